@@ -1,4 +1,4 @@
-"""What a model's own `response_template` says its outputs mean; transformers reads by it.
+"""What a model's own files say its outputs mean: a `response_template`, or a `response_schema`.
 
 Contract: it only suggests. What is learnt of such messages counts as far as the format that they
 give writes the outputs back; and where somebody has said what an output means, that counts, and
@@ -7,6 +7,7 @@ what reads it otherwise is named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,12 +21,14 @@ from autoparser.analysis.inference.examples import Example, ExampleError, given_
 from autoparser.analysis.inference.outputs import LoggedOutput
 from autoparser.analysis.learnt import LearntFrom
 from autoparser.analysis.loading.sources.files import read_json_object
+from autoparser.analysis.response_schema import read_by_schema
 from autoparser.analysis.taught_analysis import tools_called
 
 __all__ = ["SuggestedReader", "suggested_reader"]
 
 CONFIGURATION = "tokenizer_config.json"
-KEY = "response_template"
+TEMPLATE, SCHEMA = "response_template", "response_schema"
+"""By the first transformers reads, where it is installed; the second is its older name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class SuggestedReader:
 
     file: str
     """Where the document stands."""
+    key: str
+    """What it is called there."""
     document: Mapping[str, Any]
     parse: Parse
     prompt: str
@@ -70,30 +75,43 @@ class SuggestedReader:
                 "tool_calls": found.get("tool_calls"),
             }
             (read,) = given_examples([{"output": text, "message": message}], self.file)
-        except (ExampleError, ValueError, KeyError, TypeError):
-            # transformers' errors, and what is none of a chat's messages.
+        except (ExampleError, ValueError, KeyError, TypeError, AttributeError, re.error):
+            # The reader's errors, and what is none of a chat's messages.
             return
         yield replace(example, message=read.message)
 
 
 def suggested_reader(template: LearntFrom, prompt: str) -> SuggestedReader | None:
-    """Return what reads by the `response_template` beside a template.
+    """Return what reads by the `response_template` beside a template, or its `response_schema`.
 
-    None where there is none, or no transformers to read by it.
+    None where there is neither, or a template alone and no transformers to read by it.
     """
     source = None if template.source is None else Path(template.source.id)
     if source is None or not source.exists():
         return None
     file = (source if source.is_dir() else source.parent) / CONFIGURATION
     try:
-        document = read_json_object(file).get(KEY) if file.is_file() else None
+        held: Mapping[str, object] = read_json_object(file) if file.is_file() else {}
     except AutoparserError:
         # Whoever reads the special tokens of it says so.
         return None
-    if not is_mapping(document):
-        return None
-    parse = transformers_parser()
-    return None if parse is None else SuggestedReader(str(file), document, parse, prompt)
+    readers = ((TEMPLATE, transformers_parser()), (SCHEMA, _parse_by_schema))
+    for key, parse in readers:
+        document = held.get(key)
+        if is_mapping(document) and parse is not None:
+            return SuggestedReader(str(file), key, document, parse, prompt)
+    return None
+
+
+def _parse_by_schema(
+    text: str, response_template: Mapping[str, Json], *, prefix: str, tools: Sequence[Json]
+) -> Mapping[str, Any]:
+    """Read an output alone; such a schema knows neither the prompt nor the tools."""
+    del prefix, tools
+    read = read_by_schema(text, response_template)
+    if not is_mapping(read):
+        raise ValueError(f"not a message: {read!r}")
+    return read
 
 
 def _said(example: Example) -> tuple[object, ...]:

@@ -63,7 +63,8 @@ def learn(
         typer.Option(
             metavar="FILE",
             help="A log: a line is a raw output, as text or a JSON string, or {completion: …,"
-            " prompt: …}; with --tools, or a response_template beside the template.",
+            " prompt: …}; with --tools, or a response_template or response_schema"
+            " beside the template.",
         ),
     ] = None,
     tools: ToolsOption = None,
@@ -155,7 +156,7 @@ def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
     reader = _suggested(analysis)
     odd = () if reader is None else reader.contradicted(given)
     if reader is not None and odd:
-        words = f"its response_template reads {len(odd)} of {len(given)} examples otherwise"
+        words = f"its {reader.key} reads {len(odd)} of {len(given)} examples otherwise"
         say(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
@@ -204,10 +205,10 @@ def _from_suggestions(
         raise AutoparserError(
             "outputs say nothing without the tools that were offered",
             hint="add --tools FILE, or a response_template to the tokenizer_config.json beside"
-            " the template, which is read where transformers is installed",
+            " the template, which is read where transformers is installed, or a response_schema",
         )
     labelled = reader.labelled(given, offered)
-    read = f"its response_template reads {len(labelled)} of {len(given)} outputs"
+    read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
     say(f"{reader.file}: {read}, and suggests what they mean")
     found = taught(analysis, labelled, EvidenceKind.OUTPUT)
     ok = found.ok and len(labelled) == len(given)

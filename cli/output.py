@@ -199,12 +199,15 @@ def write_file(path: Path, text: str) -> None:
             _replace(path.resolve(), content)
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     else:
         return
     raise AutoparserError(
         f"cannot be written ({reason})",
         file=os.fspath(path),
-        hint="name a file in a directory that you may write to with --output",
+        hint="make room there, or name a file on another disk"
+        if full
+        else "name a file in a directory that you may write to",
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import BinaryIO
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-__all__ = ["LARGEST", "TEMPLATE_HINT", "read_bounded"]
+__all__ = ["LARGEST", "TEMPLATE_HINT", "opened", "read_bounded"]
 
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""
@@ -29,6 +30,23 @@ def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> byte
         file=file,
         hint=hint,
     )
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file to be read; a named pipe that nobody writes to is empty, not waited for.
+
+    What a shell puts in the place of ``<(command)`` is such a pipe, with somebody who writes.
+    Raises OSError.
+    """
+    return open(path, "rb", opener=_open_at_once)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if hasattr(os, "set_blocking"):
+        # Only to open it must not wait: what is written is.
+        os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _size(stream: BinaryIO) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from autoparser import load_format
 from tests.analysis.constraining.constrained.tokenizers_here import byte_tokenizer
 from tests.cli.conftest import Run
@@ -103,3 +105,65 @@ def test_tokens_that_no_render_writes_are_named(autoparser: Run, tmp_path: Path)
     assert template["unwritten_tokens"] == [*MARKERS[3:]]
     alone = autoparser("analyze", tmp_path / "chat_template.jinja", "--show", "summary")
     assert "no render writes" not in alone.out
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "reasoning_content": {"type": "string", "x-regex": r"\[mull\]\n(.*?)\n\[/mull\]"},
+        "content": {"type": "string", "x-regex": r"(?:^|\[/mull\]\n)(?!\[)(.+?)(?:\[do|<\|eot)"},
+        "tool_calls": {
+            "type": "array",
+            "x-regex-iterator": r"\[do (?P<name>\w+)\((?P<arguments>.*?)\)\]",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "arguments": {
+                        "type": "object",
+                        "x-regex-key-value": r"(?P<key>\w+)=(?P<value>'[^']*'|[^,]+)",
+                        "additionalProperties": {
+                            "x-regex-substitutions": [["'", '"']],
+                            "x-parser": "json",
+                        },
+                    }
+                },
+            },
+        },
+    },
+}
+
+
+def test_a_response_schema_says_what_outputs_mean(autoparser: Run, tmp_path: Path) -> None:
+    model, log, file = _model(tmp_path), tmp_path / "log", tmp_path / "model.format.json"
+    (model / "tokenizer_config.json").write_text(json.dumps({"response_schema": SCHEMA}))
+    log.write_text(
+        "\n".join(
+            json.dumps(text)
+            for text in (
+                "[do look(city='Oslo', days=3)]<|eot|>",
+                "[mull]\nRain?\n[/mull]\nLet me see.[do look(city='Rome')]<|eot|>",
+                "[mull]\nNothing.\n[/mull]\nYou are welcome.<|eot|>",
+            )
+        )
+    )
+    ran = autoparser("learn", model, "--outputs", log, "-o", file)
+    assert ran.code == 0, ran.err
+    assert "its response_schema reads 3 of 3 outputs, and suggests what they mean" in ran.err
+    read = load_format(file).parser().parse("[do note(text='Tea')]").tool_calls
+    assert [(call.name, call.arguments) for call in read] == [("note", '{"text": "Tea"}')]
+
+
+def test_a_schema_that_takes_a_package_says_so(
+    autoparser: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(name: str) -> None:
+        del name
+
+    monkeypatch.setattr("autoparser.analysis.response_schema.find_spec", nothing)
+    model, log = _model(tmp_path), tmp_path / "log"
+    schema = {"x-regex": "(.*)", "x-parser": "json", "x-parser-args": {"transform": "@"}}
+    (model / "tokenizer_config.json").write_text(json.dumps({"response_schema": schema}))
+    log.write_text(json.dumps('{"content": "Hi."}'))
+    ran = autoparser("learn", model, "--outputs", log)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "by jmespath, which is missing; pip install jmespath" in ran.err

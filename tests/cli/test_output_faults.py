@@ -91,6 +91,20 @@ def test_what_is_no_file_is_named_and_not_read(
     assert f"{os.devnull}:1:1: [problem] this is a device, which is not read" in ran.out
 
 
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path, autoparser: Run) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ran = autoparser("lint", TEMPLATE, "--isolated", "--baseline", pipe)
+    assert (ran.code, "this is not a baseline" in ran.err) == (2, True)
+    ran = autoparser("lint", TEMPLATE, "--config", pipe, "--tokenizer", pipe)
+    assert (ran.code, "this is not a tokenizer" in ran.err) == (2, True)
+
+
+def test_a_device_without_end_is_no_baseline(autoparser: Run) -> None:
+    ran = autoparser("lint", TEMPLATE, "--isolated", "--baseline", "/dev/zero")
+    assert (ran.code, "this is larger than 64 MiB" in ran.err) == (2, True)
+
+
 def test_a_broken_gguf_is_called_one(tmp_path: Path, autoparser: Run) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF\x03\0\0\0abc")

@@ -50,6 +50,10 @@ def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
+    return [after.strip() or container.separator.strip(), opening_of(row)]
+
+
+def opening_of(row: Row) -> str:
+    """Return the text that an entry begins with; empty where that may as well stand in a text."""
     opening = "" if isinstance(row[0], Slot) else row[0].strip()
-    long = opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
-    return [after.strip() or container.separator.strip(), long]
+    return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text

@@ -161,7 +161,9 @@ class _GbnfWriter:
     def pattern(self, node: PatternNode) -> str:
         """Write what a regular expression matches; a shape has its quotes and escapes in it."""
         if node.shape is not None:
-            return self.shaped(node.shape)
+            text = self.shaped(node.shape)
+            # A rule of its own, quotes and all, since an escape may begin as the closing quote.
+            return self.table.add("quoted", text) if node.close else text
         regex, but_not = node.regex, node.but_not
         if but_not:
             raise GrammarError(

@@ -104,6 +104,13 @@ class Grammar(Shown):
         return self._lark(_opaque_of(tokenizer)).text
 
     def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar:
+        return self._lark_for(opaque) if opaque.ids else self._lark_of_text
+
+    @cached_property
+    def _lark_of_text(self) -> WrittenGrammar:
+        return self._lark_for(_ALL_TEXT)
+
+    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar:
         return written_grammar(
             lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
             self.tools,
@@ -131,8 +138,9 @@ class Grammar(Shown):
         Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
         never weaker than the schemas.
         """
-        return self._gbnf().text
+        return self._gbnf.text
 
+    @cached_property
     def _gbnf(self) -> WrittenGrammar:
         return written_grammar(
             lambda tools, content: write_gbnf(
@@ -150,7 +158,7 @@ class Grammar(Shown):
         """
         if not self.loosen:
             return ()
-        written = self._gbnf() if form == "gbnf" else self._lark(_ALL_TEXT)
+        written = self._gbnf if form == "gbnf" else self._lark(_ALL_TEXT)
         return written.loosened
 
     def accepts(

@@ -52,7 +52,8 @@ class MergedMembers:
         for told, found in after.items():
             entry = entries[told]
             first = self.objects[found[0][0]]
-            on = [(each, at) for each, at in found if self.objects[each].goes_on(at)]
+            # Where names are sorted, several members of one object lead to the same place.
+            on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
             if on:
                 paths.append(joined(*entry, first.container.separator, self._state(on)))
             if any(self.objects[each].may_end(at) for each, at in found):

@@ -33,7 +33,11 @@ from .json_schema.schema_options import tell_apart
 
 _ROOT = "root"
 _UNIONS = ("anyOf", "oneOf")
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+_UNEVALUATED: Mapping[str, JsonType] = {
+    "unevaluatedProperties": JsonType.OBJECT,
+    "unevaluatedItems": JsonType.ARRAY,
+}
+"""What looks at what the schemas around it say, and the type of value that it speaks of."""
 
 
 class SchemaReader:
@@ -56,7 +60,7 @@ class SchemaReader:
         """
         if schema is False:
             return NOTHING
-        found = _members(schema, self.place)
+        found = self._evaluated(_members(schema, self.place))
         if "$ref" in found:
             reference = str(found["$ref"])
             if reference in above:
@@ -74,6 +78,14 @@ class SchemaReader:
             found = conjunction(found, self.resolved(part, above))
         return found
 
+    def _evaluated(self, schema: Schema) -> Schema:
+        """Leave out what looks at members or items of values that have none."""
+        looks = [keyword for keyword in _UNEVALUATED if keyword in schema]
+        if not looks:
+            return schema
+        kinds = self.kinds(schema)
+        return without(schema, *(each for each in looks if _UNEVALUATED[each] not in kinds))
+
     def _at(self, reference: str) -> Json:
         try:
             return self.document.resolve(reference)[0]
@@ -88,7 +100,10 @@ class SchemaReader:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def options(self, schema: Schema) -> list[Schema]:
-        """Take a union apart: each option with what stands beside the union."""
+        """Take a union apart: each option with what stands beside the union.
+
+        The only option of a union is taken apart itself.
+        """
         for union in _UNIONS:
             options = schemas_of(schema, union)
             if options:
@@ -97,7 +112,8 @@ class SchemaReader:
                 beside = without(schema, union)
                 joined = [conjunction(beside, self.resolved(option)) for option in options]
                 # What stood beside one union may be joined now that the union is gone.
-                return [self.resolved(each) for each in joined]
+                found = [self.resolved(each) for each in joined]
+                return found if len(found) > 1 else self.options(found[0])
         return [schema]
 
     def objects(self, schema: Schema) -> list[Schema]:
@@ -225,6 +241,9 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
     for keyword in _UNHELD.get(kind, _CONDITIONS):
         if keyword in schema and not _names_types(keyword, schema[keyword]):
             yield schema, keyword
+    if "$ref" in schema or "allOf" in schema:
+        # What these say was not joined to the rest where something looks at it.
+        yield from ((schema, keyword) for keyword in _UNEVALUATED if keyword in schema)
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):
         yield schema, "minItems"

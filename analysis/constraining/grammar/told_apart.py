@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Escape, JsonType, Notation, Text
@@ -22,11 +22,14 @@ from autoparser.analysis.core.schema import (
     UnheldKeywordError,
     place_of,
     schemas_of,
+    type_of,
 )
 from autoparser.analysis.reading.text import json_of
 
-from .json_schema import string_shape
+from .json_schema import StringShape, string_shape
+from .json_schema.code_points import CodePoints
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
+from .json_schema.regex_nodes import initials
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
 from .schema_reader import SchemaReader
@@ -158,11 +161,19 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
 
     `closes` are texts that end a value. Raises UnheldKeywordError where that cannot be.
     """
+    known = set(ways)
+    # A text of a shape is one of those of any shape, and a reader might not see which it reads.
+    ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
+    for each in firsts:
+        if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
+            _hold_apart(each.shape, ways)
     shapes = [each.shape for each in firsts if isinstance(each, Prose)]
     shape = next(filter(None, shapes), None)
-    if shape is None or not any(isinstance(each, JsonValue) for each in firsts):
+    if not any(isinstance(each, JsonValue) for each in firsts):
         return distinct(ways)
+    if shape is None:
+        return distinct(ways if shapes else [_in_tokens(way, firsts) for way in ways])
     found: list[Path] = []
     for way in ways:
         first = by_its_text(way[0], closes) if way else None
@@ -172,12 +183,77 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     return distinct(found)
 
 
+def _of_any_shape(way: Path) -> Path:
+    return tuple(
+        replace(item, shape=None) if isinstance(item, Prose | PatternNode) else item for item in way
+    )
+
+
+def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
+    """Raise UnheldKeywordError where a text may begin as a value that is written in parts.
+
+    Readers take the longest text that something begins with: where three letters may stand, `[1,`
+    is such a text, and `[1, 2]` is refused.
+    """
+    if shape is None or not shape.regexes:
+        return
+    letters = initials(shape.regexes[0])
+    for way in ways:
+        if any(letters & CodePoints.of(begin[0]) for begin in _begins_parts(way)):
+            raise _read_otherwise(shape.keywords[0], shape.pointer)
+
+
+def _begins_parts(way: Path) -> list[str]:
+    """Return what a value begins with that is written in parts; nothing for any other."""
+    head = way[0] if way else None
+    if isinstance(head, JsonValue):
+        kinds = _types(head)
+        return [begin for kind, begin in (("array", "["), ("object", "{")) if kind in kinds]
+    return [head] if isinstance(head, str) and len(way) > 1 else []
+
+
+def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:
+    """Return a constant list or object as JSON where other ones of its type may stand.
+
+    Readers take the longest text that something begins with: after `[1` they would wait for the
+    rest of `[1, 1]`, and refuse `[10]`.
+    """
+    head = way[0] if way else None
+    if not isinstance(head, str) or not head.startswith(("[", "{")):
+        return way
+    try:
+        value: Json = json.loads(head)
+    except ValueError:
+        return way
+    kind = str(type_of(value))
+    beside = (each for each in firsts if isinstance(each, JsonValue) and kind in _types(each))
+    found = next(beside, None)
+    return way if found is None else (JsonValue({"const": value}, found.style), *way[1:])
+
+
+def _types(value: JsonValue) -> list[str]:
+    kind = value.schema.get("type", [*ANY]) if isinstance(value.schema, dict) else [*ANY]
+    return [str(each) for each in (kind if isinstance(kind, list) else [kind])]
+
+
+def within_floats(way: Path, closes: Sequence[str]) -> Path:
+    """Return a way with numbers that a float holds: a reader of Python's literals takes no other.
+
+    JSON's own `8e924` would make a text of the whole object that it stands in.
+    """
+    return tuple(
+        by_its_text(item, closes)
+        if isinstance(item, JsonValue) and "number" in _types(item)
+        else item
+        for item in way
+    )
+
+
 def by_its_text(item: Item, closes: Sequence[str] = ()) -> Item:
     """Return a value that nothing is said of but its type as text, which ends with its close."""
     if not isinstance(item, JsonValue) or not isinstance(item.schema, dict):
         return item
-    kind = item.schema.get("type")
-    kinds = [str(each) for each in kind] if isinstance(kind, list) else [str(kind)]
+    kinds = _types(item)
     if item.schema.keys() - _SAYS_NOTHING or not set(kinds) <= _PLAIN.keys():
         return item
     regex = "|".join(_PLAIN[each] for each in kinds)

@@ -45,7 +45,9 @@ class _Prefixes:
         self.to_close = {prefix for way in ways for prefix in way}
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
         """The longest close that a prefix ends with, by its place."""
-        self.kept_out = {self._add(text)[-1] for text in exclude}
+        # A longer one is kept out already, and would hide that a close begins within it.
+        least = [text for text in exclude if not any(_holds(text, each) for each in exclude)]
+        self.kept_out = {self._add(text)[-1] for text in least}
         """Prefixes that end with a text that is kept out."""
         self.whole = frozenset(self.close)
         self.begun: set[int] = set()
@@ -109,3 +111,7 @@ class _Prefixes:
             elif self.waiting[to]:
                 goes[char] = places[self.waiting[to]]
         return State(goes, closes, frozenset(refused), begun, self.text[at])
+
+
+def _holds(text: str, other: str) -> bool:
+    return bool(other) and other != text and other in text

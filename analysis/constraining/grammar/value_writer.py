@@ -39,7 +39,7 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.core.schema import ANY, ROOT, Schema, SchemaError, SchemaPart, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .entry_rows import closes_of, filled, is_closed, kinds_told
+from .entry_rows import closes_of, filled, is_closed, kinds_told, opening_of
 from .json_schema import may_be_met, plain_words
 from .json_styles import json_style, kind_style
 from .members import MemberRules
@@ -49,7 +49,7 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart
+from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart, within_floats
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
@@ -112,7 +112,7 @@ class ValueWriter:
         only = options[0] if len(options) == 1 else found
         if JsonType.STRING in kinds and is_bare(notation.string):
             bare.hold(self.reader)
-        return self._by_type(only, notation, exclude, kinds)
+        return self._by_type(only, notation, exclude, kinds, bare.kinds)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; none where there are no values."""
@@ -120,12 +120,18 @@ class ValueWriter:
         return [(JsonValue(part, style),)] if may_be_met(part) else []
 
     def _by_type(
-        self, schema: Schema, notation: Notation, exclude: Sequence[str], kinds: frozenset[JsonType]
+        self,
+        schema: Schema,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType],
+        beside: frozenset[JsonType],
     ) -> list[Path]:
+        """Return the ways to write values of some types; a reader takes text for those `beside`."""
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            ways += string_ways(notation.string, schema, exclude)
+            ways += string_ways(notation.string, schema, [*exclude, *_elements(notation, beside)])
             if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
                 # Whatever is written on its own is such a text, if it is not made of elements
                 # and holds nothing between its items that ends a text.
@@ -277,7 +283,9 @@ class ValueWriter:
         closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
         told = kinds_told(container, row)
         bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
-        return self.ways(schema, container.values or outer, closes, kinds, bare)
+        ways = self.ways(schema, container.values or outer, closes, kinds, bare)
+        is_inside = container in (outer.object, outer.array)
+        return [within_floats(way, closes) for way in ways] if is_inside else ways
 
     def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
         """Make the rule for a value and the text that closes it."""
@@ -383,13 +391,23 @@ def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool
 
     They are made of elements, without anything around them, or parted by what ends a text.
     """
-    containers = {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}
-    if kind not in containers:
+    container = _container(notation, kind)
+    if container is None:
         return False
-    container = containers[kind]
     return not container.open.strip() or any(
         each in container.separator for each in exclude if each
     )
+
+
+def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what the elements of values begin with: text that holds it is read as elements."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    made_of = [each for each in containers if each is not None and not each.open.strip()]
+    return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
+
+
+def _container(notation: Notation, kind: JsonType) -> Container | None:
+    return {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}.get(kind)
 
 
 def _is_raw(text: Text) -> bool:

@@ -30,7 +30,8 @@ def kinds_of(
 ) -> frozenset[JsonType]:
     """Name the types of the values that a schema of the document allows.
 
-    `above` holds the references on the way here. Raises SchemaError for what is not a schema.
+    `above` holds the references on the way here. Raises SchemaError for what is not a schema, and
+    for a reference that leads back to itself without a value between.
     """
     if schema is False:
         return NONE
@@ -71,7 +72,10 @@ def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozen
 
 def _referred(reference: str, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
     if reference in above:
-        return ANY
+        raise SchemaError(
+            f"$ref {reference!r} leads back to itself without a value between",
+            hint="refer to it from within a member or an item",
+        )
     found = document.known.get(reference)
     if found is None:
         target, _ = document.resolve(reference)

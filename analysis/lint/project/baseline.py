@@ -21,6 +21,7 @@ from msgspec import Struct
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
 from autoparser.analysis.lint.lint_finding import LintFinding
+from autoparser.analysis.loading.bounded_reading import opened, read_bounded
 
 VERSION = "autoparser.lint-baseline/1"
 _LINE_NUMBER = re.compile(r"\bline \d+")
@@ -97,7 +98,8 @@ class _Known(Struct):
 def read_baseline(file: Path) -> Baseline:
     """Read a file that `Baseline.text` gave. Raises BaselineError."""
     try:
-        document: object = json.loads(file.read_text(encoding="utf-8"))
+        with opened(file) as stream:
+            document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))
     except FileNotFoundError:
         raise _wrong(
             file, "there is no such file", "write it first: add --write-baseline once"

@@ -22,6 +22,7 @@ from autoparser.analysis.core.given import read
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.profile import Profile
 from autoparser.analysis.lint.registry import UnknownRuleError, rules_of
+from autoparser.analysis.loading.bounded_reading import opened, read_bounded
 
 OWN_FILE, PYPROJECT = "autoparser.toml", "pyproject.toml"
 
@@ -89,7 +90,9 @@ def read_settings(file: Path) -> ProjectSettings:
 
 def _read(file: Path) -> ProjectSettings | None:
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        with opened(file) as stream:
+            content = read_bounded(stream, str(file), "name a file of settings with --config")
+        document = tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise SettingsError(
             f"cannot be read ({error.strerror or type(error).__name__})",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.value_kind import is_list, is_mapping
+from autoparser.analysis.loading.bounded_reading import opened
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -58,7 +59,7 @@ def read_tokenizer_json(path: Path) -> Tokenizer:
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as stream:
+        with opened(path) as stream:
             content = stream.read(LARGEST + 1)
     except OSError as error:
         raise TokenizerError(

@@ -48,6 +48,24 @@ class Anchor:
 Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
 
 
+def initials(regex: Regex) -> CodePoints:
+    """Return the characters that a text which matches may begin with."""
+    match regex:
+        case Character(points):
+            return points
+        case RegexSequence(parts) | RegexChoice(parts):
+            found = CodePoints()
+            for part in parts:
+                found |= initials(part)
+                if isinstance(regex, RegexSequence) and shortest(part):
+                    break
+            return found
+        case RegexRepeat(item):
+            return initials(item)
+        case Anchor():
+            return CodePoints()
+
+
 def flat(regex: Regex) -> list[Regex]:
     """Return the parts that follow each other, with sequences inside sequences taken apart."""
     if not isinstance(regex, RegexSequence):

@@ -82,9 +82,11 @@ def _resource(more: str, private: str, *, relative: bool) -> str:
 
 _VARIABLE = rf"([A-Za-z0-9_]|{_PERCENT})(\.?([A-Za-z0-9_]|{_PERCENT}))*"
 _WANTED = rf"{_VARIABLE}(:[1-9]\d{{0,3}}|\*)?"
+_OPERATORS = "+#./;?&"
+"""Without those that RFC 6570 reserves: an expression with one of them means nothing yet."""
 _TEMPLATE = (
     rf"([!#$&'(-;=?-\[\]_a-z~{_BEYOND_ASCII}{_PRIVATE}]|{_PERCENT}"
-    rf"|\{{[+#./;?&=,!@|]?{_WANTED}(,{_WANTED})*\}})*"
+    rf"|\{{[{_OPERATORS}]?{_WANTED}(,{_WANTED})*\}})*"
 )
 _POINTER = "(/([^/~]|~[01])*)*"
 

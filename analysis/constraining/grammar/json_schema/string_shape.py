@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from autoparser.analysis.core.schema import Schema, count, place_of, schemas_of
 
@@ -116,9 +117,15 @@ def _sources(schema: Schema, pointer: str) -> list[tuple[str, str]]:
 
 def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
     try:
-        return anchored(parse_pattern(source))
+        return _whole(source)
     except PatternError as error:
         raise unwritable(keyword, pointer, f"{told!r}: {error}") from None
+
+
+@lru_cache(maxsize=256)
+def _whole(source: str) -> Regex:
+    """Return what whole texts match; schemas ask again and again, for formats above all."""
+    return anchored(parse_pattern(source))
 
 
 def _joined(first: StringShape, second: StringShape) -> StringShape:

@@ -30,7 +30,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Look for conversations whose prompt is another, by the place that wrote what differs."""
     for comparison in subject.in_other_jinjas:
-        yield from hits_of(comparison, failed=False)
+        yield from hits_of(comparison, subject.matrix, failed=False)
 
 
 RULE = Rule(

@@ -28,7 +28,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Look for conversations that a program fails on, by what it says and where."""
     for comparison in subject.in_other_jinjas:
-        yield from hits_of(comparison, failed=True)
+        yield from hits_of(comparison, subject.matrix, failed=True)
 
 
 RULE = Rule(

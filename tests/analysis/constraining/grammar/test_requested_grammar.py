@@ -109,7 +109,9 @@ def test_a_request_that_contradicts_itself_is_an_error(options: dict[str, Any], 
         ({"type": "text"}, "'text' is not a type of JSON Schema"),
         ({"$ref": "#/$defs/none"}, "leads nowhere"),
         ({"$ref": "https://example.org/schema"}, "leaves the schema"),
-        ({"$ref": "#/properties/value"}, "refers to itself"),
+        ({"$ref": "#/properties/value"}, "leads back to itself"),
+        ({"anyOf": [{"$ref": "#/properties/value"}]}, "leads back to itself"),
+        ({"type": "string", "oneOf": [{"$ref": "#/properties/value"}, {}]}, "leads back to itself"),
     ],
 )
 def test_a_schema_that_cannot_be_read_is_an_error(schema: dict[str, Any], words: str) -> None:

@@ -54,3 +54,9 @@ def test_a_close_may_hold_a_text_that_is_kept_out(text: str, outcome: object) ->
 def test_what_keeps_the_beginning_of_a_close_out_of_a_text_lets_the_close_follow(text: str) -> None:
     assert closed_by(states([";\n"], [";", "<do"]), text) == (0, len(text))
     assert closed_by(states([";\n"], [";", "<do"]), f";a{text}") == "refused"
+
+
+@pytest.mark.parametrize("text", ["</a>", "></a>", "<b></a>"])
+def test_a_close_follows_what_begins_a_longer_text_that_is_kept_out(text: str) -> None:
+    assert closed_by(states(["</a>"], ["</", "></b>"]), text) == (0, len(text))
+    assert closed_by(states(["</a>"], ["</", "></b>"]), "></b>") == "refused"

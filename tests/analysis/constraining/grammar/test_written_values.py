@@ -27,6 +27,7 @@ FLAGS = TEMPLATES / "arguments-type-flags.jinja"
 SORTED_JSON = TEMPLATES / "arguments-sorted.jinja"
 LINES = TEMPLATES / "a1-function-parameter.jinja"
 UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
+CDATA = TEMPLATES / "arguments-cdata.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
 BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
@@ -70,6 +71,7 @@ def members(**properties: Json) -> dict[str, Json]:
 
 
 TEXT: Json = {"type": "string"}
+SHORT: Json = {"type": "string", "maxLength": 4}
 TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
 LATER: dict[str, Json] = {"additionalProperties": {}}
 CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
@@ -89,10 +91,15 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     ),
     (TAGS, members(a={}), {"a": "12:30:05Z"}),
     (TAGS, members(a={}), {"a": "[1"}),
+    (NAMES, members(a={}), {"a": "<b>"}),
+    (CDATA, members(a={"anyOf": [{"type": "string", "format": "ipv4"}, {}]}), {"a": "2024-02"}),
     (TAGS, members(a={}), {"a": {"b": [True, None]}}),
     (ELEMENTS, members(a={}), {"a": "10.0.0.1"}),
     (ELEMENTS, members(a={"type": "array"}), {"a": ["2024-02-29", 2, [1]]}),
     (ELEMENTS, members(a={}), {"a": ""}),
+    (ELEMENTS, members(a={}), {"a": ["x"]}),
+    (ELEMENTS, members(a={"type": ["string", "array"], "maxLength": 40}), {"a": [1, ["x"]]}),
+    (ATTRIBUTES, members(b=members(k={"type": "object"}, a=SHORT)), {"b": {"a": "x'y"}}),
     (ELEMENTS, members(ab=TEXT, b={"type": "string", "format": "date"}), {"b": "2024-02-29"}),
     (UNQUOTED, members(a={}, b={}), {"a": [1, "x"], "b": "y"}),
     (SORTED_JSON, {**members(b={}), **LATER, "required": ["b", "a"]}, {"b": 1, "a": "x"}),
@@ -332,3 +339,106 @@ def test_a_number_beyond_all_floats_is_not_written_where_it_would_be_read_as_tex
     assert grammar.accepts(text).accepted
     assert grammar.accepts(text.replace("1.5", "1.5e-07")).accepted
     assert not grammar.accepts(text.replace("1.5", "1.5e308")).accepted
+
+
+@BOTH
+def test_a_number_in_a_python_object_is_one_that_floats_hold(dialect: GrammarDialect) -> None:
+    schema = members(a={"type": "object", "properties": {"b": {"type": "number"}}})
+    grammar = grammar_of(UNQUOTED, schema)
+    text = written(UNQUOTED, schema, {"a": {"b": 1.5}})
+    assert grammar.accepts(text, dialect=dialect).accepted
+    assert not grammar.accepts(text.replace("1.5", "8e924"), dialect=dialect).accepted
+
+
+@BOTH
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"$ref": "#/$defs/short", "maxLength": 6},
+        {"allOf": [{"$ref": "#/$defs/short"}, {"maxLength": 6}]},
+    ],
+)
+def test_text_is_held_to_what_stands_beside_a_keyword_for_other_types(
+    said: dict[str, Json], keyword: str, dialect: GrammarDialect
+) -> None:
+    short: Json = {"type": "string", "pattern": "^[a-z]{1,4}$"}
+    schema = members(a={**said, keyword: False})
+    schema["$defs"] = {"short": short}
+    grammar = grammar_of(LINES, schema)
+    for value, taken in (("four", True), ("sixers", False)):
+        text = written(LINES, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+@BOTH
+def test_a_reference_that_another_keyword_looks_at_is_not_held_to(dialect: GrammarDialect) -> None:
+    short: Json = {"$ref": "#/$defs/short", "unevaluatedProperties": False}
+    schema = members(a={"type": "string", "allOf": [short]})
+    schema["$defs"] = {"short": {"maxLength": 4}}
+    with pytest.raises(UnheldKeywordError, match="unevaluatedProperties cannot be held to"):
+        grammar_of(LINES, schema).accepts("", dialect=dialect)
+
+
+@BOTH
+@pytest.mark.parametrize("path", [LINES, TEMPLATES / "a2-7-python-literals.jinja"])
+def test_constants_stand_beside_values_that_begin_alike(
+    path: Path, dialect: GrammarDialect
+) -> None:
+    numbers: Json = {"type": ["array", "object"], "items": {"type": "integer"}}
+    constants: Json = {"enum": [[1, "x"], {"b": [1]}, 3]}
+    schema = members(a={"anyOf": [numbers, constants]})
+    grammar = grammar_of(path, schema)
+    all_taken: list[Json] = [[1, "x"], [10], [1, 12], 3, {"b": [12]}]
+    none_taken: list[Json] = [[1, "y"], 4]
+    for value in all_taken + none_taken:
+        text = written(path, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is (value in all_taken), value
+
+
+def test_a_union_may_ask_for_a_name_that_stands_among_made_up_ones() -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"b": NUMBER},
+        "additionalProperties": NUMBER,
+        "anyOf": [{"required": ["kind"]}, {}],
+    }
+    grammar = grammar_of(SORTED, schema)
+    cases: list[dict[str, Json]] = [{"b": 1}, {"a": 1, "b": 2, "kind": 3, "x": 4}, {"kind": 1}, {}]
+    for arguments in cases:
+        text = written(SORTED, schema, arguments).rstrip("\n")
+        assert grammar.accepts(text).accepted, text
+
+
+HTML = TEMPLATES / "arguments-html-escaped.jinja"
+
+
+@BOTH
+def test_text_of_a_length_is_not_held_to_it_where_what_begins_alike_may_stand(
+    dialect: GrammarDialect,
+) -> None:
+    short: Json = {"type": "string", "maxLength": 3}
+    with pytest.raises(UnheldKeywordError, match="read as a value of another type") as raised:
+        grammar_of(HTML, members(a={"anyOf": [short, {"type": "object"}]})).accepts(
+            "", dialect=dialect
+        )
+    assert raised.value.keyword == "maxLength"
+
+
+def test_text_that_cannot_begin_as_another_value_is_held_beside_it() -> None:
+    schema = members(a={"anyOf": [DAY, {"type": ["object", "array"]}]})
+    grammar = grammar_of(HTML, schema)
+    cases: list[tuple[Json, bool]] = [({"b": 1}, True), ([1, "x"], True), ("2024-02-29", True)]
+    for value, taken in [*cases, ("tomorrow", False)]:
+        text = written(HTML, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text).accepted is taken, value
+
+
+@BOTH
+def test_the_only_option_of_a_union_is_held_to_its_own_union(dialect: GrammarDialect) -> None:
+    word: Json = {"pattern": "^[a-z]{3}$"}
+    schema = members(a={"anyOf": [{"type": "string", "anyOf": [CODE, word]}]})
+    grammar = grammar_of(NAMES, schema)
+    for value, taken in (("12", True), ("abc", True), ("ab", False), ("123", False)):
+        text = written(NAMES, schema, {"a": value}).rstrip("\n")
+        assert grammar.accepts(text, dialect=dialect).accepted is taken, value

@@ -20,8 +20,6 @@ DEFS: dict[str, Any] = {
     "Unit": {"enum": ["metric", "imperial"], "title": "Unit"},
     "Guest": {"type": "object", "properties": {"name": {"type": "string"}}},
     "Count": {"$anchor": "count", "type": "integer", "minimum": 1},
-    "Again": {"$ref": "#/$defs/Again"},
-    "Either": {"anyOf": [{"$ref": "#/$defs/Unit"}, {"$ref": "#/$defs/Either"}]},
 }
 
 KINDS: list[tuple[Any, str | None]] = [
@@ -45,8 +43,6 @@ KINDS: list[tuple[Any, str | None]] = [
     ({"$ref": "#/$defs/Guest"}, "object"),
     ({"$ref": "#count"}, "integer"),
     ({"$ref": "#/$defs/Unit", "type": "integer"}, ""),
-    ({"$ref": "#/$defs/Again"}, None),
-    ({"$ref": "#/$defs/Either"}, None),
     ({"allOf": [{"$ref": "#/$defs/Unit"}], "default": "metric"}, "string"),
     ({"allOf": [{"type": "number"}, {"type": ["integer", "string"]}]}, "integer"),
     ({"allOf": [{"type": "string"}, {"minimum": 3}]}, "string"),
@@ -84,6 +80,8 @@ STRANGE: list[tuple[Any, str]] = [
     ({"$ref": "#nobody"}, "leaves the schema"),
     ({"$ref": "https://example.org/schema"}, "leaves the schema"),
     ({"$ref": "#/title", "title": "a"}, "leads to no schema"),
+    ({"$ref": "#"}, "leads back to itself"),
+    ({"anyOf": [{"type": "string"}, {"$ref": "#"}]}, "leads back to itself"),
 ]
 
 

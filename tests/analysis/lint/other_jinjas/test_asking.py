@@ -10,7 +10,13 @@ import pytest
 
 from autoparser import ChatTemplate, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint import Subject, lint, rule_of
+from autoparser.analysis.lint import Severity, Subject, lint, rule_of
+from autoparser.analysis.lint.jinja_comparison import (
+    JinjaComparison,
+    JinjaDifference,
+    SentConversation,
+)
+from autoparser.analysis.lint.jinja_hits import hits_of
 from autoparser.analysis.lint.lint_renders import NOON
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
@@ -146,3 +152,40 @@ def test_a_line_that_no_alike_conversation_runs_is_not_said_to_work(
     (finding,) = lint(subject, [rule_of("AP805")]).findings
     (words,) = finding.hit.engines
     assert words.endswith("renders no conversation with it that would tell")
+
+
+SWITCHED = PLAIN + (
+    "{%- if add_generation_prompt %}{{- 'assistant: ' }}"
+    "{%- if thinking is defined and thinking %}{{- '<think>' }}{%- endif %}{%- endif %}"
+)
+
+
+def difference(subject: Subject, name: str, answer: JinjaAnswer) -> JinjaComparison:
+    """Have a program answer one conversation of the matrix, and all others alike."""
+    (played,) = (each for each in subject.matrix if each.name == name)
+    sent = SentConversation(name, {}, played.render)
+    other = OtherJinja("one", "1", ())
+    return JinjaComparison(other, (), (JinjaDifference(sent, answer, None),), {})
+
+
+def test_a_text_that_a_switch_makes_is_called_that() -> None:
+    subject = Subject(ChatTemplate(SWITCHED))
+    (set_so,) = (each for each in subject.matrix if each.name == "a question with thinking=True")
+    compared = difference(subject, "a question", JinjaAnswer(set_so.render.text))
+    (hit,) = hits_of(compared, subject.matrix, failed=False)
+    assert hit.message.endswith("as the template itself does with thinking=True")
+    assert not hit.setting
+    compared = difference(subject, "a question", JinjaAnswer("another"))
+    (hit,) = hits_of(compared, subject.matrix, failed=False)
+    assert hit.message.endswith("such as a question")
+
+
+def test_what_fails_under_a_switch_alone_names_it_and_weighs_less() -> None:
+    subject = Subject(ChatTemplate(SWITCHED))
+    failed = JinjaAnswer(error="no such test")
+    (hit,) = hits_of(
+        difference(subject, "a question with thinking=True", failed), subject.matrix, failed=True
+    )
+    assert (hit.setting, hit.severity) == ({"thinking": True}, Severity.WARNING)
+    (hit,) = hits_of(difference(subject, "a question", failed), subject.matrix, failed=True)
+    assert (hit.setting, hit.severity) == ({}, None)

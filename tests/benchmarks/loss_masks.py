@@ -1,0 +1,242 @@
+"""Compare loss masks with templates marked by hand: `python -m tests.benchmarks.loss_masks`.
+
+TRL ships the templates of models twice: as they are, and with `{% generation %}` written into them
+by hand. Each of the first is marked by this package, from its renders alone; then transformers
+renders six conversations with both, and the table says what each counts of a turn that the other
+does not.
+
+The peer is optional, and is skipped with a line that says so: its files are read in place, from
+whatever environment holds the package trl, which is not imported
+(`PYTHONPATH=…/site-packages python -m tests.benchmarks.loss_masks [NAME …]`). The analyses take
+minutes; a name such as `qwen3` measures that template alone, and shows each turn that differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from jinja2 import TemplateError
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from autoparser import AutoparserError, ChatTemplate, analyze
+from autoparser.analysis.history.renderer import training_template
+from tests.analysis.history.renderer.made import called, result, said, tools, user
+
+PEER = "trl"
+MARKED = "_training"
+"""What the names of the templates end with that are marked by hand."""
+TOKENS: Mapping[str, tuple[str, str]] = {
+    "cohere": ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"),
+    "cohere2": ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>"),
+    "deepseek_r1_distill": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    "deepseekv3": ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    "gemma": ("<bos>", "<eos>"),
+    "gemma3": ("<bos>", "<eos>"),
+    "glm4moe": ("", "<|endoftext|>"),
+    "gptoss": ("<|startoftext|>", "<|return|>"),
+    "lfm2": ("<|startoftext|>", "<|im_end|>"),
+    "lfm2_v2": ("<|startoftext|>", "<|im_end|>"),
+    "llama3": ("<|begin_of_text|>", "<|eot_id|>"),
+    "phi3": ("<s>", "<|endoftext|>"),
+    "phi3_5": ("<s>", "<|endoftext|>"),
+}
+"""The special tokens of the models, which TRL's files do not tell: bos and eos."""
+USUAL = ("", "<|im_end|>")
+
+Messages: TypeAlias = list[dict[str, Any]]
+Turns: TypeAlias = tuple[str, ...]
+"""The texts that a loss counts, in their order."""
+
+ROME = "aB3dE6gH2"
+TWO: dict[str, Any] = called()
+TWO["tool_calls"] += called("Rome", id_=ROME)["tool_calls"]
+CONVERSATIONS: Mapping[str, tuple[Messages, bool]] = {
+    "answers": ([user(), said("Sunny."), user("Thanks!"), said("Bye.")], False),
+    "reasoning": (
+        [user(), said("Sunny.", "Fine."), user("Thanks!"), said("Bye.", "So.")],
+        False,
+    ),
+    "a call": (
+        [
+            user(),
+            called(reasoning="I look."),
+            result(),
+            said("Sunny.", "Fine."),
+            user("Thanks!"),
+            said("Bye.", "So."),
+        ],
+        True,
+    ),
+    "calls in a row": (
+        [
+            user(),
+            called(reasoning="I look."),
+            result(),
+            called("Rome", reasoning="More.", id_=ROME),
+            result("rain", id_=ROME),
+            said("Done."),
+        ],
+        True,
+    ),
+    "content beside a call": (
+        [user(), called(content="Let me see."), result(), said("Sunny.")],
+        True,
+    ),
+    "two calls": (
+        [
+            {"role": "system", "content": "Be brief."},
+            user(),
+            TWO,
+            result(),
+            result("rain", id_=ROME),
+            said("Both."),
+            user("ok"),
+            said("Bye."),
+        ],
+        True,
+    ),
+}
+"""Each with whether tools are offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One conversation, rendered with the marks of both."""
+
+    template: str
+    conversation: str
+    outcome: str
+    """Refused, another text, or compared."""
+    kinds: frozenset[str] = frozenset()
+    """How what a loss counts differs."""
+    theirs: Turns = ()
+    ours: Turns = ()
+
+
+def counted(
+    template: str, tokens: Mapping[str, str], messages: Messages, *, tooled: bool
+) -> tuple[str, Turns]:
+    """Return transformers' render, and what the template's marks say that a loss counts of it."""
+    # Imported here, since it is slow to.
+    render: Any = import_module("transformers.utils.chat_template_utils").render_jinja_template
+    (text,), (ranges,) = render(
+        [deepcopy(messages)],
+        tools=tools() if tooled else None,
+        chat_template=template,
+        return_assistant_tokens_mask=True,
+        **tokens,
+    )
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        elif end > start:
+            joined.append((start, end))
+    return text, tuple(text[start:end] for start, end in joined)
+
+
+def differences(theirs: Turns, ours: Turns) -> frozenset[str]:
+    """Say what one side counts of turns and the other does not."""
+    if len(theirs) != len(ours):
+        return frozenset({"TRL counts another number of turns"})
+    return frozenset(kind for pair in zip(theirs, ours, strict=True) for kind in _kinds(*pair))
+
+
+def _kinds(theirs: str, ours: str) -> Iterator[str]:
+    for more, less, whose in ((theirs, ours, "TRL"), (ours, theirs, "ours")):
+        core = less.strip()
+        at = more.find(core)
+        if at < 0:
+            continue
+        before, behind = more[:at], more[at + len(core) :]
+        if before.strip():
+            yield f"{whose} also what stands before the turn, such as what the prompt has written"
+        elif len(before) > len(less) - len(less.lstrip()):
+            yield f"{whose} also whitespace before the turn"
+        if behind.strip():
+            yield f"{whose} also what stands after the stop"
+        elif len(behind) > len(less) - len(less.rstrip()):
+            yield f"{whose} also whitespace after the stop"
+    if theirs.strip() not in ours and ours.strip() not in theirs:
+        yield "neither holds the other's"
+
+
+def compared(folder: Path, name: str) -> Iterator[Compared]:
+    """Compare the marks of one model's template."""
+    marked = (folder / f"{name}{MARKED}.jinja").read_text(encoding="utf-8")
+    plain = (folder / f"{name}.jinja").read_text(encoding="utf-8")
+    bos, eos = TOKENS.get(name, USUAL)
+    tokens = {"bos_token": bos, "eos_token": eos, "pad_token": "<pad>"}
+    tokens = {key: token for key, token in tokens.items() if token}
+    analysis = analyze(ChatTemplate(plain, tokens, name=name))
+    own = training_template(analysis, briefly=True).template.text
+    for conversation, (messages, tooled) in CONVERSATIONS.items():
+        try:
+            text, ours = counted(own, tokens, messages, tooled=tooled)
+            other, theirs = counted(marked, tokens, messages, tooled=tooled)
+        except (TemplateError, TypeError, ValueError, KeyError):
+            yield Compared(name, conversation, "refused")
+            continue
+        if other != text:
+            yield Compared(name, conversation, "another text")
+            continue
+        kinds = differences(theirs, ours)
+        yield Compared(name, conversation, "compared", kinds, theirs, ours)
+
+
+def lines(found: Sequence[Compared]) -> Iterator[str]:
+    """Lay the comparison out."""
+    outcomes = Counter(each.outcome for each in found)
+    same = sum(each.outcome == "compared" and not each.kinds for each in found)
+    yield f"{len({each.template for each in found}):>6}  templates, {len(found)} conversations"
+    yield f"{outcomes['refused']:>6}  refused by the template"
+    yield f"{outcomes['another text']:>6}  another text with TRL's template than with the model's"
+    yield f"{outcomes['compared']:>6}  of the same text; in {same} both count the same"
+    kinds = Counter(kind for each in found for kind in each.kinds)
+    for kind, count in kinds.most_common():
+        templates = {each.template for each in found if kind in each.kinds}
+        yield f"{count:>6}  in {len(templates)} templates: {kind}"
+
+
+def shown(found: Sequence[Compared]) -> Iterator[str]:
+    """Show each turn that differs."""
+    for each in found:
+        yield f"{each.template}, {each.conversation}: {each.outcome}"
+        for theirs, ours in zip_longest(each.theirs, each.ours):
+            if theirs != ours:
+                yield f"    TRL   {theirs!r}"
+                yield f"    ours  {ours!r}"
+
+
+def main() -> None:
+    """Print the table, or what differs in the templates that are named."""
+    spec = find_spec(PEER)
+    places = [] if spec is None else [*(spec.submodule_search_locations or ())]
+    if not places:
+        sys.stdout.write(f"{PEER}: skipped (the package is not installed)\n")
+        return
+    folder = Path(places[0]) / "chat_templates"
+    known = sorted(path.stem.removesuffix(MARKED) for path in folder.glob(f"*{MARKED}.jinja"))
+    names = sys.argv[1:] or known
+    found: list[Compared] = []
+    for name in names:
+        try:
+            found += compared(folder, name)
+        except AutoparserError as error:
+            sys.stdout.write(f"{name}: none ({error})\n")
+    told = [*(shown(found) if sys.argv[1:] else ()), *lines(found)]
+    sys.stdout.write("\n".join(told) + "\n")
+
+
+if __name__ == "__main__":
+    main()
