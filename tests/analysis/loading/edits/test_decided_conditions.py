@@ -21,6 +21,7 @@ TIDIEST = {
     "{{ a if true else b }}": "{{ a }}",
     "{{ a + (b if false else c or d) }}": "{{ a + (c or d) }}",
     "<{% if a %}{% endif %}>": "<>",
+    "<{% set a.b = a.b %}>": "<>",
     "{%- if b %}\n  {%- if not a or a %}\n    {{- m }}\n  {%- endif %}\n{%- endif %}": (
         "{%- if b %}\n  {{- m }}\n{%- endif %}"
     ),
