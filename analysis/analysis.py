@@ -16,7 +16,6 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.format import Begun, ContentParts, JsonType, Part
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.describing.document import digest_of, document
-from autoparser.analysis.describing.view import view_of
 from autoparser.analysis.inference.check import (
     TemplateContinuation,
     TemplateTurns,
@@ -245,14 +244,10 @@ def _learned(template: ChatTemplate) -> Analysis:
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
     draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
     learnt = learn_formats(prober, draft, negotiated.showing)
-    view = view_of(
-        learnt.formats,
-        requires_nonnull_content=learnt.draft.requires_nonnull_content,
-    )
     return Analysis(
         template=template,
         formats=learnt.formats,
-        view=view,
+        requires_nonnull_content=learnt.draft.requires_nonnull_content,
         phases=learnt.findings,
         checks=tuple(
             self_check(each, prober.using(setting=each.setting)) for each in learnt.formats

@@ -11,7 +11,6 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, TurnFormat
 from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.describing.view import view_of
 from autoparser.analysis.learnt import SavedFormat
 
 __all__ = ["checked", "taught_analysis", "tools_called", "with_calls_of", "with_saved"]
@@ -27,10 +26,7 @@ def taught_analysis(
     format_ = replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
     formats = _among(analysis.formats, each)
-    nonnull = analysis.view.flags.requires_nonnull_content
-    return replace(
-        analysis, formats=formats, view=view_of(formats, requires_nonnull_content=nonnull)
-    )
+    return replace(analysis, formats=formats)
 
 
 def with_calls_of(formats: Formats, format_: TurnFormat) -> Formats:
@@ -99,5 +95,9 @@ def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
             hint="learn it again from this template",
         )
     return replace(
-        analysis, formats=saved.formats, view=saved.view, checks=saved.checks, also=saved.also
+        analysis,
+        formats=saved.formats,
+        requires_nonnull_content=saved.requires_nonnull_content,
+        checks=saved.checks,
+        also=saved.also,
     )

@@ -56,7 +56,11 @@ def _work(name: str) -> Callable[[Command], Command]:
             from .watch import watched
 
             return lambda command: watched()(in_worker()(command))
-        case "parse" | "grammar" | "export" | "learn":
+        case "parse":
+            from .source import names_saved_format
+
+            return in_worker(harmless=names_saved_format)
+        case "grammar" | "export" | "learn":
             return in_worker()
         case "roundtrip" | "compare":
             return in_worker(seconds=300)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_task
+from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits
 
 __all__ = ["in_worker", "in_workers", "isolation"]
 
@@ -97,18 +97,28 @@ def _option(name: str, kind: object, option: Any, *, default: object = None) -> 
 
 
 def in_worker(
-    *, seconds: float | None = DEFAULT_LIMITS.seconds, one_render: bool = False
+    *,
+    seconds: float | None = DEFAULT_LIMITS.seconds,
+    one_render: bool = False,
+    harmless: Callable[[dict[str, Any]], bool] = lambda _: False,
 ) -> Callable[[Command], Command]:
-    """Make a command run in a worker; `one_render` gives all of its time to a single one."""
+    """Make a command run in a worker; `one_render` gives all of its time to a single one.
+
+    `harmless` says of the command's arguments that nothing of a stranger's runs there: then it runs
+    here, unless a limit is asked for.
+    """
 
     def made(command: Command) -> Command:
         def run(limits: Limits | None, arguments: dict[str, Any]) -> object:
             if limits is None:
                 return command(**arguments)
+            # Later: who starts no worker does not wait for what starts processes.
+            from autoparser.analysis.loading.isolation import run_task
+
             file = arguments.get("source")
             return run_task(command, limits=limits, file=file, terminal=True, **arguments)
 
-        return _with_options(command, run, seconds, one_render=one_render)
+        return _with_options(command, run, seconds, one_render=one_render, harmless=harmless)
 
     return made
 
@@ -131,18 +141,20 @@ def _with_options(
     seconds: float | None,
     *,
     one_render: bool,
+    harmless: Callable[[dict[str, Any]], bool] = lambda _: False,
 ) -> Command:
     added = _options(seconds, one_render=one_render)
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> object:
         timeout, memory, characters, trusted = (arguments.pop(each.name) for each in added)
-        if trusted and (timeout or memory or characters):
+        asked = timeout or memory or characters
+        if trusted and asked:
             raise AutoparserError(
                 "--no-isolation leaves no worker to hold to a limit",
                 hint="leave out --timeout, --memory and --max-output, or it",
             )
-        if trusted or not isolation.get():
+        if trusted or not isolation.get() or (not asked and harmless(arguments)):
             return run(None, arguments)
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
         soon = DEFAULT_LIMITS.render_seconds

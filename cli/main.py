@@ -6,7 +6,7 @@ Contract of the exit code: 0 done, 1 done with findings that the command is ther
 
 from __future__ import annotations
 
-import errno
+import gc
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from autoparser.analysis.core.spelling import suggest
 
 from .commands import CommandGroup
-from .output import be_printable, quiet_standard_output
+from .output import FULL, be_printable, quiet_standard_output
 
 __all__ = ["app", "main", "run"]
 
@@ -28,7 +28,9 @@ INTERRUPTED = 130
 CLOSED_PIPE = 141
 """What shells give for a program whose reader has gone: 128 and the number of SIGPIPE."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+RARELY = 50_000
+"""New objects after which the cycle collector looks; by default 700, hundreds of times a start."""
+
 
 app = typer.Typer(
     name="autoparser",
@@ -84,10 +86,11 @@ def run(arguments: Sequence[str]) -> int:
         # Click leaves so when the reader has gone, and when it has told a shell how to complete.
         return _unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             raise
         quiet_standard_output()
-        return _complain(f"standard output: cannot be written ({error.strerror})")
+        way_out = "make room there, or name a file with --output"
+        return _complain(f"standard output: cannot be written ({error.strerror}); {way_out}")
     except _UsageError as error:
         return _complain(_usage(error))
     except BaseException as error:
@@ -127,4 +130,6 @@ _CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
 
 def main() -> None:
     """Run the command line."""
+    # A start makes much that stays, and no garbage worth looking for.
+    gc.set_threshold(RARELY)
     sys.exit(run(sys.argv[1:]))

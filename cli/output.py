@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
+    "FULL",
     "PLAIN_WIDTH",
     "Outlet",
     "be_printable",
@@ -41,6 +42,9 @@ PLAIN_WIDTH = 80
 WIDEST = 120
 """Longer lines are hard to read."""
 
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What systems say where no more can be written."""
 
 LONGEST_LINE = 4000
 """Characters of a line on standard error; what is longer is cut in the middle."""
@@ -199,16 +203,12 @@ def write_file(path: Path, text: str) -> None:
             _replace(path.resolve(), content)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        hint = "name a file in a directory that you may write to"
+        if error.errno in FULL:
+            hint = "make room there, or name a file on another disk"
     else:
         return
-    raise AutoparserError(
-        f"cannot be written ({reason})",
-        file=os.fspath(path),
-        hint="make room there, or name a file on another disk"
-        if full
-        else "name a file in a directory that you may write to",
-    )
+    raise AutoparserError(f"cannot be written ({reason})", file=os.fspath(path), hint=hint)
 
 
 def _replace(path: Path, content: bytes) -> None:

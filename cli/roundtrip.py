@@ -224,7 +224,10 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
     by_name = {each.name: each for each in known}
     for each in names:
         if each not in by_name:
-            raise _unknown("scenario", each, list(by_name))
+            raise AutoparserError(
+                f"there is no scenario {each!r}",
+                hint=suggest(each, by_name, f"--full lists all {len(by_name)}"),
+            )
     return [by_name[each] for each in names] or known
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
     from autoparser.analysis.loading.isolation import Limits
     from autoparser.analysis.loading.template import ChatTemplate
 
-__all__ = ["STANDARD_INPUT", "NamedSource"]
+__all__ = ["STANDARD_INPUT", "NamedSource", "names_saved_format"]
 
 STANDARD_INPUT = "-"
+
+
+def names_saved_format(arguments: Mapping[str, Any]) -> bool:
+    """Whether a command's arguments name a file that holds a saved format, which runs nothing."""
+    from autoparser.analysis.learnt import is_saved_format
+
+    named = arguments["source"] if arguments["encoder"] is None else None
+    return named not in (None, STANDARD_INPUT) and is_saved_format(named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +71,7 @@ class NamedSource:
     @property
     def saved(self) -> bool:
         """Whether it is a file that holds a saved format."""
-        from autoparser.analysis.learnt import is_saved_format
-
-        named = self.source if self.encoder is None else None
-        return named not in (None, STANDARD_INPUT) and is_saved_format(named)
+        return names_saved_format({"source": self.source, "encoder": self.encoder})
 
     def learnt(
         self, tokenizer: Path | None = None, *, isolate: Limits | None = None, noted: bool = True

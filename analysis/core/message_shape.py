@@ -6,16 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.conversation import (
-    Dialogue,
-    Json,
-    Message,
-    Tool,
-    ToolCall,
-    ToolResult,
-    User,
-)
+from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.conversation import Dialogue, ToolResult, User
 
 _SENT = "https://example.org/sent"
 """What images, videos and sounds of a conversation hold."""
@@ -131,6 +127,9 @@ class Shape:
 
     def messages(self, dialogue: Dialogue, system: str = "") -> list[dict[str, Json]]:
         """Return a whole conversation in this shape."""
+        # Whoever only says which shape it is needs no conversations.
+        from autoparser.analysis.core.conversation import ToolResult, User  # noqa: PLC0415
+
         shaped: list[dict[str, Json]] = []
         if self.system and system:
             shaped.append({"role": "system", "content": self._text(system, self.user_content)})

@@ -15,6 +15,7 @@ from autoparser.analysis.lint import LintFinding, Subject
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     adding_edits,
+    after_all_messages,
     after_its_loop,
     also_compared,
     asking_also,
@@ -24,11 +25,11 @@ from autoparser.analysis.loading.edits import (
     template_edits,
 )
 
+from .prompt_edits import GENERATION, prompt_edits
 from .proof_conversation import RESPELLED_ROLES, closer_of
 
 __all__ = ["FixCandidate", "fix_candidates"]
 
-GENERATION = "add_generation_prompt"
 ALWAYS = 60
 """So many characters longer an edit may be that leaves no condition which is always the same."""
 
@@ -62,14 +63,21 @@ class FixCandidate:
 def fix_candidates(subject: Subject, finding: LintFinding, text: str) -> list[FixCandidate]:
     """Return what may fix a finding, nearest to the places that the renders name first."""
     places = [*_places(subject, finding, text)]
-    single = [*template_edits(text), *adding_edits(text), *asking_also(text, GENERATION)]
-    alone = [*_prompts(subject, text), *(FixCandidate((edit,)) for edit in dict.fromkeys(single))]
+    single = [
+        *template_edits(text),
+        *adding_edits(text),
+        *asking_also(text, GENERATION),
+        *after_all_messages(text),
+    ]
+    alone = [*(FixCandidate((edit,)) for edit in dict.fromkeys(single))]
+    prompts = [FixCandidate((edit,), later) for edit, later in prompt_edits(subject, finding, text)]
     anywhere = [*(FixCandidate((edit,)) for edit in _defaults(subject)), *_roles(text)]
     closer = closer_of(subject)
     if closer:
         anywhere += map(FixCandidate, after_its_loop(text, closer))
     near = sorted(
-        [*alone, *_alike(text, single)], key=lambda each: (_distance(each, places), each.size)
+        [*prompts, *alone, *_alike(text, single)],
+        key=lambda each: (_distance(each, places), each.size),
     )
     return [*dict.fromkeys([*anywhere, *near])]
 
@@ -182,47 +190,3 @@ def _respelling(known: str, other: str) -> TemplateEdit:
         "{%- endfor %}\n"
         "{%- set messages = respelled.messages %}\n",
     )
-
-
-def _prompts(subject: Subject, text: str) -> Iterator[FixCandidate]:
-    """Write what a turn begins with where a generation prompt is asked for, and only there."""
-    header = subject.format.header
-    if not header:
-        return
-    condition = f"{{%- if {GENERATION} %}}"
-    for written in dict.fromkeys((header, header.rstrip(), header.lstrip(), header.strip())):
-        later = written != header
-        prompt = f"{condition}{{{{- {jinja_text(written)} }}}}{{%- endif %}}"
-        line = "" if text.endswith("\n") else "\n"
-        yield FixCandidate((TemplateEdit(len(text), len(text), f"{line}{prompt}"),), later)
-        end = len(text.removesuffix("\n"))
-        spaced = prompt.replace("{%- if", "{% if", 1)
-        yield FixCandidate((TemplateEdit(end, end, spaced),), later)
-    for edit in _asked_for(subject, text, header):
-        yield FixCandidate((edit,))
-
-
-def _asked_for(subject: Subject, text: str, header: str) -> Iterator[TemplateEdit]:
-    """Ask for a generation prompt around what writes one at the end whether it is asked or not."""
-    for asked in subject.asked:
-        if not asked.render.rendered or not asked.render.text.rstrip().endswith(header.strip()):
-            continue
-        spans = [
-            span
-            for span in subject.rendering.source_map(asked.variables).spans
-            if span.text.strip()
-        ]
-        if spans:
-            last = spans[-1]
-            at = text.find(header.strip(), last.start, last.end)
-            starts = (
-                {last.start, at}
-                if at >= 0 and text[last.start : last.start + 2] != "{{"
-                else {last.start}
-            )
-            for start in starts:
-                inner = text[start : last.end]
-                if inner:
-                    yield TemplateEdit(
-                        start, last.end, f"{{% if {GENERATION} %}}{inner}{{% endif %}}"
-                    )

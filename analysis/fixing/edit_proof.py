@@ -35,6 +35,8 @@ class ProvenEdit:
     """Those whose text differs; in each of them less is wrong than before."""
     better: int
     """Things that were wrong and are not any more."""
+    crashed: int = 0
+    """Of those whose text differs, those at which the original crashed."""
 
 
 class EditProof:
@@ -71,7 +73,7 @@ class EditProof:
         """
         edited = _ProofRenders(self._subject, template)
         around = self.reached.around(edits)
-        changed = better = 0
+        changed = better = crashed = 0
         for at in [*self._order]:
             if around and not around & self._reached_by(at):
                 continue
@@ -86,8 +88,9 @@ class EditProof:
                 self._order.insert(0, at)
                 return None
             changed += 1
+            crashed += before.crashed
             better += sum(self.faults(at).values()) - sum(faults.values())
-        return ProvenEdit(len(self.conversations), changed, better)
+        return ProvenEdit(len(self.conversations), changed, better, crashed)
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Say whether two edited templates render every conversation to the same text."""

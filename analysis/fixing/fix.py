@@ -174,7 +174,8 @@ def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | 
     if not marks_what_the_model_writes(subject.analysis, marked):
         return None
     found = trials.proof.proven(replace(subject.rendering, text=marked.text))
-    return found if found is not None and not found.changed else None
+    # An output of its own takes what could not be put together with others.
+    return found if found is not None and found.changed == found.crashed else None
 
 
 class _FixSearch:

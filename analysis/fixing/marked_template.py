@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
@@ -56,9 +57,11 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
         # Taken apart, an output is another text.
         return
     owners = {place: _owner(found) for place, found in uses.items()}
-    for scopes in (True, False):
-        marked = with_generation_blocks(template.text, tree, owners, scopes=scopes)
-        if marked is not None:
+    seen = {template.text}
+    for before, scopes in product((False, True), (True, False)):
+        marked = with_generation_blocks(template.text, tree, owners, scopes=scopes, before=before)
+        if marked is not None and marked not in seen:
+            seen.add(marked)
             yield replace(template, text=marked)
 
 

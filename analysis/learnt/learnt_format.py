@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 
@@ -14,14 +15,12 @@ from msgspec import convert
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
-from autoparser.analysis.core.format.turn_stops import StopTexts, stop_texts_of
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
-from autoparser.analysis.describing.view import MarkerRegistry, View
 from autoparser.analysis.reading.expression import (
     Request,
     RequestOptions,
@@ -49,6 +48,8 @@ if TYPE_CHECKING:
         ReasoningGate,
     )
     from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.core.format.turn_stops import StopTexts
+    from autoparser.analysis.describing.view import MarkerRegistry, View
     from autoparser.analysis.loading.tokens import ModelTokenizer
 
 __all__ = ["LearntFormat", "LearntFrom", "PhaseConclusion"]
@@ -106,8 +107,8 @@ class LearntFormat(Shown, ABC):
     template: LearntFrom
     formats: Formats
     """How turns are written, under every setting of the switches."""
-    view: View
-    """The fullest of the formats in other words."""
+    requires_nonnull_content: bool
+    """Content that is null raises, or is printed as a word."""
     phases: tuple[PhaseConclusion, ...]
     """What was concluded, and from which renders, under the setting of the fullest format."""
     checks: tuple[Check, ...]
@@ -123,6 +124,18 @@ class LearntFormat(Shown, ABC):
     also: Formats | None = field(default=None, kw_only=True)
     """The same turns with calls as outputs showed them: the parser reads both, and the grammar
     writes the template's. None: nothing but what the template writes is read."""
+
+    @property
+    def view(self) -> View:
+        """The fullest of the formats in other words."""
+        return self._view
+
+    @cached_property
+    def _view(self) -> View:
+        # No parser and no grammar reads it.
+        from autoparser.analysis.describing.view import view_of  # noqa: PLC0415
+
+        return view_of(self.formats, requires_nonnull_content=self.requires_nonnull_content)
 
     def __repr__(self) -> str:
         """Return which template it is of and the verdict, in one line."""
@@ -321,6 +334,8 @@ class LearntFormat(Shown, ABC):
     @property
     def stop_texts(self) -> StopTexts:
         """What ends a turn after content and after calls, under any setting."""
+        from autoparser.analysis.core.format.turn_stops import stop_texts_of  # noqa: PLC0415
+
         eos = self.template.special_tokens.get("eos_token")
         return stop_texts_of(tuple(self.formats), str(eos or ""))
 
@@ -355,7 +370,7 @@ class LearntFormat(Shown, ABC):
             fullest=formats.each.index(formats.fullest),
             base=formats.base,
             untried_settings=formats.untried,
-            requires_nonnull_content=self.view.flags.requires_nonnull_content,
+            requires_nonnull_content=self.requires_nonnull_content,
             switches=convert(self.switches, tuple[SavedSwitchDocument, ...], from_attributes=True),
             checks=tuple(map(check_document, self.checks)),
             gate=gate_document(self.gate),

@@ -19,7 +19,6 @@ from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.describing.format_document import format_read
 from autoparser.analysis.describing.verdict_document import check_read, gate_read
-from autoparser.analysis.describing.view import view_of
 
 from .format_file import (
     FormatFile,
@@ -127,7 +126,7 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
     return SavedFormat(
         template=file.template,
         formats=formats,
-        view=view_of(formats, requires_nonnull_content=file.requires_nonnull_content),
+        requires_nonnull_content=file.requires_nonnull_content,
         phases=file.phases,
         checks=tuple(map(check_read, file.checks)),
         switches=tuple(Switch(**asdict(switch)) for switch in file.switches),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -322,13 +322,21 @@ class Subject:
 
     def play_whole(self, conversation: WholeConversation) -> PlayedConversation:
         """Render a conversation of the matrix, of this template's or of another's."""
+        render = self._rendered(conversation, self._renders)
+        return PlayedConversation(conversation, render)
+
+    def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
+        """Return what plays conversations through another text of this template."""
+        other = replace(self.rendering, text=text)
+        return partial(self._rendered, renders=LintRenders(other, self.tokens))
+
+    def _rendered(self, conversation: WholeConversation, renders: LintRenders) -> Render:
         asked = self._usually(
             tools=conversation.tools,
             generation=conversation.generation,
             setting=conversation.setting,
         )
-        render = self._renders.render(conversation.messages(self.shape), asked)
-        return PlayedConversation(conversation, render)
+        return renders.render(conversation.messages(self.shape), asked)
 
     @cached_property
     def offered(self) -> tuple[Json, ...] | None:

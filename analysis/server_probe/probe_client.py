@@ -42,6 +42,8 @@ def checked_address(url: str, *, anywhere: bool) -> str:
     One beyond this machine is asked only with `anywhere`: a probe makes a model write, which may
     cost somebody money.
     """
+    if "//" not in url and ":" not in url and not _is_this_machine(url):
+        raise ProbeError("this is not a URL", file=url, hint="give http://127.0.0.1:PORT")
     parts = urlsplit(url if "//" in url else f"http://{url}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ProbeError(

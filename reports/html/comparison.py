@@ -225,7 +225,7 @@ def _findings(found: Comparison) -> Element:
             "" if change.finding.line is None else str(change.finding.line),
             visible(change.finding.message),
         )
-        for change in found.findings
+        for change in sorted(found.findings, key=lambda change: not change.appeared)
     ]
     heads = ("change", "rule", "line", "message")
     return table("Findings that appeared or vanished", heads, rows, "all")

@@ -102,7 +102,8 @@ def switches(analysis: LearntFormat) -> Element:
             name = fragment(
                 h("code", visible(switch.name)), h("br"), h("small", switch_words(switch))
             )
-            rows.append(("" if at else name, h("code", value), fragment(styled(words))))
+            again = h("span", visible(switch.name), class_="unseen")
+            rows.append((again if at else name, h("code", value), fragment(styled(words))))
     return fragment(
         lead("Variables that a caller may set, and what each value changes."),
         table("Switches", ("switch", "value", "effect"), rows),

@@ -27,7 +27,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(AutoparserError, match="No space left on device"):
+    with pytest.raises(AutoparserError, match=r"No space left on device.*make room there"):
         write_file(file, "new")
     assert file.read_text("utf-8") == "old"
     assert [*tmp_path.iterdir()] == [file], "what was written beside is gone"
@@ -55,7 +55,8 @@ def test_a_full_standard_output_is_one_line(command: tuple[str, ...]) -> None:
             text=True,
             check=False,
         )
-    words = "standard output: cannot be written (No space left on device)\n"
+    words = "standard output: cannot be written (No space left on device); "
+    words += "make room there, or name a file with --output\n"
     assert (ran.returncode, ran.stderr) == (2, words)
 
 

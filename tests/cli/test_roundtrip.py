@@ -189,6 +189,7 @@ USES = [
     ((), "Missing argument"),
     (("nowhere.jinja",), "there is no file or directory"),
     ((GOOD, "--scenario", "tool cal"), "there is no scenario 'tool cal'; did you mean tool call?"),
+    ((GOOD, "--scenario", "x"), "there is no scenario 'x'; --full lists all "),
     ((GOOD, "--scenarios", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
     ((GOOD, "--switch", "thinking"), "give --switch NAME=VALUE"),
     ((GOOD, "--switch", "messages=1"), "messages is not a switch; "),

@@ -52,7 +52,7 @@ def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
     assert autoparser("analyze", template, "--format", "file", "-o", saved).code == 0
     output.write_text("Hello.", encoding="utf-8")
     for more in ("", ", '--json'", ", '--stream'"):
-        use = f"'parse', {str(saved)!r}, '--no-isolation', '--input', {str(output)!r}{more}"
+        use = f"'parse', {str(saved)!r}, '--input', {str(output)!r}{more}"
         found = imported(f"from autoparser.cli.main import run; run([{use}])")
         assert commands_in(found) == {"parse"}
         wings = ("inference", "constraining", "history", "lint", "overview", "loading.sources")
@@ -66,9 +66,22 @@ def test_a_saved_format_is_parsed_without_what_makes_and_loads_templates(
             "tokenizers",
             "numpy",
             "pydantic",
+            "multiprocessing",
         }
+        unread = ("core.conversation.dialogue", "core.format.media_slots", "describing.view")
+        assert not found & {f"autoparser.analysis.{name}" for name in unread}
         reports = {name for name in found if name.startswith("autoparser.reports.")}
         assert reports <= {f"autoparser.reports.{name}" for name in USED}
+
+
+def test_a_saved_format_is_parsed_in_a_worker_where_a_limit_is_asked_for(
+    autoparser: Run, tmp_path: Path
+) -> None:
+    saved = tmp_path / "model.format.json"
+    template = "fixtures/templates/a1-function-parameter.jinja"
+    assert autoparser("analyze", template, "--format", "file", "-o", saved).code == 0
+    use = f"'parse', {str(saved)!r}, '--input', {template!r}, '--timeout', '9'"
+    assert "multiprocessing" in imported(f"from autoparser.cli.main import run; run([{use}])")
 
 
 def test_a_lint_asks_for_no_schema_and_converts_no_option(

@@ -23,7 +23,6 @@ from autoparser.analysis.core.format import (
     ReasoningRetention,
     TurnFormat,
     Written,
-    joints_of,
 )
 from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues
 
@@ -206,6 +205,8 @@ def _layout(presence: Presence, layout: Layout) -> LayoutDocument:
 
 
 def _joints(format_: TurnFormat) -> tuple[JointDocument, ...]:
+    from autoparser.analysis.core.format import joints_of  # noqa: PLC0415 - what follows is not saved
+
     neighbours = groupby(joints_of(format_), key=lambda joint: (joint.before, joint.after))
     return tuple(
         JointDocument(

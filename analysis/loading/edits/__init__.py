@@ -1,22 +1,30 @@
 """Small edits of a template's text, found by its syntax; what they are good for, renders say."""
 
-from .additions import adding_edits, also_compared, asking_also, jinja_text, replaced_value
+from .additions import (
+    adding_edits,
+    also_compared,
+    asking_also,
+    jinja_text,
+    replaced_value,
+    string_value,
+)
 from .decided_conditions import decided_conditions
 from .generation_blocks import Authorship, Ownership, exploded, with_generation_blocks
-from .moved_closer import after_its_loop
+from .kept_values import KeptValue, kept_values
+from .moved_closer import after_all_messages, after_its_loop, items_after_all
 from .simplifications import default_edit, template_edits
-from .statement_tree import ItemKind, StatementBody, TemplateItem, statement_tree
+from .statement_tree import StatementBody, statement_tree
 from .template_edit import TemplateEdit, changed_lines, edited, in_newlines, spans_after
 from .tidy_spelling import own_lines, without_brackets
 
 __all__ = [
     "Authorship",
-    "ItemKind",
+    "KeptValue",
     "Ownership",
     "StatementBody",
     "TemplateEdit",
-    "TemplateItem",
     "adding_edits",
+    "after_all_messages",
     "after_its_loop",
     "also_compared",
     "asking_also",
@@ -26,11 +34,14 @@ __all__ = [
     "edited",
     "exploded",
     "in_newlines",
+    "items_after_all",
     "jinja_text",
+    "kept_values",
     "own_lines",
     "replaced_value",
     "spans_after",
     "statement_tree",
+    "string_value",
     "template_edits",
     "with_generation_blocks",
     "without_brackets",

@@ -2,8 +2,8 @@
 
 For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{% elif a or not a %}` becomes
 `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or (not b and c) %}` becomes
-`{% if b or (c) %}`, and a branching that holds nothing goes. Where a tag stands on a line of its
-own, the line goes, and what it held moves to the left.
+`{% if b or (c) %}`; a branching that holds nothing goes, and so does `{% set x = x %}`. Where a tag
+stands on a line of its own, the line goes, and what it held moves to the left.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ def decided_conditions(text: str) -> Iterator[Edits]:
     for tokens in statements(template_tokens(text)):
         yield from _shorter(text, tokens)
         yield from _chosen_values(text, tokens)
-    for item in _branchings(statement_tree(text)):
-        yield from _chosen_bodies(text, item)
+    for item in _items(statement_tree(text)):
+        if item.word == "if":
+            yield from _chosen_bodies(text, item)
+        elif item.word == "set" and _sets_itself(text, item):
+            yield from _without(text, (item.start, item.end))
 
 
 def _shorter(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
@@ -82,12 +85,20 @@ def _sides(row: Sequence[StatementStretch], at: int) -> tuple[int, int, tuple[in
     return first, row[last].end, (row[asked + 1].start, row[last].end)
 
 
-def _branchings(body: StatementBody) -> Iterator[TemplateItem]:
+def _items(body: StatementBody) -> Iterator[TemplateItem]:
     for item in body.items:
-        if item.word == "if":
-            yield item
+        yield item
         for inner in item.bodies:
-            yield from _branchings(inner)
+            yield from _items(inner)
+
+
+def _sets_itself(text: str, item: TemplateItem) -> bool:
+    """Say whether a variable is set to what it is."""
+    for tokens in statements(template_tokens(text[item.start : item.end])):
+        words = [token.value for token in tokens]
+        equal = words.index("=") if "=" in words else 0
+        return bool(equal) and words[1:equal] == words[equal + 1 :]
+    return False
 
 
 def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:

@@ -108,29 +108,31 @@ class _Part:
 
 
 def with_generation_blocks(
-    text: str, tree: StatementBody, owners: Owners, *, scopes: bool
+    text: str, tree: StatementBody, owners: Owners, *, scopes: bool, before: bool = False
 ) -> str | None:
     """Return the template with its blocks; None where nothing is the model's.
 
-    With `scopes` a variable may be set inside a block, where it is forgotten after it.
+    With `scopes` a variable may be set inside a block, where it is forgotten after it. With
+    `before` what is the model's in its own messages alone ends the message before.
     """
-    written = _BlockWriter(text, owners, scopes).body(tree, "")
+    written = _BlockWriter(text, owners, scopes, before).body(tree, "")
     return written if written != text else None
 
 
 class _BlockWriter:
     """Writes the bodies of a template anew, from the outside in."""
 
-    def __init__(self, text: str, owners: Owners, scopes: bool) -> None:
+    def __init__(self, text: str, owners: Owners, scopes: bool, before: bool) -> None:
         self._text = text
         self._owners = owners
         self._scopes = scopes
+        self._before = before
         self._once = next(
             f"written{'_' * more}" for more in count() if f"written{'_' * more}" not in text
         )
 
     def body(self, body: StatementBody, message: str) -> str:
-        """Write one body, whose messages a loop calls `message`."""
+        """Write one body, in a loop over messages of which `message` asks whose they are."""
         parts: list[_Part] = []
         at = body.start
         for item in body.items:
@@ -219,7 +221,9 @@ class _BlockWriter:
 
     def _nested(self, item: TemplateItem, message: str) -> str:
         """Write the bodies of an item anew, its tags as they are."""
-        inside = item.name if item.word == "for" else message
+        inside = message
+        if item.word == "for":
+            inside = _BEFORE if self._before else f"{item.name}['role']"
         pieces: list[str] = []
         at = item.start
         for body in item.bodies:
@@ -229,6 +233,9 @@ class _BlockWriter:
 
 
 _UNSEEN = Ownership(Authorship.UNSEEN)
+
+_BEFORE = "loop.previtem is defined and loop.previtem['role']"
+"""Whose the message before is: a stop may be what the next message begins with."""
 
 
 def _written(
@@ -290,10 +297,10 @@ def _block(inner: str, before: str, behind: str, message: str, once: str) -> str
         return f"{{%{left} {begin}{right}"
     if _TAG[:2] in inner:
         said = f"{{%{left} set {once} {after}%}}{line}{inner}{line}{{%{control.spaced} endset %}}"
-        asked = f"{line}{{%- if {message}['role'] == 'assistant' %}}{{% generation %}}"
+        asked = f"{line}{{%- if {message} == 'assistant' %}}{{% generation %}}"
         written = f"{{{{- {once} }}}}"
         return f"{said}{asked}{written}{{% endgeneration %}}{{% else %}}{written}{{% endif{right}"
-    asked = f"{{%{left} if {message}['role'] == 'assistant' %}}{line}"
+    asked = f"{{%{left} if {message} == 'assistant' %}}{line}"
     other = f"{{%{'-' if line else ''} else {after}%}}{line}{inner}{line}"
     within = "-" if line else ""
     return f"{asked}{{%{within} {begin} %}}{line}{other}{{%{control.spaced} endif{right}"

@@ -16,7 +16,24 @@ from .additions import jinja_text, string_value
 from .statement_tree import ItemKind, StatementBody, TemplateItem, statement_tree
 from .template_edit import TemplateEdit
 
-__all__ = ["after_its_loop"]
+__all__ = ["after_all_messages", "after_its_loop", "items_after_all"]
+
+
+def items_after_all(text: str) -> Iterator[TemplateItem]:
+    """Return what follows the last loop that is in nothing else, but for tags by themselves."""
+    items = statement_tree(text).items
+    loops = [at for at, item in enumerate(items) if item.word == "for"]
+    for item in items[loops[-1] + 1 :] if loops else ():
+        if item.kind is not ItemKind.TAG and text[item.start : item.end].strip():
+            yield item
+
+
+def after_all_messages(text: str) -> Iterator[TemplateEdit]:
+    """Leave out what follows the last loop, or the `else` of it."""
+    for item in items_after_all(text):
+        yield TemplateEdit(item.start, item.end, "")
+        if item.word == "if" and len(item.bodies) > 1:
+            yield TemplateEdit(item.bodies[-2].end, item.bodies[-1].end, "")
 
 
 def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]:

@@ -113,7 +113,8 @@ _OPENING = frozenset({"if", "for", "macro", "call", "filter", "generation", "wit
 def _on_own_line(text: str, tag: _PlacedTag, indent: str) -> TemplateEdit:
     """Begin a tag's line; nothing stands before it that its `-` could take away."""
     opened = tag.start + 2 + (text[tag.start + 2] in "-+")
-    return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-")
+    apart = "" if text[opened].isspace() else " "
+    return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-{apart}")
 
 
 def _begins_line(text: str, tag: _PlacedTag) -> bool:

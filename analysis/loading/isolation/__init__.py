@@ -15,15 +15,22 @@ time, and looks at memory only when a task is done.
 - `Worker`: one that is kept.
 - `current_guard()`: in a worker, what holds renders to their limits; for `ChatTemplate` alone.
 
-Knows no template.
+What starts processes is imported when it is first asked for: who only names limits waits for none
+of it. Knows no template.
 """
+
+from typing import TYPE_CHECKING
+
+from autoparser.lazy_names import lazy_names
 
 from .error_words import raise_it
 from .guard import RenderGuard, current_guard
 from .limits import DEFAULT_LIMITS, NO_LIMITS, LimitReached, Limits
-from .pool import TaskOutcome, WorkerPool, usual_jobs
-from .task import close_workers, run_task
-from .worker import Worker
+
+if TYPE_CHECKING:
+    from .pool import TaskOutcome, WorkerPool, usual_jobs
+    from .task import close_workers, run_task
+    from .worker import Worker
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -40,3 +47,13 @@ __all__ = [
     "run_task",
     "usual_jobs",
 ]
+
+_HOMES = {
+    "pool": ("TaskOutcome", "WorkerPool", "usual_jobs"),
+    "task": ("close_workers", "run_task"),
+    "worker": ("Worker",),
+}
+"""Which module each name that starts processes is in."""
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, _HOMES)

@@ -97,3 +97,43 @@ def test_an_encoder_in_python_is_refused(tmp_path: Path) -> None:
     path.write_text("def encode(messages, **given):\n    return str(messages)\n", encoding="utf-8")
     with pytest.raises(AutoparserError, match="no template that could be edited"):
         fix_template(load_encoder(f"{path}:encode"))
+
+
+def test_what_begins_a_turn_behind_the_question_is_written_where_it_is_asked_for() -> None:
+    text = (
+        "{% for m in messages %}{% if m.role == 'user' %}{{ 'Q: ' + m.content + '\\n--\\nA: ' }}"
+        "{% else %}{{ m.content + '\\n--\\n' }}{% endif %}{% endfor %}"
+    )
+    template = fixed(text, "AP204").template
+    asked = [{"role": "user", "content": "Why?"}]
+    assert template.render(asked) == "Q: Why?\n--\n"
+    assert template.render(asked, add_generation_prompt=True) == "Q: Why?\n--\nA: "
+    said = [*asked, {"role": "assistant", "content": "So."}]
+    assert template.render(said) == "Q: Why?\n--\nA: So.\n--\n"
+
+
+MARKED = {
+    # Alone, content may be what could not be put together with a text.
+    "{% for m in messages %}{% if m.role == 'system' %}{{ m.content + '\n\n' }}"
+    "{% elif m.role == 'user' %}{{ '## Q\n' + m.content + '\n\n' }}"
+    "{% elif m.role == 'assistant' %}{{ '## A\n' + m.content + '\n\n' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '## A\n' }}{% endif %}": "So.",
+    # The stop is what the next question begins with.
+    "{% for m in messages %}{% if m.role == 'user' %}{{ '<|user|>' }}{{ m.content }}"
+    "{% else %}{{ '<|said|>' }}{{ m.content }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|said|>' }}{% endif %}": "So.<|user|>",
+}
+
+
+@pytest.mark.parametrize("text", MARKED)
+def test_what_the_model_writes_is_marked_where_another_place_writes_it(text: str) -> None:
+    found = fixed(text, "AP701")
+    assert [fix.reason for fix in found.fixes] == [None]
+    said = [
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": "So."},
+        {"role": "user", "content": "Oh."},
+    ]
+    marked = found.template.render_generation(found.template.variables(said))
+    pieces = [each.split(GENERATION_CLOSE)[0] for each in marked.split(GENERATION_OPEN)[1:]]
+    assert "".join(pieces) == MARKED[text]

@@ -124,6 +124,13 @@ def test_what_is_no_address_is_an_error(url: str) -> None:
         checked_address(url, anywhere=True)
 
 
+@pytest.mark.parametrize("word", ["notaurl", "model.jinja", "fixtures/templates"])
+def test_what_is_no_url_is_not_taken_for_another_machine(word: str) -> None:
+    for anywhere in (False, True):
+        with pytest.raises(ProbeError, match="this is not a URL; give http"):
+            checked_address(word, anywhere=anywhere)
+
+
 @pytest.mark.parametrize(
     "host", ["198.51.100.7", "example.org", "10.0.0.1", "127.0.0.1.example.org", "[2001:db8::1]"]
 )

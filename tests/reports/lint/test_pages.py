@@ -31,7 +31,7 @@ def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:
     assert "Second paragraph, on two lines." in page
     assert "````jinja\n```\n{{ x | safe }}\n````" in page
     assert "Write \\[x\\](y)." in page
-    assert "Where it fires, AP101 say nothing more" in page
+    assert "Where it fires, nothing more is said of AP101" in page
     assert "| where selected |" in page
 
 

@@ -21,6 +21,7 @@ TIDIEST = {
     "{{ a if true else b }}": "{{ a }}",
     "{{ a + (b if false else c or d) }}": "{{ a + (c or d) }}",
     "<{% if a %}{% endif %}>": "<>",
+    "<{% set a.b = a.b %}>": "<>",
     "{%- if b %}\n  {%- if not a or a %}\n    {{- m }}\n  {%- endif %}\n{%- endif %}": (
         "{%- if b %}\n  {{- m }}\n{%- endif %}"
     ),
@@ -45,3 +46,5 @@ def test_a_condition_is_known_by_its_parts() -> None:
     assert always("a or") is None
     assert same_truth("a or (not a and b)", "a or b")
     assert not same_truth("a or b", "a and b")
+    assert same_truth("m.a and m.a is not none", "m.a")
+    assert not same_truth("m.a is not none", "m.a")

@@ -7,6 +7,7 @@ import pytest
 from autoparser import ChatTemplate, TemplateSyntaxError
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
+    after_all_messages,
     default_edit,
     edited,
     template_edits,
@@ -86,3 +87,10 @@ def test_a_default_leaves_what_is_given(
     template = "{% macro m() %}{{ on }}{% endmacro %}{{ m() }}"
     fixed = ChatTemplate(edited(template, [default_edit({"on": value})]))
     assert fixed.render_prepared(given) == text
+
+
+def test_what_follows_all_messages_is_left_out() -> None:
+    loop = "{% for m in messages %}{% if m %}{{ m }}{% else %}-{% endif %}{% endfor %}"
+    text = loop + "{% if a %}b{% else %}{{ c }}{% endif %}\n"
+    found = [edited(text, [edit]) for edit in after_all_messages(text)]
+    assert found == [f"{loop}\n", f"{loop}{{% if a %}}b{{% endif %}}\n"]
