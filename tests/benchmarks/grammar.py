@@ -39,10 +39,9 @@ from .constrained import (
     RUNS,
     arguments,
     best_ms,
-    mask_us,
+    mask_spread,
     schema,
     schemas_alone,
-    spread,
     xgrammar_beside,
 )
 
@@ -142,7 +141,7 @@ def _masks_of(
     vocabulary = tokenizer.opaque
     with GrammarBackend(tokenizer) as backend:
         plain = backend.grammar(Constraint.json_schema(schema(0)))
-        base = spread(mask_us(plain, tokenizer.encode(arguments(0))))
+        base = mask_spread(plain, tokenizer.encode(arguments(0)))
         yield _mask_row("plain JSON", base, base)
     for title, format_ in formats.items():
         slices = format_slices(Formats.of(format_), vocabulary)
@@ -155,7 +154,7 @@ def _masks_of(
                 tokens = tokenizer.encode(whole[written:])
                 # Where the turn's end is the token that ends an answer, nothing follows it.
                 answer = list(takewhile(lambda token: token not in tokenizer.eos_ids, tokens))
-                times = spread(mask_us(grammar, answer))
+                times = mask_spread(grammar, answer)
                 yield _mask_row(f"{title}, {count} tools", times, base)
 
 

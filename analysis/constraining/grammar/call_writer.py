@@ -55,7 +55,12 @@ class CallWriter:
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
         closers = [Literal.of(text).first for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if text[1:]]
-        self._members = _without_refused(calls.arguments)
+        arguments = calls.arguments
+        self._members = _without_refused(arguments)
+        self._style = (
+            JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
+        )
+        """How all of the arguments are spaced, where they are JSON."""
         self.head = _head(calls, table.brancher)
         """What every call begins with, whatever the tool; empty where nothing stands before it."""
         self.open: dict[str, bool] = {}
@@ -167,19 +172,19 @@ class CallWriter:
                 hint="constrain what is inside the string with a grammar of its own",
             )
         reader = SchemaReader(schema, f"the parameters of {name}")
-        writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
         found = reader.resolved(reader.root)
-        style = JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
-        if style is not None:
-            whole: Node = JsonValue(reader.alone(found, _OBJECT, arguments.members.order), style)
+        if self._style is not None:
+            part = reader.alone(found, _OBJECT, arguments.members.order)
+            whole: Node = JsonValue(part, self._style)
             shared = self.table.rule(f"arguments {name}", "arguments", lambda: whole)
             ways: list[tuple[Path, bool]] = [(joined(shared, behind), False)]
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
-        part = SchemaPart(reader.document, reader.root)
+        writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
+        known = SchemaPart(reader.document, reader.root)
         paths = writer.one_of(
-            reader.objects(found), self._members, arguments.values, self.stops, behind, part
+            reader.objects(found), self._members, arguments.values, self.stops, behind, known
         )
         if not paths and None not in self._members.typed.values():
             raise SchemaError("no value meets this schema", pointer=ROOT)

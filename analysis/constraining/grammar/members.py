@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
@@ -73,7 +72,7 @@ class MemberRules:
         What the format does not write is not a member.
         """
         self.table, self.container, self.entries = table, container, entries
-        self.close, self.key = close, key
+        self.close, self.key = close, table.number(key)
         properties = schema.get("properties")
         self.properties = properties if isinstance(properties, dict) else {}
         wanted = schema.get("required")
@@ -172,13 +171,15 @@ class MemberRules:
     def _straight(self) -> list[Node] | None:
         """The members, where each is a text and a rule, and the texts part without being cut."""
         opening = self._opening
-        if self._mixed or not self.close or any(len(entry) != 1 for entry in self._entries):
+        if self._mixed or not self.close:
             return None
+        paths: list[Path] = []
+        for entry in self._entries:
+            if len(entry) != 1 or not entry[0] or not isinstance(entry[0][-1], Ref):
+                return None
+            paths += entry
         separator, behind = self._parting
         if separator and behind == self.close and self.close[: len(separator)] in separator:
-            return None
-        paths = [entry[0] for entry in self._entries]
-        if not all(path and isinstance(path[-1], Ref) for path in paths):
             return None
         texts: list[str] = []
         for path in paths[: len(self.names)]:
@@ -192,7 +193,7 @@ class MemberRules:
             return None
         if _clash(texts if self.more else [*texts, behind]):
             return None
-        return [_node(without(path, opening)) for path in paths]
+        return [_node(without(path, opening) if opening else path) for path in paths]
 
     @cached_property
     def _opening(self) -> str:
@@ -250,7 +251,8 @@ class MemberRules:
 
 def _clash(texts: Sequence[str]) -> bool:
     """Whether one text begins another."""
-    return any(longer.startswith(text) for text, longer in pairwise(sorted(texts)))
+    ordered = sorted(texts)
+    return any(map(str.startswith, ordered[1:], ordered))
 
 
 def _node(path: Path) -> Node:

@@ -65,6 +65,8 @@ class Brancher:
         """Take the tokens that are never cut."""
         self.opaque = opaque
         self._units: dict[str, list[str]] = {}
+        self._pairs: dict[tuple[str, str], str] = {}
+        """What two texts begin with, both of them."""
 
     def units(self, text: str) -> list[str]:
         """Cut a text into what may part: single characters, and the texts that stay whole."""
@@ -79,6 +81,15 @@ class Brancher:
         """Return the beginning that texts have in common."""
         if len(texts) == 1:
             return texts[0]
+        if len(texts) != 2:  # noqa: PLR2004 - the same two come again and again
+            return self._shared(texts)
+        pair = (texts[0], texts[1])
+        known = self._pairs.get(pair)
+        if known is None:
+            known = self._pairs[pair] = self._shared(texts)
+        return known
+
+    def _shared(self, texts: Sequence[str]) -> str:
         if not any(self._holds_token(text) for text in texts):
             # What the first and the last of them share, all share.
             ends = (min(texts, default=""), max(texts, default=""))

@@ -152,22 +152,29 @@ class SchemaReader:
             return not schema.get("required")
         return not validator(self.alone(schema))({})
 
-    def may_be_met(self, schema: Json) -> bool:
-        """Whether a value may meet a schema; False only where none does."""
+    def may_be_met(self, schema: Json, levels: int = 4) -> bool:
+        """Whether a value may meet a schema; False only where none does.
+
+        Members of members are asked about down to so many levels.
+        """
         if isinstance(schema, bool) or plain_words(schema) is not None:
             return schema is not False
         found = self.resolved(schema)
         if not self.kinds(found) or self.only_values(found, ANY) == []:
             return False
-        return may_be_met(self.alone(found)) and self._option_may_be_met(found)
+        return may_be_met(self.alone(found)) and self._option_may_be_met(found, levels)
 
-    def _option_may_be_met(self, schema: Schema) -> bool:
+    def _option_may_be_met(self, schema: Schema, levels: int) -> bool:
         """Whether a value may meet one of a schema's options; True where that cannot be told."""
         try:
             options = self.options(schema)
             if len(options) > 1:
-                return any(map(self.may_be_met, options))
+                return any(self.may_be_met(option, levels) for option in options)
             (only,) = options
+            if self.kinds(only) == frozenset({JsonType.OBJECT}) and levels:
+                members = schema_map(only, "properties")
+                needed = [members[name] for name in names_of(only, "required") if name in members]
+                return all(self.may_be_met(each, levels - 1) for each in needed)
             only_text = self.kinds(only) == frozenset({JsonType.STRING})
             return not only_text or has_text(string_shape(only, ROOT))
         except UnheldKeywordError:

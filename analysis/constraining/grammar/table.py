@@ -24,6 +24,7 @@ class RuleTable:
         self.sections: dict[str, str] = {}
         """Which part of a turn a rule is of, in words."""
         self._known: dict[Hashable, Ref] = {}
+        self._numbers: dict[Hashable, int] = {}
         self._taken: dict[str, int] = {}
 
     def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
@@ -38,6 +39,10 @@ class RuleTable:
         self.named[ref.name] = NOTHING
         self.named[ref.name] = make()
         return ref
+
+    def number(self, key: Hashable) -> int:
+        """Return the number of a key: shorter than what it stands for, where many rules have it."""
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def _free(self, name: str) -> str:
         """Find a name that no rule has."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -30,7 +31,7 @@ from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
 from tests.analysis.reading.parsing.loop import with_ids
 
 from .instances import orders, value_for
-from .left_out import left_out
+from .left_out import LeftOut, left_out
 from .random_schemas import tool_schema
 
 FORMATS = FormatChecker(())
@@ -89,7 +90,7 @@ CALL_ID = "abcDEF123"
 LONGEST = 400
 INSTANCES = 20
 """Values that are made for each grammar: it costs more than they do. The same one is asked once."""
-WALKS = 6
+WALKS = 10
 
 Form = Literal["lark", "gbnf"]
 FORMS: tuple[Form, ...] = ("lark", "gbnf")
@@ -139,19 +140,29 @@ class SchemaTally:
     """Grammars that could not be written at all, and told why."""
     instances: int = 0
     """Valid values that a grammar was asked to take."""
-    left_out: int = 0
-    """Those of them that no grammar of the format takes, for a reason that the docs give."""
+    left_out: Counter[LeftOut] = field(default_factory=Counter[LeftOut])
+    """Those of them that no grammar of the format takes, by the reason that the docs give."""
     walks: int = 0
     """Random calls that a grammar took, and that were judged."""
     finds: list[SchemaFind] = field(default_factory=list[SchemaFind])
 
+    def __str__(self) -> str:
+        """Return the figures in a line."""
+        reasons = (f", {count} left out since {why}" for why, count in self.left_out.most_common())
+        return (
+            f"{self.grammars} grammars: {self.held} held, {self.loosened} loosened, {self.refused}"
+            f" refused; {self.instances} valid values{''.join(reasons)}; {self.walks} walks:"
+            f" {len(self.finds)} finds"
+        )
+
     def add(self, other: SchemaTally) -> None:
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.left_out += other.left_out
         self.finds += other.finds
 
 
-_COUNTS = ("grammars", "held", "loosened", "refused", "instances", "left_out", "walks")
+_COUNTS = ("grammars", "held", "loosened", "refused", "instances", "walks")
 
 
 @lru_cache(maxsize=1)
@@ -288,8 +299,9 @@ class SchemaTrial:
             refused = refused or text
         self.tally.instances += 1
         assert self.format.calls is not None
-        if left_out(self.format.calls, value, self.schema) is not None:
-            self.tally.left_out += 1
+        reason = left_out(self.format.calls, value, self.schema)
+        if reason is not None:
+            self.tally.left_out[reason] += 1
             return
         self._find(Fault.NOT_TAKEN, f"{value!r}, written {refused!r}")
 

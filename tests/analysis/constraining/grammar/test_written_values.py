@@ -442,3 +442,16 @@ def test_the_only_option_of_a_union_is_held_to_its_own_union(dialect: GrammarDia
     for value, taken in (("12", True), ("abc", True), ("ab", False), ("123", False)):
         text = written(NAMES, schema, {"a": value}).rstrip("\n")
         assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+@BOTH
+@pytest.mark.parametrize("path", [UNQUOTED, SORTED, LINES])
+def test_an_object_without_a_value_for_what_it_requires_is_not_written(
+    path: Path, dialect: GrammarDialect
+) -> None:
+    never: dict[str, Json] = {**members(k={"type": "string", "not": {}}), "required": ["k"]}
+    schema = members(b=NUMBER, ab=never)
+    text = written(path, schema, {"b": 1}).rstrip("\n")
+    assert grammar_of(path, schema).accepts(text, dialect=dialect).accepted
+    with pytest.raises(SchemaError):
+        grammar_of(path, {**schema, "required": ["ab"]}).accepts("", dialect=dialect)
