@@ -206,11 +206,17 @@ def _give_message(
         from autoparser.reports import message_document
 
         outlet.json(message_document(message, text, analysis.template, why))
-    else:
+    elif why is None:
         from autoparser.reports import message_report
 
         outlet.report(message_report(message, text, outlet.width))
+    else:
+        from autoparser.reports import parsed_report, spans_report
+
+        # What was asked for comes first.
+        outlet.report(parsed_report(message, outlet.width))
         _give_explanations(why, text, outlet)
+        outlet.report(spans_report(message, text, outlet.width))
     return message
 
 

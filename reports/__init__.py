@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .inferred import inferred_report
     from .lint_findings import lint_findings_report
     from .markdown_comparison import comparison_markdown, format_comparison_markdown
-    from .message import all_read, message_report, parsed_report
+    from .message import all_read, message_report, parsed_report, spans_report
     from .parsed_json import (
         ParsedDocument,
         StreamedDocument,
@@ -138,6 +138,7 @@ __all__ = [
     "saved_report",
     "screen_report",
     "section_report",
+    "spans_report",
     "survey_report",
     "taught_report",
     "template_diff",
@@ -187,7 +188,7 @@ _HOMES = {
     "grammar": ("grammar_report", "turn_expression", "turn_report"),
     "inferred": ("inferred_report",),
     "lint_findings": ("lint_findings_report",),
-    "message": ("all_read", "message_report", "parsed_report"),
+    "message": ("all_read", "message_report", "parsed_report", "spans_report"),
     "plugins": ("PluginsDocument", "plugins_document", "plugins_report"),
     "preserving": ("preserving_report", "template_diff"),
     "probe": ("probe_report",),

@@ -12,7 +12,14 @@ from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span,
 from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import LEGEND, lines, quoted, visible
 
-__all__ = ["all_read", "message_report", "message_status", "status_text"]
+__all__ = [
+    "all_read",
+    "message_report",
+    "message_status",
+    "parsed_report",
+    "spans_report",
+    "status_text",
+]
 
 _READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
 
@@ -59,14 +66,21 @@ def status_text(message: ParsedMessage) -> Text:
 
 def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show a message, and every part of the text that it was read from."""
+    return report_text([*_message(message, width), *_parts_of(message, text, width)])
+
+
+def spans_report(message: ParsedMessage, text: str, width: int) -> Text:
+    """Show every part of the text that a message was read from, without the message."""
+    return report_text(_parts_of(message, text, width))
+
+
+def _parts_of(message: ParsedMessage, text: str, width: int) -> Lines:
     spans = list(_span_rows(message.spans, text))
-    drawn: Lines = [
-        *_message(message, width),
+    return [
         *heading("Which part of the text was what", width),
         *prose(Text(LEGEND, style="dim"), width),
         *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
     ]
-    return report_text(drawn)
 
 
 def parsed_report(message: ParsedMessage, width: int) -> Text:

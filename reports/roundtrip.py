@@ -337,13 +337,16 @@ def _difference(difference: Difference, width: int) -> Lines:
     """Show both texts from a little before where they part, one line each."""
     room = max(width - 16, 20)
     before = visible(difference.before)[-room // 3 :]
+    while cell_len(before) > -(-room // 3):
+        before = before[1:]
     pairs: list[tuple[str, Text]] = []
     for label, text, style in (
         ("sampled", difference.sampled, "green"),
         ("rendered", difference.rendered, "red"),
     ):
-        rest = visible(text)[: room - len(before)]
-        shown = sentence((before, "dim"), (rest, style)) if rest else sentence((before, "dim"))
+        shown = sentence((before, "dim"), (visible(text), style))
+        # Some scripts, and the bars of some markers, take two cells a character.
+        shown.truncate(room, overflow="crop")
         if not text:
             shown.append("(the end)", style="dim italic")
         pairs.append((label, shown))

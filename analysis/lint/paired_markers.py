@@ -75,6 +75,12 @@ def crossed(text: str) -> tuple[str, str] | None:
     return None
 
 
+def closes(unit: str) -> bool:
+    """Whether a marker closes another, as its looks tell."""
+    pair, opens = _pair_of(unit)
+    return pair is not None and not opens
+
+
 def _pair_of(unit: str) -> tuple[Pair | None, bool]:
     """Return the pair of a marker, and whether the marker opens it."""
     match = _MARKER.match(unit)

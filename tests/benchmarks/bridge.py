@@ -165,24 +165,51 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     return (process_time_ns() - start) / 1000, value
 
 
-def measure(contender: Contender, conversation: Played) -> tuple[float, float, int]:
-    """Return the median microseconds of a parse and of a bridge, and the last prompt's length."""
-    parses: list[float] = []
-    bridges: list[float] = []
-    ids: list[int] = []
-    for run in range(RUNS + 1):
+class Measured:
+    """What one contender took, in microseconds."""
+
+    def __init__(self, contender: Contender) -> None:
+        """Begin with nothing measured."""
+        self.contender = contender
+        self.parses: list[float] = []
+        self.bridges: list[float] = []
+        self.length = 0
+        """Of the last prompt."""
+        self.failure = ""
+
+    def run(self, conversation: Played, *, counts: bool) -> None:
+        """Have the conversation once."""
         ids = list(conversation.prompt)
         for done, new in zip(conversation.outputs, conversation.results, strict=True):
             gc.disable()
-            took, _ = timed(partial(contender.parse, done, ids))
-            spent, bridged = timed(partial(contender.bridge, ids, done, new))
+            took, _ = timed(partial(self.contender.parse, done, ids))
+            spent, bridged = timed(partial(self.contender.bridge, ids, done, new))
             gc.enable()
-            if run:
-                # The first run fills what both keep between calls.
-                parses.append(took)
-                bridges.append(spent)
+            if counts:
+                self.parses.append(took)
+                self.bridges.append(spent)
             ids = list(bridged)
-    return statistics.median(parses), statistics.median(bridges), len(ids)
+        self.length = len(ids)
+
+    def __str__(self) -> str:
+        if self.failure:
+            return f"{self.contender.name:12}none: {self.failure}"
+        parse, bridge = statistics.median(self.parses), statistics.median(self.bridges)
+        return f"{self.contender.name:12}{self.length:8}{parse:10.0f}{bridge:10.0f}"
+
+
+def measure(contenders: Sequence[Contender], conversation: Played) -> list[Measured]:
+    """Have the conversation by each in turn, so that what else runs slows all of them alike."""
+    found = [Measured(each) for each in contenders]
+    for run in range(RUNS + 1):
+        for each in found:
+            try:
+                # The first run fills what is cached between calls.
+                if not each.failure:
+                    each.run(conversation, counts=run > 0)
+            except (RuntimeError, ValueError, KeyError, AssertionError) as error:
+                each.failure = str(error)
+    return found
 
 
 def main() -> None:
@@ -199,13 +226,9 @@ def main() -> None:
         except AssertionError as error:
             sys.stdout.write(f"{name:30}renderers   none: {error}\n")
             other = None
-        for contender in filter(None, (ours(renderer), other)):
-            try:
-                parse, bridge, length = measure(contender, conversation)
-            except (RuntimeError, ValueError, KeyError, AssertionError) as error:
-                sys.stdout.write(f"{name:30}{contender.name:12}none: {error}\n")
-                continue
-            sys.stdout.write(f"{name:30}{contender.name:12}{length:8}{parse:10.0f}{bridge:10.0f}\n")
+        contenders = [each for each in (ours(renderer), other) if each is not None]
+        for measured in measure(contenders, conversation):
+            sys.stdout.write(f"{name:30}{measured}\n")
 
 
 if __name__ == "__main__":

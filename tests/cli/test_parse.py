@@ -100,7 +100,8 @@ def test_the_exit_code_says_whether_all_was_read(
 def test_what_is_not_as_written_is_explained(parse: Run) -> None:
     ran = parse("I think so</think>\x1b Hello.<|im_end|>", "--explain")
     assert (ran.code, ran.err) == (1, "")
-    said = ran.out.split("\n\nWhat is not as the template writes it\n")[1]
+    said, parts = ran.out.split("\n\nWhat is not as the template writes it\n")[1].split("\n\n")
+    assert parts.startswith("Which part of the text was what\n"), "the answer comes first"
     assert said.splitlines() == [
         "  line 1, column 11: A closer stands where nothing that it closes is open; it is",
         "  left out.",
@@ -113,7 +114,7 @@ def test_what_is_not_as_written_is_explained(parse: Run) -> None:
 
 def test_nothing_is_explained_where_all_is_as_written(parse: Run) -> None:
     out = parse(f"{CALL}<|im_end|>", "--explain").out
-    assert out.endswith("\n  Nothing: all was read as the template writes it.\n")
+    assert "\n  Nothing: all was read as the template writes it.\n\nWhich part of" in out
     assert "What is not" not in parse(f"{CALL}<|im_end|>").out
 
 

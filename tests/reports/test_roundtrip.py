@@ -86,6 +86,15 @@ def test_what_holds_is_folded_and_what_breaks_stands_under_whose_fault_it_is(nam
     assert not any(line[41:].startswith("holds") for line in lines)
 
 
+def test_texts_of_wide_characters_take_a_line_each() -> None:
+    lines = roundtrip_report(*played("a2-5-section-and-separator"), 80, in_full=True).plain
+    pairs = re.findall(r"^    sampled  .*\n(.*)\n(.*)", lines, re.MULTILINE)
+    assert any("｜" in rendered for rendered, _ in pairs)
+    for rendered, after in pairs:
+        assert rendered.startswith("    rendered ")
+        assert not after.startswith(" " * 14), after
+
+
 @pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_the_screen_counts_every_break_and_fits_an_ordinary_terminal(name: str) -> None:
     analysis, found = played(name)

@@ -118,6 +118,8 @@ class CallFormat:
 
     def refused_type(self, calls: Sequence[ToolCall]) -> JsonType | None:
         """Say which type of an argument makes the template raise, if one does."""
+        if not self.arguments.refused:
+            return None
         kinds = (
             type_of(value) for call in self.written(calls) for value in call.arguments.values()
         )

@@ -62,7 +62,12 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
         start, end = chain.start, _path_end(chain)
         value = text[start:end]
         if end > start and not any(left <= start and end <= right for left, right in asked):
-            for written in (f"{value} or ''", f"{value} if {value} is string else {value}|tojson"):
+            # What a loop goes through is a list where it is there.
+            nothing = "[]" if tokens[0].value == "for" else "''"
+            for written in (
+                f"{value} or {nothing}",
+                f"{value} if {value} is string else {value}|tojson",
+            ):
                 bare = (start, end) in whole
                 yield TemplateEdit(start, end, written if bare else f"({written})")
         yield from _cuts(text, chain)

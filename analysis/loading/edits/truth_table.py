@@ -1,11 +1,13 @@
 """What a condition comes to, whatever its parts hold.
 
 A part is what `and`, `or` and `not` put together: `a` and `b > 1` in `a or (not a and b > 1)`. That
-condition holds wherever `a or b > 1` does, and `a or not a` always does.
+condition holds wherever `a or b > 1` does, and `a or not a` always does. Where `a` holds, it is
+defined, and is not none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 
 from jinja2 import nodes
@@ -21,25 +23,37 @@ MOST_PARTS = 8
 
 def always(condition: str) -> bool | None:
     """Return what a condition always comes to; None where that hangs on its parts."""
-    found = _truths(condition, ())
+    found = _truths(condition, {})
     return found[0] if found and len({*found}) == 1 else None
 
 
 def same_truth(one: str, other: str) -> bool:
     """Say whether two conditions come to the same, whatever their parts hold."""
-    parts = tuple(dict.fromkeys((*_parts(_read(one)), *_parts(_read(other)))))
+    parts = {**_parts(_read(one)), **_parts(_read(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
 
 
-def _truths(condition: str, parts: tuple[str, ...]) -> list[bool]:
+def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
     """Return what it comes to for each of what its parts may hold; nothing of what is too long."""
     read = _read(condition)
-    named = parts or tuple(dict.fromkeys(_parts(read)))
+    named = parts or _parts(read)
     if read is None or len(named) > MOST_PARTS:
         return []
-    held = product((False, True), repeat=len(named))
-    return [_truth(read, dict(zip(named, each, strict=True))) for each in held]
+    held = (
+        dict(zip(named, each, strict=True)) for each in product((False, True), repeat=len(named))
+    )
+    return [_truth(read, each) for each in held if _possible(named, each)]
+
+
+def _possible(parts: Mapping[str, nodes.Node], held: Mapping[str, bool]) -> bool:
+    """Say whether parts can hold so together: what holds something is there."""
+    for name, part in parts.items():
+        if isinstance(part, nodes.Test) and held.get(repr(part.node)):
+            absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
+            if held[name] is absent:
+                return False
+    return True
 
 
 def _read(condition: str) -> nodes.Node | None:
@@ -50,19 +64,19 @@ def _read(condition: str) -> nodes.Node | None:
     return found.test if found is not None else None
 
 
-def _parts(read: nodes.Node | None) -> list[str]:
+def _parts(read: nodes.Node | None) -> dict[str, nodes.Node]:
     match read:
         case nodes.And() | nodes.Or():
-            return [*_parts(read.left), *_parts(read.right)]
+            return {**_parts(read.left), **_parts(read.right)}
         case nodes.Not():
             return _parts(read.node)
         case nodes.Const() | nodes.List(items=[]) | nodes.Dict(items=[]) | None:
-            return []
+            return {}
         case _:
-            return [repr(read)]
+            return {repr(read): read}
 
 
-def _truth(read: nodes.Node, held: dict[str, bool]) -> bool:
+def _truth(read: nodes.Node, held: Mapping[str, bool]) -> bool:
     match read:
         case nodes.And():
             return _truth(read.left, held) and _truth(read.right, held)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.fixing.edit_proof import EditProof
-from autoparser.analysis.lint import Subject
+from autoparser.analysis.fixing import fixes_apart
+from autoparser.analysis.fixing.edit_proof import EditProof, ProvenEdit
+from autoparser.analysis.lint import Subject, rule_of
+from autoparser.analysis.loading.edits import TemplateEdit
 
 HEAD = "{{- '<|' + m.role + '|>' }}"
 SYSTEM = "{% if messages[0].role == 'system' %}{{ messages[0].content }}\n{% endif %}"
@@ -57,7 +60,11 @@ def proof() -> EditProof:
 def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
     old, new, better = EDITS[title]
     assert TEMPLATE.count(old) == 1
-    found = proof().proven(ChatTemplate(TEMPLATE.replace(old, new)))
+    edited = ChatTemplate(TEMPLATE.replace(old, new))
+    found = proof().proven(edited)
+    at = TEMPLATE.index(old)
+    # Where its place is known, what does not reach it is not rendered, and nothing else is proven.
+    assert proof().proven(edited, [TemplateEdit(at, at + len(old), new)]) == found
     assert (found is None) == (better is None)
     if found is not None:
         assert (found.better > 0) == (found.changed > 0) == better
@@ -81,3 +88,41 @@ def test_each_kind_of_conversation_is_among_them() -> None:
     } <= names
     plain = {each.plainly is None for each in proof().conversations}
     assert plain == {True, False}
+
+
+def test_what_does_not_reach_an_edit_is_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = "call.function|tojson"
+    at = TEMPLATE.index(old)
+    rendered: list[str] = []
+    render = ChatTemplate.render_prepared
+
+    def counted(self: ChatTemplate, variables: Mapping[str, object]) -> str:
+        rendered.append(self.text)
+        return render(self, variables)
+
+    monkeypatch.setattr(ChatTemplate, "render_prepared", counted)
+    counts: list[int] = []
+    for edits in ([], [TemplateEdit(at, at + len(old), f"{old} ")]):
+        text = TEMPLATE.replace(old, f"{old} ")
+        assert proof().proven(ChatTemplate(text), edits) is not None
+        counts.append(rendered.count(text))
+        rendered.clear()
+    assert 0 < counts[1] < counts[0]
+
+
+def test_an_edit_is_proven_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    proven = EditProof.proven
+
+    def counted(
+        self: EditProof, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
+    ) -> ProvenEdit | None:
+        asked.extend([template.text] if edits else [])
+        return proven(self, template, edits)
+
+    monkeypatch.setattr(EditProof, "proven", counted)
+    text = "{% for m in messages %}{{ '<' + m.role + '>' + m.content|trim + '<e>' }}{% endfor %}"
+    rules = [rule_of(code) for code in ("AP301", "AP302")]
+    fixes = [fix for found in fixes_apart(ChatTemplate(text), rules) for fix in found.fixes]
+    assert [fix.finding.code for fix in fixes] == ["AP301", "AP302"]
+    assert len(asked) == len(set(asked)) > 0

@@ -22,6 +22,7 @@ from autoparser.analysis.core.format import Literal
 from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone, compared
+from autoparser.analysis.lint.paired_markers import closes
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Concern, Rule
@@ -70,6 +71,39 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
                 (alone(shown.render, shown.name),),
                 line=shown.render.line_of(next(shown.said(voice)).text),
             )
+    yield from _unended_calls(played, _common(after.values()))
+
+
+def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) -> Iterator[Hit]:
+    """Look for what ends messages between a call and its result, where that is a message, too."""
+    shown, joint = next(_after_calls(played, Voice.RESULT), (None, ""))
+    if shown is None:
+        return
+    # What also stands between two calls closes each of them.
+    own = {unit for _, text in _after_calls(played, Voice.CALL) for unit in _markers(text)}
+    units = Literal.of(joint).markers
+    begins = next((at for at, unit in enumerate(units) if unit in usual), None)
+    # Another marker than those that close the call may be how a message with calls ends.
+    if begins is None or not all(each in own or closes(each) for each in units[:begins]):
+        return
+    for end in sorted(usual - set(units)):
+        yield Hit(
+            f"a message with calls is not ended by {quoted(end)}, which ends all other messages",
+            (alone(shown.render, shown.name),),
+            line=shown.render.line_at(shown.render.text.index(joint)),
+        )
+
+
+def _after_calls(
+    played: Sequence[PlayedConversation], next_voice: Voice
+) -> Iterator[tuple[PlayedConversation, str]]:
+    """Return what stands between a call and a text of this voice that is not its own."""
+    for each in played:
+        for text, following in pairwise(each.written):
+            one, other = text.spoken, following.spoken
+            within = one.call is other.call and other.voice is Voice.CALL
+            if one.voice is Voice.CALL and other.voice is next_voice and not within:
+                yield each, text.after
 
 
 @lru_cache(maxsize=128)

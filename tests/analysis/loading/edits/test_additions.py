@@ -35,6 +35,10 @@ ADDED = {
         "{{ (t.split('/')[-1] or '') }}",
         "{{ t.split('/')[-1]| string }}",
     ],
+    "{% for c in m.calls %}": [
+        "{% for c in (m.calls or []) %}",
+        "{% for c in (m.calls if m.calls is string else m.calls|tojson) %}",
+    ],
     "{{ t }}": [],
     "{% if m.calls %}": [],
 }

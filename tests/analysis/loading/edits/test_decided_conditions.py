@@ -46,3 +46,5 @@ def test_a_condition_is_known_by_its_parts() -> None:
     assert always("a or") is None
     assert same_truth("a or (not a and b)", "a or b")
     assert not same_truth("a or b", "a and b")
+    assert same_truth("m.a and m.a is not none", "m.a")
+    assert not same_truth("m.a is not none", "m.a")
