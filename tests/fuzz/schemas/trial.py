@@ -64,7 +64,7 @@ _asked_otherwise(
     lambda text: (
         "{"
         if re.search(r'[\x00- \x7f-\x9f"<>\\^`|]', text)
-        else re.sub("%[0-9A-Fa-f]{2}", "a", text)
+        else re.sub(r":[1-9]\d{3}(?=[,}])", ":1", re.sub("%[0-9A-Fa-f]{2}", "a", text))
     ),
 )
 # It takes a 0 within a number for one that leads it.
