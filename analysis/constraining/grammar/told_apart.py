@@ -213,13 +213,13 @@ def _begins_parts(way: Path) -> list[str]:
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:
-    """Return a constant list or object as JSON where other ones of its type may stand.
+    """Return a constant list, object or text as JSON where other ones of its type may stand.
 
     Readers take the longest text that something begins with: after `[1` they would wait for the
-    rest of `[1, 1]`, and refuse `[10]`.
+    rest of `[1, 1]`, and refuse `[10]`. Of two texts in quotes, the quote would be cut off.
     """
     head = way[0] if way else None
-    if not isinstance(head, str) or not head.startswith(("[", "{")):
+    if not isinstance(head, str) or not head.startswith(("[", "{", '"')):
         return way
     try:
         value: Json = json.loads(head)

@@ -72,6 +72,7 @@ def members(**properties: Json) -> dict[str, Json]:
 
 TEXT: Json = {"type": "string"}
 SHORT: Json = {"type": "string", "maxLength": 4}
+ENDS_IN_B: Json = {"type": "string", "pattern": "b$"}
 TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
 LATER: dict[str, Json] = {"additionalProperties": {}}
 CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
@@ -88,6 +89,11 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
         NAMES,
         {**members(b={"$ref": "#/$defs/o", "unevaluatedProperties": False}), "$defs": {"o": TREE}},
         {"b": {"b": -1}},
+    ),
+    (
+        NOVEL / "s-expression.jinja",
+        {"properties": {"a": {"anyOf": [ENDS_IN_B, {"enum": ["12", "1"]}]}, "b": TEXT}},
+        {"a": "12", "b": "x"},
     ),
     (TAGS, members(a={}), {"a": "12:30:05Z"}),
     (TAGS, members(a={}), {"a": "[1"}),
