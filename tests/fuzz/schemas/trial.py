@@ -57,17 +57,21 @@ for _name in ("iri", "iri-reference"):
     # It knows no letters beyond U+FFFF.
     _asked_otherwise(_name, lambda text: re.sub("[\U00010000-\U0010ffff]", "é", text))
 # It takes for literals what RFC 6570 (2.1) keeps out of them: spaces, controls, some signs. It
-# takes no variable (2.3) that begins with a character in percent encoding.
+# takes no variable (2.3) that begins with a character in percent encoding, and no length (2.4.1)
+# of four digits.
 _asked_otherwise(
     "uri-template",
     lambda text: (
         "{"
         if re.search(r'[\x00- \x7f-\x9f"<>\\^`|]', text)
-        else re.sub("%[0-9A-Fa-f]{2}", "a", text)
+        else re.sub(r":[1-9]\d{3}(?=[,}])", ":1", re.sub("%[0-9A-Fa-f]{2}", "a", text))
     ),
 )
 # It takes a 0 within a number for one that leads it.
 _asked_otherwise("relative-json-pointer", lambda text: re.sub(r"^[1-9]\d*", "1", text))
+for _name in ("date", "date-time"):
+    # Python knows no year 0, which RFC 3339 has; it was a leap year like this one.
+    _asked_otherwise(_name, lambda text: re.sub("^0000", "0004", text))
 # A grammar leaves the length of a whole name to maxLength, as docs/grammar.md says.
 _asked_otherwise("hostname", lambda text: text if len(text) <= LONGEST_HOST else "a")
 
