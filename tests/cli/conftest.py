@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -60,10 +60,13 @@ def autoparser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
 def process() -> Run:
     """Run the command line in a process of its own."""
 
-    def ran(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> Ran:
+    def ran(
+        *arguments: str | Path, stdin: bytes = b"", shared: Sequence[int] = (), **variables: str
+    ) -> Ran:
         done = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
             [sys.executable, "-m", "autoparser", *map(str, arguments)],
             input=stdin,
+            pass_fds=shared,
             capture_output=True,
             cwd=ROOT,
             env={**os.environ, **variables},

@@ -124,6 +124,17 @@ def test_the_output_is_the_same_as_without_a_worker(command: str, call: Run) -> 
     assert call(command, GOOD) == call(command, GOOD, "--no-isolation")
 
 
+def test_what_a_shell_hands_on_goes_to_the_worker(process: Run) -> None:
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as stream:
+        stream.write((ROOT / GOOD).read_bytes())
+    try:
+        ran = process("analyze", f"/dev/fd/{read}", "--json", shared=(read,))
+    finally:
+        os.close(read)
+    assert (ran.code, ran.err) == (0, "")
+
+
 def test_standard_input_goes_to_the_worker(process: Run) -> None:
     text = (ROOT / GOOD).read_bytes()
     ran = process("analyze", "-", "--json", stdin=text)

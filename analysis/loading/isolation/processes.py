@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Protocol, cast
 
-from .serving import let_go, serve
+from .serving import handed_on, let_go, serve
 
 __all__ = ["Process", "started"]
 
@@ -145,9 +145,10 @@ def _fresh(here: Connection, there: Connection, terminal: bool) -> Process:
                 command, stdin=files, stdout=files, env=variables, startupinfo=startup
             ),
         )
+    shared = (number, *(handed_on() if terminal else ()))
     return cast(
         "Process",
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
-            command, stdin=files, stdout=files, env=variables, pass_fds=(number,)
+            command, stdin=files, stdout=files, env=variables, pass_fds=shared
         ),
     )

@@ -20,8 +20,9 @@ from .limits import LimitReached, Limits, TaskLimitReached
 from .memory import data_bytes
 from .worker_messages import Reply, TaskRequest, dumped, loaded
 
-__all__ = ["let_go", "serve"]
+__all__ = ["handed_on", "let_go", "serve"]
 
+_STANDARD = (0, 1, 2)
 _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 
@@ -50,14 +51,30 @@ def let_go(keep: int, *, output: bool) -> None:
     """Give back the files that a fork shares with its parent, but for the pipe `keep`.
 
     Each number goes on to be taken, by the null device: an object of the parent's that still
-    believes in it could close another's file. Standard error stays, and with `output` all three.
+    believes in it could close another's file. Standard error stays, and with `output` all three and
+    what `handed_on` has.
     """
     sink = os.open(os.devnull, os.O_RDWR)
-    kept = {keep, sink, 2, *((0, 1) if output else ())}
+    kept = {keep, sink, 2, *((0, 1, *handed_on()) if output else ())}
     for number in _open_files():
         if number not in kept:
             with suppress(OSError):
                 os.dup2(sink, number, inheritable=False)
+
+
+def handed_on() -> list[int]:
+    """Return the files that whoever started this process has handed on, such as a shell's `<(…)`.
+
+    Python lets no program that it starts inherit what it has opened itself.
+    """
+    return [number for number in _open_files() if number not in _STANDARD and _inherits(number)]
+
+
+def _inherits(number: int) -> bool:
+    try:
+        return os.get_inheritable(number)
+    except OSError:
+        return False
 
 
 def _open_files() -> list[int]:
