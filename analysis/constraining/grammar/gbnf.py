@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
@@ -182,6 +183,8 @@ class _GbnfWriter:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
+        # Whatever is complete first is taken, so that no text begins with what needs none.
+        taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
@@ -191,13 +194,20 @@ class _GbnfWriter:
             for each in exits:
                 thens.setdefault(each.close, []).append(self.node(each.then))
             ends = thens.pop("", [])
-            ways.append(self._states(prose, thens, ends))
+            ways.append(self._states(prose, thens, ends, taken))
         return _either(ways)
 
-    def _states(self, prose: Prose, thens: Mapping[str, Sequence[str]], ends: Sequence[str]) -> str:
+    def _states(
+        self,
+        prose: Prose,
+        thens: Mapping[str, Sequence[str]],
+        ends: Sequence[str],
+        taken: AbstractSet[str],
+    ) -> str:
         """Write the states of a text, and give the name of the first one.
 
-        `thens` are the ways after each text that closes it, `ends` those where nothing does.
+        `thens` are the ways after each text that closes it, `ends` those where nothing does. It
+        begins with none of the characters that are `taken`.
         """
         if prose.shape is not None:
             text = self.shaped(_told_apart(prose, prose.shape))
@@ -233,16 +243,21 @@ class _GbnfWriter:
                 # A repetition, since llguidance takes no more than 2000 rules in one another.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
-        if prose.left is Strip.NOTHING or prose.left is Strip.NEWLINE:
+        stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
+        barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
+        if not barred:
             return names[0]
-        bare = " \n\r\t" if prose.left is Strip.WHITESPACE else "\n"
-        firsts = [*bare, *found[0].goes, *found[0].closes, *found[0].refused]
+        first = found[0]
         ways = [
             f"{gbnf_literal(char)} {names[to]}"
-            for char, to in found[0].goes.items()
-            if char not in bare
+            for char, to in first.goes.items()
+            if char not in barred
         ]
-        ways.append(f"{_any_but(sorted(set(firsts)))} {names[0]}")
+        if not stripped:
+            ways += [_in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += ends
+        known = sorted({*barred, *first.goes, *first.closes, *first.refused})
+        ways.append(f"{_any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
 
 

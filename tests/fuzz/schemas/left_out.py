@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
+from autoparser.analysis.constraining.grammar.told_apart import is_bare
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
     CallFormat,
@@ -18,13 +19,14 @@ from autoparser.analysis.core.format import (
     Order,
     Slot,
 )
-from autoparser.analysis.core.schema import SchemaPart
+from autoparser.analysis.core.schema import ANY, SchemaPart
 
 
 class LeftOut(StrEnum):
     """Why no grammar of a format takes a valid value as the template writes it."""
 
     CLOSED = "a text holds what closes it"
+    OPENED = "a text without quotes begins as a list or an object"
     NAMED_TWICE = "a made-up name would stand twice"
     SORTED = "in sorted JSON a made-up name comes before a declared one"
 
@@ -38,6 +40,8 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
     members = calls.arguments.members
     part = SchemaPart.of(schema)
     for name, argument in arguments.items():
+        if _begins_in_parts(argument, part.member(name), values):
+            return LeftOut.OPENED
         bare = _is_bare_text(argument, part.member(name), values)
         if bare and _closer(members, values) in values.write(argument):
             return LeftOut.CLOSED
@@ -62,6 +66,21 @@ def _texts(
             yield from _texts(notation.object, notation, item)
         elif isinstance(item, list) and notation.array.values is None:
             yield from _texts(notation.array, notation, item)
+
+
+def _begins_in_parts(value: Json, part: SchemaPart, notation: Notation) -> bool:
+    """Whether a text begins as what may stand in its place, which is written in parts."""
+    if not isinstance(value, str) or not is_bare(notation.string):
+        return False
+    kinds = ANY if part.kinds is None else part.kinds
+    each = ((JsonType.ARRAY, notation.array), (JsonType.OBJECT, notation.object))
+    return any(
+        kind in kinds
+        and not (held.values or notation).is_json
+        and held.open
+        and value.startswith(held.open)
+        for kind, held in each
+    )
 
 
 def _is_bare_text(value: Json, part: SchemaPart, notation: Notation) -> bool:
