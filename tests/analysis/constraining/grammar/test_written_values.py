@@ -357,6 +357,21 @@ def test_a_number_in_a_python_object_is_one_that_floats_hold(dialect: GrammarDia
 
 
 @BOTH
+@pytest.mark.parametrize("opened", ["[", "{"])
+def test_a_text_without_quotes_begins_as_no_list_or_object_beside_it(
+    opened: str, dialect: GrammarDialect
+) -> None:
+    # Whoever reads it waits for the end of the list or the object.
+    text = written(UNQUOTED, members(a={}), {"a": "text"})
+    beside = grammar_of(UNQUOTED, members(a={}))
+    alone = grammar_of(UNQUOTED, members(a={"type": "string"}))
+    begun = text.replace("text", f"{opened}x")
+    assert beside.accepts(text, dialect=dialect).accepted
+    assert not beside.accepts(begun, dialect=dialect).accepted
+    assert alone.accepts(begun, dialect=dialect).accepted
+
+
+@BOTH
 @pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
 @pytest.mark.parametrize(
     "said",
