@@ -98,15 +98,9 @@ def fixed_sources(
     """Fix the templates of sources, in memory. Raises AutoparserError for rules that none are."""
     # Imported here so that help does without the engine.
     from autoparser.analysis.fixing import FixRequest, fix_sources
-    from autoparser.analysis.learnt import is_saved_format
     from autoparser.analysis.lint.project import RuleChoice, find_settings
     from autoparser.analysis.loading.isolation import usual_jobs
 
-    if template_place is not None and not any(map(is_saved_format, sources)):
-        raise AutoparserError(
-            "--template says where the template of a saved format is, and none is given",
-            hint="leave it out",
-        )
     settings = find_settings(Path.cwd())
     rules = RuleChoice(
         settings.select if select is None else _listed(select),

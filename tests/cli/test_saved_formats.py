@@ -222,8 +222,11 @@ def test_it_is_rendered_with_the_special_tokens_of_then(
     assert autoparser("render", saved, "--messages", messages).out == "<then>[Hi.]"
 
 
-def test_a_template_is_not_said_to_be_elsewhere(autoparser: Callable[..., Any]) -> None:
-    ran = autoparser("roundtrip", TEMPLATE, "--template", TEMPLATE)
+@pytest.mark.parametrize("command", ["lint", "roundtrip"])
+def test_a_template_is_not_said_to_be_elsewhere(
+    command: str, autoparser: Callable[..., Any]
+) -> None:
+    ran = autoparser(command, TEMPLATE, "--template", TEMPLATE)
     assert ran.code == 2
     assert "--template says where the template of a saved format is" in ran.err
 

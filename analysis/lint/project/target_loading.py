@@ -52,8 +52,15 @@ def load_targets(
     """Load every template of every source, and give what could not be loaded.
 
     `revision` is that of models on the Hub. Of a saved format it is the template that it was learnt
-    from, at `template_place` or where it was.
+    from, at `template_place` or where it was. Raises AutoparserError where that place is given and
+    no source is a saved format.
     """
+    sources = tuple(sources)
+    if template_place is not None and not any(map(_is_saved, sources)):
+        raise AutoparserError(
+            "--template says where the template of a saved format is, and none is given",
+            hint="leave it out",
+        )
     # A directory and a file in it may hold the same template.
     targets: dict[tuple[str, str | None, str | None], Target] = {}
     problems: list[Problem] = []
@@ -85,11 +92,15 @@ def load_targets(
     return tuple(targets.values()), tuple(problems)
 
 
+def _is_saved(source: Source) -> bool:
+    return source.given != "-" and is_saved_format(source.given)
+
+
 def _loaded(
     source: Source, revision: str | None, template_place: str | None
 ) -> tuple[Sequence[ChatTemplate], str | None]:
     """Load a source's templates; of a saved format the one it was learnt from, and its file."""
-    if source.given != "-" and is_saved_format(source.given):
+    if _is_saved(source):
         template = template_of_format(load_format(source.given), template_place)
         return (template,), source.given
     return load_templates(source.given, revision=_revision(source, revision)), None
