@@ -36,6 +36,9 @@ def autoparser(
     """Run the command line with this Hub and this home of its cache."""
     variables = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     variables |= {"HF_ENDPOINT": hub.endpoint, "HF_HOME": str(home), **more}
+    if before is not None:
+        # Python would keep what fits of a module that it compiles, for all who come after.
+        variables["PYTHONDONTWRITEBYTECODE"] = "1"
     return subprocess.run(  # noqa: S603 - the interpreter that runs the tests
         [sys.executable, "-m", "autoparser", *arguments],
         capture_output=True,
