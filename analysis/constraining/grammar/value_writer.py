@@ -21,7 +21,7 @@ In the notation of a template that writes strings as they are and all else as Py
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -63,7 +63,7 @@ the types that the value is read as."""
 
 
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
-"""Entries as `_alone` gives them: the parameters of most tools have one of a few schemas."""
+"""Entries as `alone` gives them: the parameters of most tools have one of a few schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ class ValueWriter:
     order: Order = Order.GIVEN
     closed: Closed = field(default_factory=Closed)
     """What was found of entries that are closed by a text of their own; writers may share it."""
+    is_apart: bool = False
+    """Whether its rules are thrown away."""
 
     def ways(
         self,
@@ -235,7 +237,7 @@ class ValueWriter:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
                 (told, self.order, repr(read_as and sorted(read_as)), *exclude),
-                lambda: self._alone(schema, container, outer, exclude, read_as),
+                lambda: self._apart.alone(schema, container, outer, exclude, read_as),
             )
             if alone is not None:
                 before, node = alone
@@ -294,7 +296,15 @@ class ValueWriter:
             raise SchemaError("no value meets this schema", pointer=place)
         return self.table.brancher.branch(found)
 
-    def _alone(
+    @property
+    def _apart(self) -> ValueWriter:
+        """A writer whose rules are thrown away: a request writes the same, whatever was before."""
+        if self.is_apart:
+            return self
+        table = RuleTable(self.table.brancher.opaque)
+        return replace(self, table=table, closed=Closed(), is_apart=True)
+
+    def alone(
         self,
         schema: Json,
         container: Container,

@@ -292,3 +292,10 @@ def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.Mo
     known = grammar_of(first, [*STRICT, *BATTERY]).lark(opaque)
     assert (made.count("frame"), made.count("text")) == (1, texts)
     assert known == grammar_of(second, [*STRICT, *BATTERY]).lark(opaque)
+
+
+def test_the_first_request_has_the_text_of_later_ones() -> None:
+    # Lists and objects are written in parts here, by rules that refer to others.
+    formats = Formats.of(deepcopy(analysis_of("a1-8-indented").format))
+    first, later = (grammar_of(formats, BATTERY).gbnf() for _ in range(2))
+    assert first == later
