@@ -28,7 +28,7 @@ from autoparser.analysis.core.schema import UnheldKeywordError
 from .call_writer import GrammarError
 from .json_schema import StringShape
 from .json_schema.code_points import CodePoints
-from .json_schema.regex_nodes import Regex
+from .json_schema.regex_nodes import Regex, alphabet
 from .rules import (
     ChoiceNode,
     Embedded,
@@ -44,7 +44,6 @@ from .rules import (
     SequenceNode,
     begins_as_escape,
 )
-from .spelled import alphabet
 from .until import states
 
 _LONGEST = 1000

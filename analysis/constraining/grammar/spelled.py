@@ -124,19 +124,3 @@ def _either(options: SequenceOf[Regex | None]) -> Regex | None:
 
 def _literal(text: str) -> Regex:
     return RegexSequence(tuple(Character(CodePoints.of(char)) for char in text))
-
-
-def alphabet(regex: Regex) -> CodePoints:
-    """Return all characters that may stand in a text that matches."""
-    match regex:
-        case Character(points):
-            return points
-        case RegexSequence(parts) | RegexChoice(parts):
-            found = CodePoints()
-            for part in parts:
-                found |= alphabet(part)
-            return found
-        case RegexRepeat(item):
-            return alphabet(item)
-        case Anchor():
-            return CodePoints()

@@ -29,7 +29,7 @@ from autoparser.analysis.reading.text import json_of
 from .json_schema import StringShape, string_shape
 from .json_schema.code_points import CodePoints
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
-from .json_schema.regex_nodes import initials
+from .json_schema.regex_nodes import alphabet
 from .paths import Item, Path, distinct
 from .rules import JsonValue, PatternNode, Prose
 from .schema_reader import SchemaReader
@@ -197,7 +197,7 @@ def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
     """
     if shape is None or not shape.regexes:
         return
-    letters = initials(shape.regexes[0])
+    letters = alphabet(shape.regexes[0], first=True)
     for way in ways:
         if any(letters & CodePoints.of(begin[0]) for begin in _begins_parts(way)):
             raise _read_otherwise(shape.keywords[0], shape.pointer)

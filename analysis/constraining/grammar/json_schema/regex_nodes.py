@@ -48,20 +48,20 @@ class Anchor:
 Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
 
 
-def initials(regex: Regex) -> CodePoints:
-    """Return the characters that a text which matches may begin with."""
+def alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
+    """Return all characters of texts that match; with `first`, those that may begin one."""
     match regex:
         case Character(points):
             return points
         case RegexSequence(parts) | RegexChoice(parts):
             found = CodePoints()
             for part in parts:
-                found |= initials(part)
-                if isinstance(regex, RegexSequence) and shortest(part):
+                found |= alphabet(part, first=first)
+                if first and isinstance(regex, RegexSequence) and shortest(part):
                     break
             return found
         case RegexRepeat(item):
-            return initials(item)
+            return alphabet(item, first=first)
         case Anchor():
             return CodePoints()
 
