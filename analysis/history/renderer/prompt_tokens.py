@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
-from typing import NamedTuple
+from itertools import chain, repeat, starmap
+from typing import NamedTuple, TypeVar
 
 from autoparser.analysis.core.conversation import MediaKind
 from autoparser.analysis.loading.tokens import Encoded
@@ -28,6 +28,9 @@ class MediaTokens:
     """After the last of its tokens."""
     token_ids: tuple[int, ...]
     """Those of the placeholder, as the template writes it."""
+
+
+_Told = TypeVar("_Told")
 
 
 class TokenOwner(NamedTuple):
@@ -65,22 +68,27 @@ class RenderedTokens:
     @cached_property
     def message_indices(self) -> tuple[int, ...]:
         """The number of the message; -1 where the token is the template's own."""
-        return tuple(chain.from_iterable(repeat(each.message, each.length) for each in self.owners))
+        return _each_token((each.message, each.length) for each in self.owners)
 
     @cached_property
     def is_content(self) -> tuple[bool, ...]:
         """Whether it holds text that the message brought, not what the template wrote around it."""
-        return tuple(chain.from_iterable(repeat(each.content, each.length) for each in self.owners))
+        return _each_token((each.content, each.length) for each in self.owners)
 
     @cached_property
     def sampled(self) -> tuple[bool, ...]:
         """Whether the model writes it. The stop token is in, what the prompt writes is not."""
-        return tuple(chain.from_iterable(repeat(each.sampled, each.length) for each in self.owners))
+        return _each_token((each.sampled, each.length) for each in self.owners)
 
     @cached_property
     def loss_mask(self) -> tuple[bool, ...]:
         """What a loss counts: what `{% generation %}` marks where it is, else what is sampled."""
-        return tuple(chain.from_iterable(repeat(each.loss, each.length) for each in self.owners))
+        return _each_token((each.loss, each.length) for each in self.owners)
+
+
+def _each_token(stretches: Iterable[tuple[_Told, int]]) -> tuple[_Told, ...]:
+    """Repeat what is told of each stretch for so many tokens."""
+    return tuple(chain.from_iterable(starmap(repeat, stretches)))
 
 
 def own_tokens(attributed: Attributed, tokens: Encoded, first: int = 0) -> RenderedTokens:
