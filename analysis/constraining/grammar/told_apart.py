@@ -168,19 +168,21 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     for each in firsts:
         if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
             _hold_apart(each.shape, ways)
-    shapes = [each.shape for each in firsts if isinstance(each, Prose)]
-    shape = next(filter(None, shapes), None)
     if not any(isinstance(each, JsonValue) for each in firsts):
         return distinct(ways)
+    proses = [each.shape for each in firsts if isinstance(each, Prose)]
+    # What ends such a text is seen by its escapes, with which it is read as one.
+    escaped = [each.shape for each in firsts if isinstance(each, PatternNode) and each.escapes]
+    shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:
-        return distinct(ways if shapes else [_in_tokens(way, firsts) for way in ways])
+        return distinct(ways if proses else [_in_tokens(way, firsts) for way in ways])
     found: list[Path] = []
     for way in ways:
         first = by_its_text(way[0], closes) if way else None
-        if isinstance(first, JsonValue):
+        if isinstance(first, JsonValue) and (proses or not _PLAIN.keys().isdisjoint(_types(first))):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
-    return distinct(found)
+    return distinct(found if proses else [_in_tokens(way, firsts) for way in found])
 
 
 def _of_any_shape(way: Path) -> Path:

@@ -133,8 +133,11 @@ class ValueWriter:
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            ways += string_ways(notation.string, schema, [*exclude, *_elements(notation, beside)])
-            if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
+            is_any = _is_raw(notation.string) and any_text(self.reader, schema, kinds)
+            kept_out = [*exclude, *_elements(notation, beside)]
+            others = _openings(notation, kinds) if is_any else []
+            ways += string_ways(notation.string, schema, kept_out, others)
+            if is_any:
                 # Whatever is written on its own is such a text, if it is not made of elements
                 # and holds nothing between its items that ends a text.
                 kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
@@ -407,6 +410,12 @@ def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool
     return not container.open.strip() or any(
         each in container.separator for each in exclude if each
     )
+
+
+def _openings(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what values of types begin with, where something always stands around them."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    return [each.open for each in containers if each is not None and each.open.strip()]
 
 
 def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
