@@ -113,7 +113,7 @@ class Brancher:
 
         `marks` are texts that end free text wherever they stand: closes may part after them.
         """
-        rest = distinct(paths)
+        rest: Sequence[Path] = distinct(paths)
         if any(path and isinstance(path[0], Prose) for path in rest):
             return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:

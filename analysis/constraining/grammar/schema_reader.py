@@ -168,7 +168,7 @@ class SchemaReader:
         """Whether a value may meet one of a schema's options; True where that cannot be told."""
         try:
             options = self.options(schema)
-            if len(options) > 1:
+            if options != [schema]:
                 return any(self.may_be_met(option, levels) for option in options)
             (only,) = options
             if self.kinds(only) == frozenset({JsonType.OBJECT}) and levels:
