@@ -41,7 +41,7 @@ class BracketScan:
         self._quotes = quotes_of(notation)
         string = notation.string
         self._bare = not (literal or string.open.strip() or string.escape is Escape.PYTHON)
-        """Whether a quote outside of all brackets is a part of a text."""
+        """Whether a quote is a part of a text, and a bracket but the first sign of all."""
         self._escaped = escaped_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
@@ -83,8 +83,9 @@ class BracketScan:
             elif word in ends and not self._depth:
                 return match.start() - start
             else:
-                self._quoted = quotes.get(word, "") if self._depth or not self._bare else ""
-                self._depth += (word in self._opens) - (word in self._closes)
+                if self._depth or not self._bare or not text[start : match.start()].strip():
+                    self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
+                    self._depth += (word in self._opens) - (word in self._closes)
                 at = match.end()
             self._seen = at - start
 

@@ -182,20 +182,28 @@ class ValueReader:
         ends = self._ends()
         notation = python_notation() if row.quote else self.arguments.values
         scan = BracketScan(notation, literal=literal)
-        while True:
-            size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
-            if size is not None:
-                break
+        while (size := scan.end_of(tape.text, tape.at, ends, closed=tape.closed)) is None:
             if tape.closed:
-                if scan.passed is None or not tape.complete or not self._may_be_text(types):
-                    return self._ended(schema, types, ends)
-                # What is never closed is a text that begins like an array or object.
-                size = scan.passed
                 break
             yield
+        if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
+            # What does not become whole is a text that begins like an array or object.
+            size = size if size and self._is_whole(size) else scan.passed
+        if size is None:
+            return self._ended(schema, types, ends)
         text = tape.take(size, SpanKind.ARGUMENTS)
         self._give(text.strip(), schema, types, literal=literal)
         return (yield from self._closed(row))
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether so much of the text can be read as a value."""
+        try:
+            decode(
+                self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
+            )
+        except Unreadable:
+            return False
+        return True
 
     def _may_be_text(self, types: frozenset[str] | None) -> bool:
         """Whether a value of these types may be a text that nothing encloses."""
