@@ -162,7 +162,7 @@ class _GbnfWriter:
             self.table.seam if option == NOTHING and optional else self.node(option)
             for option in options
         ]
-        return f"({' | '.join(ways) or self.table.never})"
+        return f"({' | '.join(dict.fromkeys(ways)) or self.table.never})"
 
     def _row(self, items: Sequence[Node]) -> str:
         """Write nodes one after the other.
