@@ -3,6 +3,7 @@
 Of `city`, which has to be there, and `days`, which need not, each after a blank but the first:
 
     >>> from autoparser.analysis.loading.tokens import OpaqueTokens
+    >>> from autoparser.analysis.constraining.grammar.rules import Ref
     >>> table = RuleTable(OpaqueTokens())
     >>> city = RowMember("city", ("city=", Ref("text")), is_wanted=True)
     >>> days = RowMember("days", ("days=", Ref("number")), is_wanted=False)
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from .paths import Path, joined, without
-from .rules import NOTHING, LiteralNode, Node, Prose, Ref, SequenceNode, choice, sequence
+from .rules import NOTHING, LiteralNode, Node, Prose, SequenceNode, choice, sequence
 from .table import RuleTable
 
 
@@ -73,7 +74,7 @@ class MemberRow:
         return entry if member.is_wanted else choice(NOTHING, entry)
 
     def entry(self, path: Path, before: str, behind: str) -> Node:
-        """Return a member between separators; what each of them begins with is a text of its own."""
+        """Return a member between separators; what all of them begin with is a text of its own."""
         items = joined(before, *path, behind)
         if not self.opening:
             return as_node(items)

@@ -199,7 +199,7 @@ class MemberRules:
 
     @cached_property
     def _straight(self) -> list[Path] | None:
-        """The ways to write each member, where all are a text and a rule, and part without a cut."""
+        """The members, where each is a text and a rule, and the texts part without being cut."""
         opening = self._opening
         if self._mixed or not self.close:
             return None
