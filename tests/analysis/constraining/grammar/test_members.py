@@ -76,7 +76,7 @@ ROWS = [
 def test_tools_that_share_members_require_their_own(
     load: Any, name: str, open_to_others: bool
 ) -> None:
-    schemas = {
+    schemas: dict[str, Any] = {
         tool: {
             "type": "object",
             "properties": {each: {"type": "integer"} for each in "abc"},
@@ -97,9 +97,9 @@ def test_tools_that_share_members_require_their_own(
         members = dict.fromkeys(written, 1)
         answer = analysis.format.write(Message("Well.", calls=(ToolCall(tool, members),)))
         begun = answer[len(analysis.format.openings[0].text) :]
-        valid = jsonschema.Draft202012Validator(schema).is_valid(members)
+        judge: Any = jsonschema.Draft202012Validator(schema)
         in_order = list(written) == sorted(written)
-        if (refusal(loaded, begun) == "") is not (valid and in_order):
+        if (refusal(loaded, begun) == "") is not (judge.is_valid(members) and in_order):
             wrong.append((tool, "".join(written)))
     assert wrong == []
 
