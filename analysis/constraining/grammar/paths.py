@@ -186,10 +186,11 @@ class Brancher:
         for prose, path in map(_opened, _alike_text(paths)):
             by_prose.setdefault(prose, []).append(path)
         for prose, closes in by_prose.items():
-            while closes:
-                group = self._closed_alike(closes, marks)
+            left = closes
+            while left:
+                group = self._closed_alike(left, marks)
                 taken = set(group)
-                closes = [each for each in closes if each not in taken]
+                left = [each for each in left if each not in taken]
                 groups.append((prose, group))
         texts = [self.shared([_close(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
