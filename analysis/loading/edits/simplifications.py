@@ -1,11 +1,12 @@
 """Small edits of a template's text, found by its syntax alone: nothing is known of what they do.
 
 An edit takes something away or asks less: an operation on a value (`|trim`, `.split(x)[-1]`), a
-part of a condition (`and not loop.last`), a whole condition; or it writes a value that is a string
-as it is, where an operation was made for others (`x|tojson`); or it asks of the first item what was
-asked of the last (`users[-1]`), which is another one in each later prompt. Which of them serves is for renders
-to say. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if b %}`, `{% if a %}`,
-`{% if true %}`, `{% if false %}`, `{{ x }}` and `{{ (x if x is string else x|trim) }}`.
+part of a condition (`and not loop.last`), a whole condition; it writes a value that is a string as
+it is, where an operation was made for others (`x|tojson`); or it asks of the first item what was
+asked of the last (`users[-1]`), which is another one in each later prompt. Which of them serves is
+for renders to say. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if b %}`,
+`{% if a %}`, `{% if true %}`, `{% if false %}`, `{{ x }}` and
+`{{ (x if x is string else x|trim) }}`.
 """
 
 from __future__ import annotations

@@ -132,8 +132,14 @@ def test_by_an_edit_that_serves_others_texts_do_not_change() -> None:
     assert [scenario.name for scenario, _ in found.fixed] == ["reasoning + answer"]
 
 
-def test_tools_stand_once_where_they_do_not_move() -> None:
-    # Without the condition they would stand before each question.
+def test_no_edit_writes_the_tools_before_each_question() -> None:
+    text = TOLD_LAST.replace("m == asked[-1]", "m.role == 'user' and m == asked|last")
+    found = preserving_template(analyze(ChatTemplate(text)), [shipped("answer")])
+    assert found.edits == ()
+    assert [step.scenario.name for step in found.left] == ["answer"]
+
+
+def test_tools_that_move_stay_at_the_first_question() -> None:
     found = preserving_template(analyze(ChatTemplate(TOLD_LAST)), [shipped("answer")])
     assert found.template.text == TOLD_LAST.replace("[-1]", "[0]")
     assert [scenario.name for scenario, _ in found.fixed] == ["answer"]
