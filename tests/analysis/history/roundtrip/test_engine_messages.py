@@ -29,7 +29,7 @@ CALL = {
     "function": {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}},
 }
 KEPT = "A lookup is due."
-TURNS = [
+TURNS: list[tuple[str, bool, dict[str, Any]]] = [
     ("", False, {"content": None, "thought": KEPT}),
     ("vllm", False, {"content": "", "reasoning": KEPT, "reasoning_content": KEPT}),
     ("vllm", True, {"content": [], "reasoning": KEPT, "reasoning_content": KEPT}),
