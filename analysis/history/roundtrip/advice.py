@@ -183,11 +183,11 @@ def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Caus
     seen: dict[Cause, Counter[str]] = {cause: Counter() for cause in causes}
     settings: dict[str, Setting] = {}
     for row in rows:
-        setting = fixing(row)
-        if setting is not None and row.verdict.cause in seen:
+        cause, setting = row.verdict.cause, fixing(row)
+        if setting is not None and cause is not None and cause in seen:
             name = json.dumps(setting, sort_keys=True)
             settings[name] = setting
-            seen[row.verdict.cause][name] += 1
+            seen[cause][name] += 1
     return {cause: settings[found.most_common(1)[0][0]] for cause, found in seen.items() if found}
 
 

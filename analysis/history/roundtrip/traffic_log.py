@@ -56,7 +56,7 @@ class _SglangWritten(Struct, frozen=True):
     output_ids: _Ids | None = None
 
 
-class _Choice(Struct, frozen=True):
+class _LoggedAnswer(Struct, frozen=True):
     """One of several answers to a prompt."""
 
     text: str = ""
@@ -72,7 +72,7 @@ class _LoggedRequest(Struct, frozen=True):
     prompt_token_ids: _Ids | None = None
     token_ids: _Ids | None = None
     conversation: str | None = None
-    choices: tuple[_Choice, ...] = ()
+    choices: tuple[_LoggedAnswer, ...] = ()
     obj: _SglangGiven | None = None
     out: _SglangWritten | None = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -187,12 +188,12 @@ def test_a_call_that_was_cut_is_lost_whatever_white_space_the_history_has() -> N
 def test_engines_own_lines_are_read() -> None:
     tokenizer = tiny("<|a|>", "</s>")
     asked, said = tokenizer.encode("Hi<|a|>").ids, tokenizer.encode("Yes</s>").ids
-    lines = [
+    lines: list[dict[str, Any]] = [
         {"event": "request.received", "rid": "1", "obj": {"text": "Hi<|a|>"}},
         {
             "event": "request.finished",
             "obj": {"text": None, "input_ids": asked},
-            "out": {"text": "Yes", "output_ids": said, "meta_info": {}},
+            "out": {"text": "Yes", "output_ids": said, "meta_info": None},
         },
         {
             "id": "cmpl-1",
