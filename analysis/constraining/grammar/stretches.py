@@ -11,11 +11,11 @@ For the close ``</a>`` the sign is ``>``, and after each sign nothing is left of
     state 0      [^>]*> but not [^>]*</a> -> 0         [^>]*</a> closes
 
 Each token with a sign has to be looked at, so the sign is the rarest one in a text that stands at
-its end, or far in it. In ``[e~[`` that is ``~``. After it ``[`` is a sign as well, so that a look
+its end, or far in it. In ``<e~(`` that is ``~``. After it ``(`` is a sign as well, so that a look
 at tokens with a bracket is taken there alone::
 
     state 0      [^~]*~ but not [^~]*<e~ -> 0          [^~]*<e~ -> 1
-    state 1      [^[~]*[[~] but neither [ nor [^[~]*<e~ -> 0        [^[~]*<e~ -> 1        [ closes
+    state 1      [^(~]*[(~] but neither ( nor [^(~]*<e~ -> 0        [^(~]*<e~ -> 1        ( closes
 """
 
 from __future__ import annotations

@@ -117,9 +117,9 @@ def test_what_is_kept_out_adds_no_state_where_a_sign_ends_it() -> None:
 
 
 def test_a_rare_sign_far_in_a_text_stands_for_a_usual_one_at_its_end() -> None:
-    assert signs_of([("<e~[",)], []) == "~"
-    found = stretched([("<e~[",)], [], "~", may_be_empty=True)
-    assert found.signs == {0: "~", 1: "[~"}
+    assert signs_of([("<e~(",)], []) == "~"
+    found = stretched([("<e~(",)], [], "~", may_be_empty=True)
+    assert found.signs == {0: "~", 1: "(~"}
 
 
 def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
