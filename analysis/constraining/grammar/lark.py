@@ -24,6 +24,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
+from .grouped_ways import grouped_ways, in_row, one_of_ways
 from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
 from .rules import (
     NOTHING,
@@ -77,6 +78,8 @@ class _LarkWriter:
         self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
         self.made: dict[str, str] = {} if begun is None else begun.made.copy()
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.values: dict[str, str] = {}
+        """The rules of JSON values, by the names of those that are nothing else."""
         self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
@@ -93,9 +96,9 @@ class _LarkWriter:
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.rules = rules.named
-        self.root = self.root or self.node(rules.root)
+        self.root = self.root or self.body(rules.root)
         for name, node in rules.named.items():
-            if name not in self.named:
+            if name not in self.named and not isinstance(node, JsonValue):
                 self.named[name] = self.body(node)
         ensure_loaded(self.unsettled)
         return self
@@ -104,6 +107,8 @@ class _LarkWriter:
         """Write what a rule of its own is."""
         if isinstance(node, ChoiceNode) and node.options:
             return " | ".join(map(self.node, node.options))
+        if isinstance(node, FreeTextNode):
+            return " | ".join(self.free_text(node))
         return self.node(node)
 
     def write(self) -> str:
@@ -119,7 +124,7 @@ class _LarkWriter:
         """Write a node."""
         match node:
             case Ref(name):
-                return _rule(name)
+                return self.reference(name)
             case SequenceNode(items):
                 return self._row(items)
             case LiteralNode(text):
@@ -136,7 +141,17 @@ class _LarkWriter:
             case PatternNode():
                 return self.terminal("PATTERN", _pattern(node))
             case FreeTextNode():
-                return self.free_text(node)
+                return self._either(self.free_text(node))
+
+    def reference(self, name: str) -> str:
+        """Write the name of a rule; a JSON value has one already, that of its schema."""
+        known = self.values.get(name)
+        if known is None:
+            target = self.rules.get(name)
+            if not isinstance(target, JsonValue):
+                return _rule(name)
+            known = self.values[name] = self.node(target)
+        return known
 
     def _row(self, items: Sequence[Node]) -> str:
         """Write nodes one after the other.
@@ -208,8 +223,8 @@ class _LarkWriter:
         whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
         return self.rule("json", f"%json {whole}")
 
-    def free_text(self, node: FreeTextNode) -> str:
-        """Write a place where free text may begin."""
+    def free_text(self, node: FreeTextNode) -> list[str]:
+        """Write the ways of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
             (token is not None or not exit_.close)
@@ -219,13 +234,15 @@ class _LarkWriter:
         if not quick:
             written = self._in_stretches(node)
             if written is not None:
-                return written
-        ways: list[str] = []
-        for exit_, close in zip(node.exits, closes, strict=True):
-            ways.append(self._exit(exit_, close, quick=quick))
+                return [written]
+        ways = grouped_ways(
+            self._exit(exit_, close, quick=quick)
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
         if quick:
             ways += self._decoy(node, closes)
-        return _in_row(self._beside(node, quick=quick), self._either(ways))
+        beside = self._beside(node, quick=quick)
+        return [in_row(beside, self._either(ways))] if beside else ways
 
     def _in_stretches(self, node: FreeTextNode) -> str | None:
         """Write free text that plain text closes as signs and stretches; None where it cannot be.
@@ -245,7 +262,7 @@ class _LarkWriter:
         alone: dict[tuple[Symbol, ...], list[str]] = {}
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
-            ways.setdefault(symbols, []).append(_in_row(self.text(rest), self.node(exit_.then)))
+            ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
         known = {*thens, *((text,) for text in kept_out)}
         if any(isinstance(each[-1], str) and each not in known for each in alone if each):
             # A stretch of the text would go on past such a mark.
@@ -298,7 +315,7 @@ class _LarkWriter:
         known = (closes, exclude, signs, not_alone, marks)
         name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
-            _in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
+            in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
         # Where something is kept out of stretches llguidance does not see that any text may follow
@@ -307,15 +324,15 @@ class _LarkWriter:
         if () in thens:
             rest = thens[()]
             whole = [f"{name}_{at}" for at in found.signs]
-            written += [_in_row(self._either(whole), self._either(rest))] if whole else []
-        written.append(_in_row(f"{name}_end", self._either(rest)))
+            written += [in_row(self._either(whole), self._either(rest))] if whole else []
+        written.append(in_row(f"{name}_end", self._either(rest)))
         for symbols, then in alone.items():
             if symbols not in both:
                 pieces = (
                     found.marks[each] if isinstance(each, str) else [each] for each in symbols
                 )
                 mark = [self._symbol(each) for piece in pieces for each in piece]
-                written.append(_in_row(*mark, self._either(then)))
+                written.append(in_row(*mark, self._either(then)))
         return self._either(written)
 
     def _symbol(self, symbol: Symbol) -> str:
@@ -372,7 +389,7 @@ class _LarkWriter:
         return self.terminal("STRETCH", f"/{any_but(signs)}+/")
 
     def _step(self, name: str, step: TextStep) -> str:
-        return _in_row(
+        return in_row(
             "" if step.origin is None else f"{name}_{step.origin}",
             self.terminal("RUN", step.terminal) if step.terminal else "",
             "" if step.token is None else _token(step.token),
@@ -393,27 +410,29 @@ class _LarkWriter:
         if len(ways) == 1:
             return ways[0]
         text = " | ".join(ways)
-        return f"({text})" if len(text) < _SHORT else self.rule("way", text)
+        return one_of_ways(ways) if len(text) < _SHORT else self.rule("way", text)
 
-    def _exit(self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool) -> str:
+    def _exit(
+        self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool
+    ) -> tuple[str, str]:
+        """Write a way out: the text up to the close, or to its first token, and what follows."""
         before, token, behind = close
         self.text(exit_.close)
         then = self.node(exit_.then)
         prose = exit_.prose
+        rest = then if token is None else in_row(_token(token), self.text(behind), then)
         if prose is None:
             if token is not None or not exit_.close.strip():
-                return _in_row(self.text(exit_.close), then)
-            return _in_row(self.rule("mark", quoted(exit_.close), "[lazy]"), then)
+                return self.text(before), rest
+            return self.rule("mark", quoted(exit_.close), "[lazy]"), rest
         text = _prose(prose, quick=quick)
         if token is None and exit_.close:
             body = self.terminal("TEXT", text)
-            closed = self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]")
-            return _in_row(closed, then)
+            return self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]"), rest
         if token is None:
             text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
-            return _in_row(self.terminal("TEXT", text), then)
-        body = self.terminal("TEXT", _behind(text, escaped(before)))
-        return _in_row(body, _token(token), self.text(behind), then)
+            return self.terminal("TEXT", text), rest
+        return self.terminal("TEXT", _behind(text, escaped(before))), rest
 
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
@@ -508,10 +527,6 @@ def _same_prose(exits: Sequence[Exit]) -> Prose | None:
 
 def _token(number: int) -> str:
     return f"<[{number}]>"
-
-
-def _in_row(*parts: str) -> str:
-    return " ".join(part for part in parts if part and part != '""') or '""'
 
 
 def _pattern(node: PatternNode) -> str:
