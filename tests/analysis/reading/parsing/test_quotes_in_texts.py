@@ -17,7 +17,12 @@ TOOL: Json = {
         "name": "look_up",
         "parameters": {
             "type": "object",
-            "properties": {"note": {"type": "string"}, "any": {}, "days": {"type": "integer"}},
+            "properties": {
+                "note": {"type": "string"},
+                "any": {},
+                "days": {"type": "integer"},
+                '"a"': {},
+            },
         },
     },
 }
@@ -36,6 +41,9 @@ TOOL: Json = {
         (LINES, {"any": 'so {"', "note": "so"}),
         (QUOTED, {"note": "so' days=3", "days": 2}),
         (QUOTED, {"note": "so' days=3"}),
+        (UNQUOTED, {"any": "[so", "days": 2}),
+        (UNQUOTED, {"any": "so {", "days": 2}),
+        (LINES, {'"a"': 1, "days": 2}),
     ],
 )
 def test_a_text_is_read_as_the_template_writes_it(fixture: str, arguments: dict[str, Json]) -> None:
