@@ -52,7 +52,8 @@ def call_tokens(
     output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
 ) -> tuple[CallTokens, ...]:
     """Say in which tokens the calls of an output stand; `first` is the place of its first one."""
-    until = len(ids) if output.stop is None else output.stop
+    # A stop token may be what closes a call.
+    until = len(ids) if output.stop is None else output.stop + 1
     lengths: dict[int, int] = {}
 
     def length(count: int) -> int:
