@@ -20,8 +20,8 @@ _Given = ParamSpec("_Given")
 class AsyncRenderer:
     """Does what a renderer does, without holding up the event loop. Raises what that raises.
 
-    `render`, `parse_response`, `call_tokens`, `bridge_to_next_turn`, `training_sample`, and for many
-    `render_batch` and `training_samples`, are those of `Renderer`, and are awaited.
+    `render`, `parse_response`, `call_tokens`, `bridge_to_next_turn`, `training_sample`, and for
+    many `render_batch` and `training_samples`, are those of `Renderer`, and are awaited.
     """
 
     def __init__(self, renderer: Renderer) -> None:
