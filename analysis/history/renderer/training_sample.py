@@ -73,9 +73,9 @@ def call_tokens(
     )
 
 
-def check_step(at: int, step: TrajectoryStep, so_far: Sequence[int]) -> None:
+def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
     """Raise RequestError where a prompt does not begin with what stood before it."""
-    prompt = tuple(step.prompt_ids)
+    prompt = tuple(prompt_ids)
     if prompt[: len(so_far)] == tuple(so_far):
         return
     pairs = zip(prompt, so_far, strict=False)
