@@ -124,7 +124,7 @@ def _typed(rng: random.Random, chance: float) -> Parts:
 
 
 def _object(rng: random.Random, depth: int) -> Parts:
-    names = rng.sample(NAMES, rng.randint(0, 3))
+    names: list[str] = rng.sample(NAMES, rng.randint(0, 3))
     if rng.random() < 0.06:
         names.append(rng.choice(ODD_NAMES))
     found: Parts = {
