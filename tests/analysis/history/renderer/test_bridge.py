@@ -544,13 +544,13 @@ def each_bridge(made: Renderer, asked: Asked, turns: int = 4) -> Iterator[Asked]
 @pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
 def test_in_the_steady_state_a_bridge_renders_and_encodes_once(name: str, asked: Asked) -> None:
     first, *_, last = each_bridge(renderer(name), asked)
-    assert (last.tools, last.encodes) == ([1], 1)
+    assert (last.tools, last.encodes) == ([0], 1)
     assert len(first.tools) > 1
 
 
 def test_what_a_bridge_takes_does_not_grow_with_the_conversation(asked: Asked) -> None:
     *_, early, _, _, late = each_bridge(renderer(XML), asked, turns=8)
-    assert (early.tools, early.encodes) == ([1], 1)
+    assert (early.tools, early.encodes) == ([0], 1)
     assert late == early
 
 
