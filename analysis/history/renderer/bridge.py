@@ -115,7 +115,6 @@ class Bridge:
             return refused.refusal
         except TemplateRenderError as error:
             return refused_as(error).refusal
-        self._given.keep(past.followed_by(bridged.token_ids))
         return bridged
 
     def _bridged(
@@ -145,8 +144,10 @@ class Bridge:
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         rest = len(completion) - until
+        ids = prompt + (*completion, *added.token_ids)  # noqa: RUF005 - copied once, not twice
+        self._given.keep(past.followed_by(ids, len(completion), behind))
         return RenderedTokens(
-            prompt + (*completion, *added.token_ids),  # noqa: RUF005 - copied once, not twice
+            ids,
             (
                 TokenOwner(len(prompt), TEMPLATE, False, False, False),
                 TokenOwner(until, TEMPLATE, False, True, True),

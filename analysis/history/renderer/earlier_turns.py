@@ -64,7 +64,11 @@ class History:
         header = self._header
         if not header or not self._is_headed(base):
             return False
-        return header not in past.text.removesuffix(opening).removesuffix(header)
+        if header not in past.found and header in past.text.removesuffix(opening).removesuffix(
+            header
+        ):
+            past.found.add(header)
+        return header not in past.found
 
     def _is_headed(self, base: Base) -> bool:
         """Whether a header stands in the history after each user message that a turn answers."""
@@ -138,12 +142,17 @@ class History:
         """
         if not self._close:
             return True
+        if kept in past.found:
+            return True
+        close = self._text.single(self._close)
+        if close is not None and not past.holds(close):
+            return False
         text = past.text.removesuffix(opening)
-        for end, blank in self._blocks(text, past.judged(kept)):
+        for end, blank in self._blocks(text, past.looked.get(kept, 0)):
             if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
-                close = self._text.single(self._close)
-                return close is None or close in past.ids
-            past.judge(kept, end)
+                past.found.add(kept)
+                return True
+            past.looked[kept] = end
         return False
 
     def _blocks(self, text: str, start: int) -> Iterator[tuple[int, bool]]:

@@ -7,8 +7,7 @@ conversations may take turns, and several outputs may follow one prompt.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.loading.tokens import TokenText
 
@@ -20,37 +19,57 @@ KEY_IDS = 16
 Ids: TypeAlias = tuple[int, ...]
 
 
+class _Unread(NamedTuple):
+    """A stretch of ids that were not decoded, and the text after them."""
+
+    start: int
+    end: int
+    text: str
+
+
 class PromptPast:
-    """A prompt, and its text: decoded when it is asked for, from where that of an earlier one ends."""
+    """A prompt, and what was found in it or in one that it begins with.
 
-    def __init__(self, tokens: TokenText, ids: Ids, before: PromptPast | None = None) -> None:
-        """Begin; `before` is the past of a prompt that these ids begin with."""
+    What stands in a prompt stands in all that go on from it, so nothing is looked at twice.
+    """
+
+    def __init__(self, tokens: TokenText, ids: Ids) -> None:
+        """Begin with nothing looked at."""
         self.ids = ids
+        self.found: set[Hashable] = set()
+        """What stands in it, as far as that was asked."""
+        self.looked: dict[Hashable, int] = {}
+        """Up to where in its text something was looked for, and does not stand."""
         self._tokens = tokens
-        self._before = before
-        self._judged: dict[Hashable, int] = {}
+        self._text = ""
+        self._unread: tuple[_Unread, ...] = (_Unread(0, len(ids), ""),)
 
-    def followed_by(self, ids: Ids) -> PromptPast:
-        """Return the past of a prompt that begins with this one."""
-        read = self if "text" in vars(self) else self._before
-        return PromptPast(self._tokens, ids, read)
+    def followed_by(self, ids: Ids, written: int, text: str) -> PromptPast:
+        """Return the past of a prompt that begins with this one.
 
-    @cached_property
+        After it stand so many ids that a model has written, and then this text.
+        """
+        past, known = PromptPast(self._tokens, ids), len(self.ids)
+        past.found, past.looked = {*self.found}, {**self.looked}
+        past._text = self._text  # noqa: SLF001 - of its own kind
+        past._unread = (*self._unread, _Unread(known, known + written, text))  # noqa: SLF001
+        return past
+
+    @property
     def text(self) -> str:
         """The prompt's text. Raises TokenizerError."""
-        before, self._before = self._before, None
-        if before is None:
-            return self._tokens.decode(self.ids)
-        self._judged |= before._judged  # noqa: SLF001 - of its own kind
-        return before.text + self._tokens.decode_from(self.ids, len(before.ids))
+        if self._unread:
+            decode = self._tokens.decode_between
+            said = (decode(self.ids, start, end) + text for start, end, text in self._unread)
+            self._text, self._unread = "".join((self._text, *said)), ()
+        return self._text
 
-    def judged(self, question: Hashable) -> int:
-        """Return up to where a question about the text was answered, for it or a beginning of it."""
-        return self._judged.get(question, 0) if self.text else 0
-
-    def judge(self, question: Hashable, end: int) -> None:
-        """Say that it is answered up to there, and so for all prompts that go on from here."""
-        self._judged[question] = end
+    def holds(self, id_: int) -> bool:
+        """Whether an id is in it."""
+        if id_ not in self.found and id_ in self.ids[self.looked.get(id_, 0) :]:
+            self.found.add(id_)
+        self.looked[id_] = len(self.ids)
+        return id_ in self.found
 
 
 class GivenPrompts:
