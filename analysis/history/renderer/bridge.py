@@ -206,7 +206,7 @@ class Bridge:
         self, base: Base, whole: Base, turn: Turn, new: Messages, purpose: Purpose
     ) -> tuple[Continued, int, tuple[str, ...]] | None:
         """Put the turn after a base; also return the notes of that. None where it is refused."""
-        alone = replace(purpose, notes=[])
+        alone = Purpose(purpose.retention, purpose.roles, purpose.force, [])
         try:
             found = self._continued(base, whole, turn, new)
             return found, self._place(found, alone), tuple(alone.notes)

@@ -51,8 +51,8 @@ class PromptPast:
         """
         past, known = PromptPast(self._tokens, ids), len(self.ids)
         past.found, past.looked = {*self.found}, {**self.looked}
-        past._text = self._text  # noqa: SLF001 - of its own kind
-        past._unread = (*self._unread, _Unread(known, known + written, text))  # noqa: SLF001
+        past._text = self._text
+        past._unread = (*self._unread, _Unread(known, known + written, text))
         return past
 
     @property
