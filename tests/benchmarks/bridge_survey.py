@@ -117,14 +117,14 @@ class BridgesOfTemplate:
     name: str
     tokens: int = 0
     """Of the last prompt."""
-    calls: list[float] = field(default_factory=list)
-    answers: list[float] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list[float])
+    answers: list[float] = field(default_factory=list[float])
     """What bridges took, after calls and after answers."""
-    renders: list[float] = field(default_factory=list)
-    encodings: list[float] = field(default_factory=list)
+    renders: list[float] = field(default_factory=list[float])
+    encodings: list[float] = field(default_factory=list[float])
     """What the template alone and the tokenizer alone took, after calls."""
     bridged: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter[str])
     needless: int = 0
     """Refusals where the template's render begins with the ids so far."""
     noted: int = 0
