@@ -111,22 +111,24 @@ def analyze(
         )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
-    if (asked_for.saved or form is AnalysisForm.FILE) and (phase or diffs):
+    of_file = asked_for.saved or form is AnalysisForm.FILE
+    if of_file and (phase or diffs):
         raise AutoparserError(
             "a saved format holds no renders, which --phase and --diffs show",
             hint="leave them out, or report on the template itself",
         )
     analysis = asked_for.learnt(tokenizer, noted=False)
     wanted = _phases(analysis, phase or [])
+    unwritten = () if of_file else _unwritten(asked_for, analysis, tokenizer)
     with result_to(output) as outlet:
         if form is AnalysisForm.FILE:
             from autoparser.analysis.learnt import file_text
 
             outlet.text(file_text(analysis.to_file()))
         elif not as_text:
-            outlet.json(analysis.to_dict())
+            told = analysis.to_dict()
+            outlet.json(told if of_file else {**told, "unwritten_tokens": [*unwritten]})
         else:
-            unwritten = _unwritten(asked_for, analysis, tokenizer)
             _give_report(analysis, wanted, outlet, unwritten, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:

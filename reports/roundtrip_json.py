@@ -27,6 +27,7 @@ from autoparser.analysis.history.roundtrip import (
     EngineHabits,
     EngineProfile,
     Ids,
+    MessagesAs,
     Next,
     Outcome,
     RoundTrip,
@@ -73,6 +74,8 @@ class EngineDocument(JsonDocument, frozen=True):
     reads."""
     beside_calls: BesideCalls
     """What becomes of content beside calls."""
+    messages: MessagesAs
+    """In which form it hands messages to the template."""
 
 
 class VerdictDocument(JsonDocument, frozen=True):
@@ -200,6 +203,7 @@ def _engine(engine: EngineHabits) -> EngineDocument:
         "rewritten" if engine.rewrites_json else "verbatim",
         engine.reasoning_fields,
         engine.beside_calls,
+        engine.messages,
     )
 
 

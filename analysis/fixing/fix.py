@@ -23,6 +23,7 @@ from autoparser.analysis.loading.edits import (
     in_newlines,
     own_lines,
     spans_after,
+    tidied,
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -30,7 +31,6 @@ from .candidates import FixCandidate, fix_candidates
 from .edit_proof import ProvenEdit
 from .marked_template import marked_templates, marks_what_the_model_writes
 from .template_trials import TemplateTrials, hits_of
-from .tidying import tidied
 
 __all__ = ["FindingFix", "FixedTemplate", "Unfixed", "fix_template", "fixes_apart"]
 
@@ -206,7 +206,7 @@ class _FixSearch:
 
     def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
         """Return edits in their plainest form."""
-        plainer = tidied(self._trials, edits)
+        plainer = tidied(self._text, edits, self._trials)
         if plainer.text == self._trials.edited(edits).text:
             return edits
         lines = changed_lines(self._text, plainer.text)

@@ -66,6 +66,10 @@ class TemplateTrials:
         self._edited.move_to_end(text)
         return self._edited[text]
 
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether every conversation of the proof is rendered to the same text by both."""
+        return self.proof.alike(one, other)
+
     def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
         """Return what the renders prove of edits; None where something is worse by them."""
         template = self.edited(edits)

@@ -103,6 +103,8 @@ def test_tokens_that_no_render_writes_are_named(autoparser: Run, tmp_path: Path)
     ran = autoparser("lint", "--isolated", "--no-cache", "--format", "json", model)
     (template,) = json.loads(ran.out)["templates"]
     assert template["unwritten_tokens"] == [*MARKERS[3:]]
+    whole = json.loads(autoparser("analyze", "--json", model).out)
+    assert whole["unwritten_tokens"] == [*MARKERS[3:]]
     alone = autoparser("analyze", tmp_path / "chat_template.jinja", "--show", "summary")
     assert "no render writes" not in alone.out
 

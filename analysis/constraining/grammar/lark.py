@@ -17,12 +17,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
+from .grouped_ways import grouped_ways, in_row, one_of_ways
 from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
 from .rules import (
     NOTHING,
@@ -44,17 +46,13 @@ from .rules import (
     sequence,
 )
 from .stretches import (
-    OneWord,
     StretchedText,
     Symbol,
-    Terminal,
-    TextRun,
+    TextStep,
     any_but,
-    one_of,
     signs_of,
     slices_of,
     stretched,
-    symbols_of,
 )
 from .string_ways import escaped, quoted
 
@@ -80,6 +78,8 @@ class _LarkWriter:
         self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
         self.made: dict[str, str] = {} if begun is None else begun.made.copy()
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.values: dict[str, str] = {}
+        """The rules of JSON values, by the names of those that are nothing else."""
         self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
@@ -96,9 +96,9 @@ class _LarkWriter:
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
         self.rules = rules.named
-        self.root = self.root or self.node(rules.root)
+        self.root = self.root or self.body(rules.root)
         for name, node in rules.named.items():
-            if name not in self.named:
+            if name not in self.named and not isinstance(node, JsonValue):
                 self.named[name] = self.body(node)
         ensure_loaded(self.unsettled)
         return self
@@ -107,6 +107,8 @@ class _LarkWriter:
         """Write what a rule of its own is."""
         if isinstance(node, ChoiceNode) and node.options:
             return " | ".join(map(self.node, node.options))
+        if isinstance(node, FreeTextNode):
+            return " | ".join(self.free_text(node))
         return self.node(node)
 
     def write(self) -> str:
@@ -122,7 +124,7 @@ class _LarkWriter:
         """Write a node."""
         match node:
             case Ref(name):
-                return _rule(name)
+                return self.reference(name)
             case SequenceNode(items):
                 return self._row(items)
             case LiteralNode(text):
@@ -139,7 +141,17 @@ class _LarkWriter:
             case PatternNode():
                 return self.terminal("PATTERN", _pattern(node))
             case FreeTextNode():
-                return self.free_text(node)
+                return self._either(self.free_text(node))
+
+    def reference(self, name: str) -> str:
+        """Write the name of a rule; a JSON value has one already, that of its schema."""
+        known = self.values.get(name)
+        if known is None:
+            target = self.rules.get(name)
+            if not isinstance(target, JsonValue):
+                return _rule(name)
+            known = self.values[name] = self.node(target)
+        return known
 
     def _row(self, items: Sequence[Node]) -> str:
         """Write nodes one after the other.
@@ -211,8 +223,8 @@ class _LarkWriter:
         whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
         return self.rule("json", f"%json {whole}")
 
-    def free_text(self, node: FreeTextNode) -> str:
-        """Write a place where free text may begin."""
+    def free_text(self, node: FreeTextNode) -> list[str]:
+        """Write the ways of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
             (token is not None or not exit_.close)
@@ -222,13 +234,15 @@ class _LarkWriter:
         if not quick:
             written = self._in_stretches(node)
             if written is not None:
-                return written
-        ways: list[str] = []
-        for exit_, close in zip(node.exits, closes, strict=True):
-            ways.append(self._exit(exit_, close, quick=quick))
+                return [written]
+        ways = grouped_ways(
+            self._exit(exit_, close, quick=quick)
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
         if quick:
             ways += self._decoy(node, closes)
-        return _in_row(self._beside(node, quick=quick), self._either(ways))
+        beside = self._beside(node, quick=quick)
+        return [in_row(beside, self._either(ways))] if beside else ways
 
     def _in_stretches(self, node: FreeTextNode) -> str | None:
         """Write free text that plain text closes as signs and stretches; None where it cannot be.
@@ -241,26 +255,19 @@ class _LarkWriter:
         kept_out = [*prose.exclude, *prose.forgiven]
         exits = [each for exit_ in node.exits for each in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
-        plain = [piece for before, _ in cuts for piece in before if isinstance(piece, str)]
-        signs = signs_of([*kept_out, *plain])
+        signs = signs_of([symbols for symbols, _ in cuts if symbols], kept_out)
         if not signs:
             return None
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
-        for exit_, (before, rest) in zip(exits, cuts, strict=True):
-            symbols: list[Symbol] = []
-            for piece in before:
-                symbols += [piece] if isinstance(piece, int) else symbols_of(piece, signs)
+        for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
-            then = _in_row(self.text(rest), self.node(exit_.then))
-            ways.setdefault(tuple(symbols), []).append(then)
-        exclude = [symbols_of(text, signs) for text in kept_out]
-        known = {*thens, *map(tuple, exclude)}
-        if any(isinstance(each[0], str) and each not in known for each in alone if each):
-            # A run of the text would go on past such a mark.
+            ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
+        known = {*thens, *((text,) for text in kept_out)}
+        if any(isinstance(each[-1], str) and each not in known for each in alone if each):
+            # A stretch of the text would go on past such a mark.
             return None
-        self.signs[signs] = None
-        return self._closed(prose, thens, alone, exclude, signs)
+        return self._closed(prose, thens, alone, kept_out, signs)
 
     def _opened(self, exit_: Exit) -> Iterator[Exit]:
         """Return what stands in the place of a text with the texts that it begins with.
@@ -295,7 +302,7 @@ class _LarkWriter:
         prose: Prose,
         thens: Mapping[tuple[Symbol, ...], list[str]],
         alone: Mapping[tuple[Symbol, ...], list[str]],
-        exclude: Sequence[Sequence[Symbol]],
+        exclude: Sequence[str],
         signs: str,
     ) -> str:
         """Write what follows a text by what closes it, and what follows where there is no text."""
@@ -304,21 +311,34 @@ class _LarkWriter:
         }
         closes = [symbols for symbols in thens if symbols]
         not_alone = [] if prose.may_be_empty else [each for each in closes if each not in both]
-        name, found = self._stretched(closes, exclude, signs, not_alone)
+        marks = [each for symbols in alone for each in symbols if isinstance(each, str)]
+        known = (closes, exclude, signs, not_alone, marks)
+        name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
-            _in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
+            in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
+        # Where something is kept out of stretches llguidance does not see that any text may follow
+        # that holds no sign. It sees it of the end of a text, which may lead nowhere.
+        rest = [self.never]
         if () in thens:
-            nothing = ['""'] if prose.may_be_empty else []
-            whole = self._either([*nothing, *(f"{name}_{at}" for at in found.ends)])
-            written.append(_in_row(whole, self._either(thens[()])))
+            rest = thens[()]
+            whole = [f"{name}_{at}" for at in found.signs]
+            written += [in_row(self._either(whole), self._either(rest))] if whole else []
+        written.append(in_row(f"{name}_end", self._either(rest)))
         for symbols, then in alone.items():
             if symbols not in both:
-                written.append(_in_row(*map(self._symbol, symbols), self._either(then)))
+                pieces = (
+                    found.marks[each] if isinstance(each, str) else [each] for each in symbols
+                )
+                mark = [self._symbol(each) for piece in pieces for each in piece]
+                written.append(in_row(*mark, self._either(then)))
         return self._either(written)
 
-    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[list[Symbol], str]:
+    def _symbol(self, symbol: Symbol) -> str:
+        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
+
+    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
         """Cut a close after what tells it from text: its first opaque token, or a text kept out.
 
         Returns what is before the cut, and the text after it.
@@ -327,53 +347,53 @@ class _LarkWriter:
         plain = close if token is None else before
         ends = [plain.index(text) + len(text) for text in kept_out if text in plain]
         if ends:
-            return [close[: min(ends)]], close[min(ends) :]
-        pieces: list[Symbol] = [plain] if plain else []
-        return ([*pieces, token], after) if token is not None else (pieces, "")
+            return (close[: min(ends)],), close[min(ends) :]
+        pieces: tuple[Symbol, ...] = (plain,) if plain else ()
+        return ((*pieces, token), after) if token is not None else (pieces, "")
 
     def _stretched(
         self,
         closes: Sequence[Sequence[Symbol]],
-        exclude: Sequence[Sequence[Symbol]],
+        exclude: Sequence[str],
         signs: str,
         not_alone: Sequence[Sequence[Symbol]],
+        marks: Sequence[str],
+        *,
+        may_be_empty: bool,
     ) -> tuple[str, StretchedText]:
         """Write the rules of a text from state to state; return what their names begin with."""
-        key = f"{signs} {closes} {exclude} {not_alone}"
+        key = f"{signs} {closes} {exclude} {not_alone} {marks} {may_be_empty}"
         found = _STRETCHED.of(
-            (self.opaque,), key, lambda: stretched(closes, exclude, signs, not_alone)
+            (self.opaque,),
+            key,
+            lambda: stretched(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
         if key in self.made:
             return self.made[key], found
         name = self.made[key] = f"text_{len(self.made)}"
-        rules = [(str(at), steps) for at, steps in found.steps.items()]
-        rules += [(f"closed_{at}", steps) for at, steps in enumerate(found.closes)]
-        for at, steps in rules:
-            ways = [
-                _in_row("" if step.origin is None else f"{name}_{step.origin}", terminal)
-                for step in steps
-                for terminal in self._terminals(step.terminal)
-            ]
+        for at, steps in found.steps.items():
+            nothing = ['""'] if may_be_empty and not at else []
+            ways = [*nothing, *map(partial(self._step, name), steps)]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
+        ends = [f"{name}_{at} {self._stretch(each)}" for at, each in found.signs.items()]
+        ends += [] if may_be_empty else [self._stretch(signs)]
+        self.lines[f"{name}_end"] = f": {' | '.join(ends)}"
+        for at, steps in enumerate(found.closes):
+            ways = [self._step(name, step) for step in steps]
+            self.lines[f"{name}_closed_{at}"] = f": {' | '.join(ways) or self.never}"
         return name, found
 
-    def _terminals(self, terminal: Terminal) -> list[str]:
-        if isinstance(terminal, OneWord):
-            for text in terminal.texts:
-                self.text(text)
-            return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
-        if not isinstance(terminal, TextRun):
-            return [self._symbol(terminal)]
-        found = [self.terminal("RUN", _run(terminal))]
-        if terminal.but_not or terminal.but_first:
-            # Of such a run llguidance does not see that any text may follow that holds no sign. It
-            # sees it of this one, which leads nowhere.
-            stretch = self.terminal("STRETCH", f"/{any_but(terminal.without + terminal.ends)}+/")
-            found += [] if terminal.is_after_word else [f"{stretch} {self.never}"]
-        return found
+    def _stretch(self, signs: str) -> str:
+        """Write any text without a sign."""
+        self.signs[signs] = None
+        return self.terminal("STRETCH", f"/{any_but(signs)}+/")
 
-    def _symbol(self, symbol: Symbol) -> str:
-        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
+    def _step(self, name: str, step: TextStep) -> str:
+        return in_row(
+            "" if step.origin is None else f"{name}_{step.origin}",
+            self.terminal("RUN", step.terminal) if step.terminal else "",
+            "" if step.token is None else _token(step.token),
+        )
 
     def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
         """Write the opaque tokens that free text may hold, each with the text before it."""
@@ -390,27 +410,29 @@ class _LarkWriter:
         if len(ways) == 1:
             return ways[0]
         text = " | ".join(ways)
-        return f"({text})" if len(text) < _SHORT else self.rule("way", text)
+        return one_of_ways(ways) if len(text) < _SHORT else self.rule("way", text)
 
-    def _exit(self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool) -> str:
+    def _exit(
+        self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool
+    ) -> tuple[str, str]:
+        """Write a way out: the text up to the close, or to its first token, and what follows."""
         before, token, behind = close
         self.text(exit_.close)
         then = self.node(exit_.then)
         prose = exit_.prose
+        rest = then if token is None else in_row(_token(token), self.text(behind), then)
         if prose is None:
             if token is not None or not exit_.close.strip():
-                return _in_row(self.text(exit_.close), then)
-            return _in_row(self.rule("mark", quoted(exit_.close), "[lazy]"), then)
+                return self.text(before), rest
+            return self.rule("mark", quoted(exit_.close), "[lazy]"), rest
         text = _prose(prose, quick=quick)
         if token is None and exit_.close:
             body = self.terminal("TEXT", text)
-            closed = self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]")
-            return _in_row(closed, then)
+            return self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]"), rest
         if token is None:
             text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
-            return _in_row(self.terminal("TEXT", text), then)
-        body = self.terminal("TEXT", _behind(text, escaped(before)))
-        return _in_row(body, _token(token), self.text(behind), then)
+            return self.terminal("TEXT", text), rest
+        return self.terminal("TEXT", _behind(text, escaped(before))), rest
 
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
@@ -507,10 +529,6 @@ def _token(number: int) -> str:
     return f"<[{number}]>"
 
 
-def _in_row(*parts: str) -> str:
-    return " ".join(part for part in parts if part and part != '""') or '""'
-
-
 def _pattern(node: PatternNode) -> str:
     return _but_not(node.regex, node.but_not) + _shaped(node.shape)
 
@@ -518,21 +536,6 @@ def _pattern(node: PatternNode) -> str:
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     whole = f"/{_slashes(regex)}/"
     return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
-
-
-def _run(run: TextRun) -> str:
-    """Write a run of text: up to the next sign that may begin a close."""
-    later = f"{any_but(run.without)}*"
-    if run.is_after_word:
-        return f"/{one_of(sign for sign in run.ends if sign not in run.but_first)}{later}/"
-    if not run.but_not and not run.but_first:
-        return f"/{any_but(run.without)}+/"
-    whole = f"/{any_but(run.without + run.but_first)}{later}/"
-    if not run.but_not:
-        return whole
-    words = "|".join(map(escaped, run.but_not))
-    tail = f"(?:{one_of(run.ends)}{later})?" if run.ends else ""
-    return f"{whole} & ~/(?:{words}){tail}/"
 
 
 def _prose(prose: Prose, *, quick: bool) -> str:

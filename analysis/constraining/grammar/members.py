@@ -2,7 +2,8 @@
 
 Where a format sorts members, others may stand before and between them, too.
 
-Of two members, `city` must be there and `days` may; a rule is made for the members from each on:
+Of two members, `city` must be there and `days` may; a rule is made for the members from each on,
+since neither stands between texts of its own:
 
     >>> from autoparser.analysis.constraining.grammar.gbnf import write_gbnf
     >>> from autoparser.analysis.constraining.grammar.gbnf_table import SchemaTable
@@ -23,8 +24,8 @@ Of two members, `city` must be there and `days` may; a rule is made for the memb
     root ::= city
     <BLANKLINE>
     # calls
-    days ::= "days=1]"
     city ::= "city=1" (" " days | "]")
+    days ::= "days=1]"
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
 from .entry_rows import writes_key_twice
+from .member_row import MemberRow, as_node
 from .paths import Path, joined, without
-from .rules import LiteralNode, Node, Prose, Ref, choice, sequence
+from .rules import NOTHING, LiteralNode, Node, Ref, choice, sequence
 from .string_ways import key_path
 from .table import RuleTable
 
@@ -119,10 +121,17 @@ class MemberRules:
 
     def begin(self, first: int = 0) -> Ref:
         """Return the rule for all members from one on; at least one of them is written."""
+        return self.table.rule((self.key, first), self._hint(first), lambda: self._begun(first))
+
+    def _begun(self, first: int) -> Node:
+        # Only here, where the rule is known: a member may hold an object of the same kind.
+        straight = self._straight
+        if straight is not None and any(name in self.required for name in self.names[first:]):
+            return self._in_row(straight, first)
         for at in range(len(self.names) - 1, first, -1):
             # The last ones first: what an object of many members refers to is there already.
             self._state(at)
-        return self._state(first)
+        return self._from(first)
 
     def _state(self, at: int) -> Ref:
         """Return the rule for the members from one on; at least one of them is written."""
@@ -132,7 +141,6 @@ class MemberRules:
         return self.names[at] if at < len(self.names) else "member"
 
     def _from(self, at: int) -> Node:
-        # Only here, where the rule is known: a member may hold an object of the same kind.
         straight = self._straight
         if straight is None:
             return self._branched(at)
@@ -140,7 +148,27 @@ class MemberRules:
             return self._chained(straight, at)
         return sequence(LiteralNode(self._opening), self._opened(straight, at))
 
-    def _opened(self, members: list[Node], at: int) -> Ref:
+    def _in_row(self, straight: list[Path], first: int) -> Node:
+        """Make the rule for the members from one on, of which at least one has to be there."""
+        separator, close = self._parting
+        row = MemberRow(
+            self.table, separator, close, is_ended=close != self.close, opening=self._opening
+        )
+        members = zip(self.names[first:], straight[first:], strict=False)
+        others = self._others(row, straight[-1]) if self.more else NOTHING
+        return row.node(members, self.required, others)
+
+    def _others(self, row: MemberRow, path: Path) -> Ref:
+        """Return the rule for members with names that are made up, after one that is there."""
+
+        def make() -> Node:
+            separator = self.container.separator
+            around = ("", separator) if row.is_ended else (separator, "")
+            return choice(NOTHING, sequence(row.entry(path, *around), self._others(row, path)))
+
+        return self.table.rule((self.key, "others"), "others", make)
+
+    def _opened(self, members: list[Path], at: int) -> Ref:
         """Return the rule for the members from one on, after the text that opens each of them."""
         return self.table.rule(
             (self.key, at, "opened"), self._hint(at), lambda: self._chained(members, at)
@@ -168,7 +196,7 @@ class MemberRules:
         return self.more and self.container.order is not Order.GIVEN
 
     @cached_property
-    def _straight(self) -> list[Node] | None:
+    def _straight(self) -> list[Path] | None:
         """The members, where each is a text and a rule, and the texts part without being cut."""
         opening = self._opening
         if self._mixed or not self.close:
@@ -193,7 +221,7 @@ class MemberRules:
             return None
         if _clash(texts if self.more else [*texts, behind]):
             return None
-        return [_node(without(path, opening) if opening else path) for path in paths]
+        return paths
 
     @cached_property
     def _opening(self) -> str:
@@ -201,20 +229,21 @@ class MemberRules:
         head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
         return head[0] if head and isinstance(head[0], str) else ""
 
-    def _chained(self, members: list[Node], at: int) -> Node:
+    def _chained(self, members: list[Path], at: int) -> Node:
         """Make the rule for the members from one on: this one, or a later one."""
         separator, close = self._parting
         named = at < len(self.names)
         following = at + 1 if named else at
         ends: list[Node] = [LiteralNode(close)] if self.may_end(following) else []
+        member = as_node(without(members[at], self._opening))
         if following == len(members):
-            return sequence(members[at], LiteralNode(self.close))
+            return sequence(member, LiteralNode(self.close))
         later = self._state(following)
         if close == self.close:
             behind = choice(sequence(LiteralNode(separator), later), *ends)
-            one = sequence(members[at], behind)
+            one = sequence(member, behind)
         else:
-            one = sequence(members[at], LiteralNode(separator), choice(later, *ends))
+            one = sequence(member, LiteralNode(separator), choice(later, *ends))
         if not named or self.names[at] in self.required:
             return one
         return choice(one, self._opened(members, following) if self._opening else later)
@@ -253,13 +282,3 @@ def _clash(texts: Sequence[str]) -> bool:
     """Whether one text begins another."""
     ordered = sorted(texts)
     return any(map(str.startswith, ordered[1:], ordered))
-
-
-def _node(path: Path) -> Node:
-    return sequence(
-        *[
-            LiteralNode(item) if isinstance(item, str) else item
-            for item in path
-            if not isinstance(item, Prose)
-        ]
-    )

@@ -137,6 +137,9 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """How many renders the analysis took."""
     parser: ExpressionDocument | UnsetType = UNSET
     """The expression by which a model's output is read."""
+    unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
+    """Added tokens of the model's tokenizer that no render writes, where the template shows no
+    calls or no reasoning; the model may write them."""
 
 
 class DescribedDocument(JsonDocument, frozen=True):

@@ -28,10 +28,12 @@ from autoparser.analysis.history.roundtrip.fault import fault_of
 from autoparser.analysis.history.roundtrip.replay import ReplayStage
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
+    changed_lines,
     default_edit,
     edited,
     in_newlines,
     template_edits,
+    tidied,
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -77,7 +79,7 @@ class PreservingTemplate:
 
     template: ChatTemplate
     edits: tuple[TemplateEdit, ...]
-    """Places are in the text of the original with each line ended by one newline."""
+    """Of whole lines; places are in the text of the original, each line ended by one newline."""
     fixed: tuple[tuple[Scenario, Next], ...]
     """Steps that broke and hold, as a new analysis of the edited template plays them."""
     left: tuple[LeftStep, ...]
@@ -230,14 +232,15 @@ class _EditSearch:
         return ReplayStage(self._analysis, self._template(edits))
 
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:
-        """Play the edited template anew, by an analysis of its own."""
+        """Write the edits as plainly as it goes, and play that anew, by an analysis of its own."""
         original = self._analysis.template
-        text = edited(self._text, edits)
+        text = tidied(self._text, edits, _RenderedAlike(self._rehearsal)).text
+        made = changed_lines(self._text, text)
         if "\r\n" in original.text:
             text = text.replace("\n", "\r\n")
-        template = replace(original, text=text) if edits else original
+        template = replace(original, text=text) if made else original
         held: set[tuple[str, Next]] = set()
-        if edits:
+        if made:
             scenarios = [step.scenario for step in self._usual]
             unique = {scenario.name: scenario for scenario in scenarios}
             anew = round_trip(analyze(template), [*unique.values()], setting={})
@@ -250,10 +253,10 @@ class _EditSearch:
         )
         return PreservingTemplate(
             template,
-            edits,
+            made,
             tuple((step.scenario, step.next) for step in fixed),
             tuple(left),
-            self._proof(self._template(edits)),
+            self._proof(self._template(made)),
         )
 
     def _proof(self, template: ChatTemplate) -> PreservationProof:
@@ -261,6 +264,27 @@ class _EditSearch:
         same = self._rehearsal.same(template)
         steps = sum(step.replay.holds for step in self._rehearsal.steps)
         return PreservationProof(steps, same, len(conversations) - same, self._tried)
+
+
+class _RenderedAlike:
+    """Judges by all that was rendered before the edits; each text is rendered once."""
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+        self._known: dict[str, tuple[object, ...]] = {}
+
+    def written(self, text: str) -> ChatTemplate:
+        """Return the template with another text."""
+        return replace(self._rehearsal.analysis.rendering, text=text)
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether both render all steps and conversations to the same texts."""
+        return self._all_of(one) == self._all_of(other)
+
+    def _all_of(self, template: ChatTemplate) -> tuple[object, ...]:
+        if template.text not in self._known:
+            self._known[template.text] = tuple(self._rehearsal.rendered(template))
+        return self._known[template.text]
 
 
 def _holds(stage: ReplayStage, step: PlayedStep) -> bool:

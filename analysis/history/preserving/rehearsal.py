@@ -4,7 +4,8 @@ Contract: the template's own renders judge. A step of a scenario is right where 
 begins with the last one and the sampled text; what is right has to be rendered to the same text by
 an edited template. Of a conversation of the battery each turn is judged: whether it stands there as
 it does while it is the last one, and which parts of its message it says. An edited template renders
-it to the same text, or more of it is right and nothing less.
+it to the same text, or more of it is right and nothing less, and what others than the model say
+stands there as often, with the same whitespace at its edges.
 """
 
 from __future__ import annotations
@@ -68,10 +69,14 @@ class RenderedConversation:
     dialogue: Dialogue
     tools: bool
     generation: bool
+    system: bool
+    """Whether a system message comes first."""
     setting: Setting
-    text: str | None
+    text: str | None = None
     """None where the template refuses it."""
-    turns: tuple[TurnShown, ...]
+    turns: tuple[TurnShown, ...] = ()
+    others: tuple[int, ...] = ()
+    """How often each text of the system, the user, the results and the tools stands there."""
 
     @property
     def right(self) -> bool:
@@ -83,7 +88,11 @@ class RenderedConversation:
         if self.text is None or other.text is None:
             return False
         ours, theirs = [*chain(*self.turns)], [*chain(*other.turns)]
-        return ours != theirs and all(a >= b for a, b in zip(ours, theirs, strict=True))
+        return (
+            ours != theirs
+            and all(a >= b for a, b in zip(ours, theirs, strict=True))
+            and self.others == other.others
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +120,25 @@ class Rehearsal:
         probers = _Probers(self.analysis, template)
         return sum(probers.text(each) == each.text for each in self.conversations)
 
+    def rendered(self, template: ChatTemplate) -> Iterator[tuple[str, str] | str | None]:
+        """Return all that another template renders of this; None where it fails."""
+        stage = ReplayStage(self.analysis, template)
+        yield from (_texts(stage, step.replay) for step in self.steps)
+        probers = _Probers(self.analysis, template)
+        yield from map(probers.text, self.conversations)
+
 
 def _alike(stage: ReplayStage, replay: Replay) -> bool:
+    return _texts(stage, replay) == (replay.text, replay.prompt.text)
+
+
+def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
+    """Return the next prompt and the one of a step; None where that one cannot be rendered."""
     try:
         other = stage.again(replay)
     except AutoparserError:
-        return False
-    return (other.text, other.prompt.text) == (replay.text, replay.prompt.text)
+        return None
+    return other.text, other.prompt.text
 
 
 def rehearse(analysis: Analysis, scenarios: Sequence[Scenario]) -> Rehearsal:
@@ -133,9 +154,11 @@ def rehearse(analysis: Analysis, scenarios: Sequence[Scenario]) -> Rehearsal:
     )
     probers = _Probers(analysis, analysis.rendering)
     conversations = tuple(
-        probers.judged(RenderedConversation(dialogue, tools, generation, setting, None, ()))
+        probers.judged(RenderedConversation(dialogue, tools, generation, system, setting))
         for setting in settings
-        for dialogue, tools, generation in product(_dialogues(), (True, False), (False, True))
+        for (dialogue, system), tools, generation in product(
+            _conversations(system=analysis.shape.system), (True, False), (False, True)
+        )
         if tools or not any(isinstance(entry, Message) and entry.calls for entry in dialogue)
     )
     return Rehearsal(analysis, steps, conversations)
@@ -151,25 +174,30 @@ def _played(
         return
 
 
+def _conversations(*, system: bool) -> Iterator[tuple[Dialogue, bool]]:
+    """Return all that is rendered, and whether a system message comes first."""
+    yield from product(_dialogues(), (system,))
+    yield from product(_padded_dialogues(), {system, True})
+
+
 def _dialogues() -> Iterator[Dialogue]:
     """Return every message of the battery: last, answered, and before another turn."""
     for case in battery():
         asked = User("Please look into it.")
-        answers = tuple(ToolResult("done", call.name, call.id) for call in case.message.calls)
+        answers = tuple(ToolResult("Found it.", call.name, call.id) for call in case.message.calls)
         yield (asked, case.message)
         later = (Message("All done.", "It is done."), User("Thanks. Anything else?"))
         yield (asked, case.message, *answers, *later)
-    # What is for the model's texts must not reach those of others.
+
+
+def _padded_dialogues() -> Iterator[Dialogue]:
+    """Return conversations whose texts show that what is for the model's reaches others', too."""
+    asked = User("\n Please look into it. \n")
+    yield (asked,)
     call = ToolCall(CITY_TOOL, {"city": "Oslo"}, PLAIN_IDS[0])
     for reply in (Message("It is done."), Message(calls=(call,))):
-        answered = tuple(ToolResult("\n done \n", each.name, each.id) for each in reply.calls)
-        yield (
-            User("\n Please look into it. \n"),
-            reply,
-            *answered,
-            Message("Yes."),
-            User(" So?\n"),
-        )
+        results = tuple(ToolResult("\n Found it. \n", each.name, each.id) for each in reply.calls)
+        yield (asked, reply, *results, Message("Yes."), User(" So?\n"))
 
 
 class _Probers:
@@ -192,8 +220,18 @@ class _Probers:
     def judged(self, each: RenderedConversation) -> RenderedConversation:
         """Render a conversation through this template and judge every turn of it."""
         text = self.text(each)
-        turns = () if text is None else tuple(self._turns(each, text))
-        return replace(each, text=text, turns=turns)
+        if text is None:
+            return replace(each, text=None, turns=(), others=())
+        others = tuple(text.count(said) for said in self._said_by_others(each))
+        return replace(each, text=text, turns=tuple(self._turns(each, text)), others=others)
+
+    def _said_by_others(self, each: RenderedConversation) -> Iterator[str]:
+        """Return what the model does not say: as it is, and without the space at its edges."""
+        said = [entry.text for entry in each.dialogue if isinstance(entry, User | ToolResult)] + [
+            SYSTEM
+        ] * each.system
+        yield from chain(said, map(str.strip, said))
+        yield from (f"{tool['description']}" for tool in self._tools if each.tools)
 
     def text(self, each: RenderedConversation) -> str | None:
         """Return the text of a conversation; None where the template refuses it."""
@@ -202,7 +240,8 @@ class _Probers:
     def _render(
         self, each: RenderedConversation, dialogue: Dialogue, *, generation: bool
     ) -> str | None:
-        messages: list[Mapping[str, Json]] = [*self._shape.messages(dialogue, SYSTEM)]
+        shape = replace(self._shape, system=each.system)
+        messages: list[Mapping[str, Json]] = [*shape.messages(dialogue, SYSTEM)]
         try:
             return self._prober.render_messages(
                 messages, tools=each.tools, generation=generation, setting=each.setting

@@ -38,7 +38,9 @@ class BrokenStep:
             return False
         before, after = self.exchange.sampled, exchange.sampled
         if before == after:
-            return other.at > self.at
+            # Another engine may have made another prompt of the same history.
+            further = len(other.prompt.text) - len(self.replay.prompt.text)
+            return other.at > self.at + further
         # Only after the edit can the text be compared; what is left there is the same text.
         behind = _common_end(before, after)
         return len(other.whole) - other.at < behind

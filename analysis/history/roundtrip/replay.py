@@ -12,14 +12,15 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import Begun, TurnFormat, ending
+from autoparser.analysis.core.format import Begun, PartsOutcome, TurnFormat, ending
 from autoparser.analysis.inference.probing import Prober, Setting, choose_sentinels
 from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
 from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
 
+from .engine_messages import EngineMessages
 from .remembering import Remembered, continued, following, remembered
 from .sampled import Prompt, common_start
-from .scenario import Answers, EngineHabits, Next
+from .scenario import Answers, EngineHabits, MessagesAs, Next
 
 SYSTEM = "You are a helpful assistant."
 
@@ -95,12 +96,21 @@ class ReplayStage:
         self._parsers: dict[tuple[str, str, int], OutputParser] = {}
         self._formats: dict[str, TurnFormat] = {}
 
-    def prompt(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> Prompt:
-        """Render the prompt of a request. Raises TemplateRenderError."""
-        key = repr((history, tools, dict(setting)))
+    def prompt(
+        self,
+        history: Dialogue,
+        tools: tuple[Tool, ...],
+        setting: Setting,
+        engine: EngineHabits | None = None,
+    ) -> Prompt:
+        """Render the prompt of a request. Raises TemplateRenderError.
+
+        The turns of the history went through `engine`, or through one that keeps all of them.
+        """
+        key = repr((history, tools, dict(setting), engine or EngineHabits()))
         if key not in self._prompts:
             prober = self._offering(tools)
-            messages = self.analysis.shape.messages(history, SYSTEM)
+            messages = self._messages(engine).conversation(history, SYSTEM)
             offered = bool(tools)
             text = prober.render_messages(messages, tools=offered, generation=True, setting=setting)
             try:
@@ -111,13 +121,21 @@ class ReplayStage:
         return self._prompts[key]
 
     def last_turn(
-        self, history: Dialogue, turn: Message, tools: tuple[Tool, ...], setting: Setting
+        self,
+        history: Dialogue,
+        turn: Message,
+        tools: tuple[Tool, ...],
+        setting: Setting,
+        engine: EngineHabits,
     ) -> str:
-        """Render a conversation that ends with this turn. Raises TemplateRenderError."""
-        key = repr((history, turn, tools, dict(setting)))
+        """Render a conversation that ends with this turn. Raises TemplateRenderError.
+
+        The turn itself is as the template takes it best: a model writes it.
+        """
+        key = repr((history, turn, tools, dict(setting), engine))
         if key not in self._last_turns:
-            shape = self.analysis.shape
-            messages = [*shape.messages(history, SYSTEM), shape.message(turn)]
+            before = self._messages(engine).conversation(history, SYSTEM)
+            messages = [*before, self.analysis.shape.message(turn)]
             self._last_turns[key] = self._offering(tools).render_messages(
                 messages, tools=bool(tools), setting=setting
             )
@@ -140,7 +158,7 @@ class ReplayStage:
 
     def read(self, exchange: Exchange) -> ParsedMessage:
         """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
-        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        prompt = self._prompt_of(exchange)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
         return self._parser(begun, prompt, exchange).parse(
             exchange.sampled, complete=not exchange.cut
@@ -151,12 +169,10 @@ class ReplayStage:
 
         Raises TemplateRenderError where there is no prompt to begin with.
         """
-        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        prompt = self._prompt_of(exchange)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
         parsed = self.read(exchange)
-        kept = remembered(
-            self.analysis.shape, begun.format, parsed, exchange.sampled, exchange.engine
-        )
+        kept = remembered(self._messages(exchange.engine), begun.format, parsed, exchange.sampled)
         return self._rendered(exchange, begun.format, prompt, parsed, kept)
 
     def again(self, replay: Replay) -> Replay:
@@ -165,7 +181,7 @@ class ReplayStage:
         Raises TemplateRenderError where there is no prompt to begin with.
         """
         exchange = replay.exchange
-        prompt = self.prompt(exchange.history, exchange.tools, exchange.setting)
+        prompt = self._prompt_of(exchange)
         return self._rendered(exchange, replay.format, prompt, replay.parsed, replay.kept)
 
     def places_at(self, replay: Replay, at: int) -> Iterator[int]:
@@ -175,10 +191,9 @@ class ReplayStage:
         rendered.
         """
         exchange = replay.exchange
-        turn = [*self.analysis.shape.messages(exchange.history, SYSTEM), replay.kept.message]
-        after = following(replay.kept.calls, exchange.next, exchange.answers)
+        turn = [*self._before(exchange), replay.kept.message]
         prober = self._offering(exchange.tools)
-        for messages in (turn, [*turn, *self.analysis.shape.messages(after)]):
+        for messages in (turn, [*turn, *self._after(exchange, replay.kept)]):
             try:
                 written = prober.mapped_messages(
                     messages,
@@ -200,13 +215,11 @@ class ReplayStage:
         exchange = replay.exchange
         if exchange.next is Next.CONTINUATION:
             return None
-        after = following(replay.kept.calls, exchange.next, exchange.answers)
-        shape = self.analysis.shape
         written = self._offering(exchange.tools).mapped_messages(
             [
-                *shape.messages(exchange.history, SYSTEM),
+                *self._before(exchange),
                 replay.kept.message,
-                *shape.messages(after),
+                *self._after(exchange, replay.kept),
             ],
             tools=bool(exchange.tools),
             generation=True,
@@ -228,11 +241,7 @@ class ReplayStage:
         parsed: ParsedMessage,
         kept: Remembered,
     ) -> Replay:
-        shape = self.analysis.shape
-        messages: list[Mapping[str, Json]] = [
-            *shape.messages(exchange.history, SYSTEM),
-            kept.message,
-        ]
+        messages = [*self._before(exchange), kept.message]
         prober = self._offering(exchange.tools)
         try:
             if exchange.next is Next.CONTINUATION:
@@ -240,8 +249,7 @@ class ReplayStage:
                     prober, messages, tools=bool(exchange.tools), setting=exchange.setting
                 )
             else:
-                after = following(kept.calls, exchange.next, exchange.answers)
-                messages += shape.messages(after)
+                messages += self._after(exchange, kept)
                 text = prober.render_messages(
                     messages,
                     tools=bool(exchange.tools),
@@ -251,6 +259,25 @@ class ReplayStage:
         except TemplateRenderError as error:
             return Replay(exchange, format_, prompt, parsed, kept, "", error)
         return Replay(exchange, format_, prompt, parsed, kept, text)
+
+    def _prompt_of(self, exchange: Exchange) -> Prompt:
+        return self.prompt(exchange.history, exchange.tools, exchange.setting, exchange.engine)
+
+    def _messages(self, engine: EngineHabits | None) -> EngineMessages:
+        habits = engine or EngineHabits()
+        # Whether parts are taken takes renders to know.
+        parts = (
+            habits.messages is MessagesAs.API_PARTS
+            and self.analysis.content_parts.texts is PartsOutcome.WRITTEN
+        )
+        return EngineMessages(self.analysis.shape, habits, parts)
+
+    def _before(self, exchange: Exchange) -> list[Mapping[str, Json]]:
+        return self._messages(exchange.engine).conversation(exchange.history, SYSTEM)
+
+    def _after(self, exchange: Exchange, kept: Remembered) -> list[Mapping[str, Json]]:
+        coming = following(kept.calls, exchange.next, exchange.answers)
+        return self._messages(exchange.engine).conversation(coming)
 
     def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
         opening, tools = begun.opening, exchange.tools

@@ -64,6 +64,18 @@ class UnreadCalls(StrEnum):
     """What can be read of it becomes a call, as by engines that read partial JSON."""
 
 
+class MessagesAs(StrEnum):
+    """In which form an engine hands messages to the template."""
+
+    TEMPLATE = "template"
+    """The form that the template takes best."""
+    API = "api"
+    """As a client of OpenAI's API sends them: calls wrapped in an object of type function, an empty
+    text beside them where nothing is said, no function's name with a result."""
+    API_PARTS = "api-parts"
+    """The same, but texts are lists of parts where the template takes those."""
+
+
 class BesideCalls(StrEnum):
     """What becomes of content that stands beside calls."""
 
@@ -88,6 +100,8 @@ class EngineHabits:
     reads, an empty row says that reasoning does not go into the history."""
     beside_calls: BesideCalls = BesideCalls.VERBATIM
     """What becomes of content beside calls."""
+    messages: MessagesAs = MessagesAs.TEMPLATE
+    """In which form it hands messages to the template."""
     name: str = ""
     """The program that has these habits; empty where they are of nobody in particular."""
 

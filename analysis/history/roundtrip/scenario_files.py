@@ -41,6 +41,7 @@ from .scenario import (
     BesideCalls,
     EngineHabits,
     Ids,
+    MessagesAs,
     Next,
     Scenario,
     UnreadCalls,
@@ -100,6 +101,7 @@ class _Engine(_Given, frozen=True):
     json: Literal["verbatim", "rewritten"] = "verbatim"
     field: str | tuple[str, ...] | None = None
     beside_calls: BesideCalls = BesideCalls.VERBATIM
+    messages: MessagesAs = MessagesAs.TEMPLATE
 
 
 _Comers = Annotated[tuple[Next, ...], Meta(min_length=1)]
@@ -264,4 +266,5 @@ def _habits(given: _Engine) -> EngineHabits:
         rewrites_json=given.json == "rewritten",
         reasoning_fields=(given.field,) if isinstance(given.field, str) else given.field,
         beside_calls=given.beside_calls,
+        messages=given.messages,
     )

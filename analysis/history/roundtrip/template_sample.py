@@ -44,7 +44,7 @@ def template_sample(
     """Have the template write a message after a prompt, up to the first of the stops."""
 
     def written(turn: Message) -> str:
-        return stage.last_turn(scenario.history, turn, scenario.tools, setting)
+        return stage.last_turn(scenario.history, turn, scenario.tools, setting, scenario.engine)
 
     try:
         whole = written(message)

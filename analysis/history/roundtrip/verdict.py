@@ -147,7 +147,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
 
 def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     """Let the template write the turn, and the format where that does not, or to vary it."""
-    prompt = stage.prompt(scenario.history, scenario.tools, setting)
+    prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
     if scenario.sampled is not None:
         return Sample(_whole(scenario.sampled), cut=scenario.cut)
     begun = stage.begun(prompt, scenario.tools, setting)

@@ -15,10 +15,12 @@ from .moved_closer import after_all_messages, after_its_loop, items_after_all
 from .simplifications import default_edit, template_edits
 from .statement_tree import StatementBody, statement_tree
 from .template_edit import TemplateEdit, changed_lines, edited, in_newlines, spans_after
+from .tidied_edits import EditJudge, tidied
 from .tidy_spelling import own_lines, without_brackets
 
 __all__ = [
     "Authorship",
+    "EditJudge",
     "KeptValue",
     "Ownership",
     "StatementBody",
@@ -43,6 +45,7 @@ __all__ = [
     "statement_tree",
     "string_value",
     "template_edits",
+    "tidied",
     "with_generation_blocks",
     "without_brackets",
 ]

@@ -1,10 +1,12 @@
 """Small edits of a template's text, found by its syntax alone: nothing is known of what they do.
 
 An edit takes something away or asks less: an operation on a value (`|trim`, `.split(x)[-1]`), a
-part of a condition (`and not loop.last`), a whole condition; or it writes a value that is a string
-as it is, where an operation was made for others (`x|tojson`). Which of them serves is for renders
-to say. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if b %}`, `{% if a %}`,
-`{% if true %}`, `{% if false %}`, `{{ x }}` and `{{ (x if x is string else x|trim) }}`.
+part of a condition (`and not loop.last`), a whole condition; it writes a value that is a string as
+it is, where an operation was made for others (`x|tojson`); or it asks of the first item what was
+asked of the last (`users[-1]`), which is another one in each later prompt. Which of them serves is
+for renders to say. For example `{% if a and b %}{{ x|trim }}{% endif %}` gives `{% if b %}`,
+`{% if a %}`, `{% if true %}`, `{% if false %}`, `{{ x }}` and
+`{{ (x if x is string else x|trim) }}`.
 """
 
 from __future__ import annotations
@@ -71,10 +73,13 @@ def _one_side(row: Sequence[StatementStretch]) -> Iterator[TemplateEdit]:
 
 
 def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Leave out neighbouring operations on a value; or do so for a string alone."""
+    """Leave out neighbouring operations on a value, or for a string alone; take the first item."""
     for chain in filter_chains(tokens):
         for first, (start, end, kind) in enumerate(chain.operations):
-            sliced = kind == "[" and ":" in text[start:end]
+            subscript = text[start:end] if kind == "[" else ""
+            if subscript == "[-1]":
+                yield TemplateEdit(start, end, "[0]")
+            sliced = ":" in subscript
             if kind not in "|(" and not sliced:
                 continue
             value = text[chain.start : start].rstrip()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+import jsonschema
 import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, GrammarError
-from autoparser.analysis.core.conversation import ToolCall
+from autoparser.analysis.core.conversation import Message, ToolCall
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .tokens import byte_tokenizer, guidance
@@ -57,6 +59,49 @@ def test_members_stand_in_their_order(
     grammar = offered(list("abc"), list(required))
     loaded = load(grammar, byte_tokenizer(), guidance())
     assert (refusal(loaded, call(list(written))) == "") is accepted
+
+
+ROWS = [
+    (decoder, XML, False),
+    (decoder, XML, True),
+    (gbnf_decoder, XML, False),
+    # Of this one, what closes a call does not begin with what parts members.
+    (decoder, "a1-8-indented", False),
+    (decoder, "a1-8-indented", True),
+    (gbnf_decoder, "a1-8-indented", False),
+]
+
+
+@pytest.mark.parametrize(("load", "name", "open_to_others"), ROWS)
+def test_tools_that_share_members_require_their_own(
+    load: Any, name: str, open_to_others: bool
+) -> None:
+    schemas: dict[str, Any] = {
+        tool: {
+            "type": "object",
+            "properties": {each: {"type": "integer"} for each in "abc"},
+            "required": list(required),
+            "additionalProperties": {"type": "integer"} if open_to_others else False,
+        }
+        for tool, required in (("f", "b"), ("g", "ac"), ("h", ""))
+    }
+    tools = [
+        {"type": "function", "function": {"name": tool, "parameters": schema}}
+        for tool, schema in schemas.items()
+    ]
+    analysis = analysis_of(name)
+    loaded = load(analysis.grammar(tools, tool_choice="required"), byte_tokenizer(), guidance())
+    orders = [row for most in range(4) for row in itertools.permutations("abcz", most)]
+    wrong: list[tuple[str, str]] = []
+    for (tool, schema), written in itertools.product(schemas.items(), orders):
+        members = dict.fromkeys(written, 1)
+        answer = analysis.format.write(Message("Well.", calls=(ToolCall(tool, members),)))
+        begun = answer[len(analysis.format.openings[0].text) :]
+        judge: Any = jsonschema.Draft202012Validator(schema)
+        in_order = list(written) == sorted(written)
+        if (refusal(loaded, begun) == "") is not (judge.is_valid(members) and in_order):
+            wrong.append((tool, "".join(written)))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(("written", "accepted"), [(["a", "ab"], True), (["ab", "z"], True)])

@@ -35,7 +35,7 @@ EDITED = {
     "reasoning is not trimmed": Edited(
         ("<r>{{ (m.reasoning_content or '')|trim }}</r>", CONTENT, JSON),
         "newline ends reasoning",
-        ("<r>{{ (m.reasoning_content or '') }}</r>", CONTENT, JSON),
+        ("<r>{{ m.reasoning_content or '' }}</r>", CONTENT, JSON),
     ),
     "content is not trimmed": Edited(
         ("{{ m.content.strip() }}",), "newline ends answer", ("{{ m.content }}",)
@@ -47,14 +47,14 @@ EDITED = {
             CONTENT,
             JSON.replace(
                 "f.arguments|tojson",
-                "(f.arguments if f.arguments is string else f.arguments|tojson)",
+                "f.arguments if f.arguments is string else f.arguments|tojson",
             ),
         ),
     ),
     "content stands beside calls": Edited(
         ("{% if not m.tool_calls %}{{ m.content or '' }}{% endif %}", JSON),
         "tool call + content",
-        ("{% if true %}{{ m.content or '' }}{% endif %}", JSON),
+        ("{{ m.content or '' }}", JSON),
     ),
 }
 
@@ -109,6 +109,40 @@ def test_a_switch_under_which_it_holds_becomes_the_default_and_can_be_set() -> N
         )
         assert old == new
     assert "Hm." in found.template.render(messages)
+
+
+ALL_TRIMMED = (
+    "{% for m in messages %}{% set c = m.content|trim %}<|{{ m.role }}|>"
+    "{% if m.role == 'assistant' and loop.last %}<r>{{ m.reasoning_content }}</r>{% endif %}"
+    "{{ c }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+TOLD_LAST = (
+    "{% set asked = messages|selectattr('role', 'equalto', 'user')|list %}"
+    "{% for m in messages %}{% if tools and m == asked[-1] %}<t>{{ tools|tojson }}</t>{% endif %}"
+    "<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def test_by_an_edit_that_serves_others_texts_do_not_change() -> None:
+    # Each turn's reasoning may stand there, but what trims the answers trims the questions, too.
+    scenarios = [shipped("reasoning + answer"), shipped("newline ends answer")]
+    found = preserving_template(analyze(ChatTemplate(ALL_TRIMMED)), scenarios)
+    assert found.template.text == ALL_TRIMMED.replace(" and loop.last", "")
+    assert [scenario.name for scenario, _ in found.fixed] == ["reasoning + answer"]
+
+
+def test_no_edit_writes_the_tools_before_each_question() -> None:
+    text = TOLD_LAST.replace("m == asked[-1]", "m.role == 'user' and m == asked|last")
+    found = preserving_template(analyze(ChatTemplate(text)), [shipped("answer")])
+    assert found.edits == ()
+    assert [step.scenario.name for step in found.left] == ["answer"]
+
+
+def test_tools_that_move_stay_at_the_first_question() -> None:
+    found = preserving_template(analyze(ChatTemplate(TOLD_LAST)), [shipped("answer")])
+    assert found.template.text == TOLD_LAST.replace("[-1]", "[0]")
+    assert [scenario.name for scenario, _ in found.fixed] == ["answer"]
 
 
 # Each is a change that would let the scenario hold, and would break something else.

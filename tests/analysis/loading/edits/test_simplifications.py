@@ -25,8 +25,10 @@ EDITS = [
             "{{ x.strip() }}",
             "{{ x }}",
             "{{ x.split('|')[-1] }}",
+            "{{ x.split('|')[0].strip() }}",
         ],
     ),
+    ("{{ users[-1] }}{{ users[at] }}", ["{{ users[0] }}{{ users[at] }}"]),
     (
         "{% if a and b %}c{% endif %}",
         [

@@ -1,28 +1,23 @@
 """Edits that are proven, written as a person would have: the same renders, said more plainly.
 
-Contract: only what the edits touch is written otherwise, and every conversation of the proof is
-rendered to the same text as before that.
+Contract: only what the edits touch is written otherwise, and only where the caller, who knows what
+has to be rendered, finds both templates alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Protocol
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.edits import (
-    TemplateEdit,
-    decided_conditions,
-    edited,
-    own_lines,
-    spans_after,
-    without_brackets,
-)
 from autoparser.analysis.loading.template import ChatTemplate
 
-from .template_trials import TemplateTrials
+from .decided_conditions import decided_conditions
+from .template_edit import TemplateEdit, edited, spans_after
+from .tidy_spelling import own_lines, without_brackets
 
-__all__ = ["tidied"]
+__all__ = ["EditJudge", "tidied"]
 
 MOST_FORMS = 40
 """So many times a template is written more plainly."""
@@ -30,30 +25,42 @@ MOST_FORMS = 40
 Spans = tuple[tuple[int, int], ...]
 
 
-def tidied(trials: TemplateTrials, edits: Sequence[TemplateEdit]) -> ChatTemplate:
-    """Return the template with edits made, in their plainest form."""
-    template, spans = trials.edited(edits), spans_after(edits)
+class EditJudge(Protocol):
+    """Whoever knows what edited templates have to render."""
+
+    def written(self, text: str) -> ChatTemplate:
+        """Return the template with another text."""
+        ...
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether both render the same."""
+        ...
+
+
+def tidied(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
+    """Return the template of a text with edits made, in their plainest form."""
+    template, spans = judge.written(edited(text, edits)), spans_after(edits)
     for _ in range(MOST_FORMS):
-        form = next(_plainer(trials, template, spans), None)
+        form = next(_plainer(judge, template, spans), None)
         if form is None:
             break
-        template = trials.written(edited(template.text, form))
+        template = judge.written(edited(template.text, form))
         spans = spans_after(form, spans)
     lines = own_lines(template.text, spans)
-    apart = trials.written(edited(template.text, lines))
-    return apart if lines and _alike(trials, template, apart) else template
+    apart = judge.written(edited(template.text, lines))
+    return apart if lines and _alike(judge, template, apart) else template
 
 
 def _plainer(
-    trials: TemplateTrials, template: ChatTemplate, spans: Spans
+    judge: EditJudge, template: ChatTemplate, spans: Spans
 ) -> Iterator[Sequence[TemplateEdit]]:
     """Return the forms that say the same in less."""
     text = template.text
     for form in _touching(decided_conditions(text), spans):
-        if _alike(trials, template, trials.written(edited(text, form))):
+        if _alike(judge, template, judge.written(edited(text, form))):
             yield form
     for form in _touching(without_brackets(text), spans):
-        if _same_tree(template, trials.written(edited(text, form))):
+        if _same_tree(template, judge.written(edited(text, form))):
             yield form
 
 
@@ -76,9 +83,9 @@ def _same_tree(one: ChatTemplate, other: ChatTemplate) -> bool:
         return False
 
 
-def _alike(trials: TemplateTrials, one: ChatTemplate, other: ChatTemplate) -> bool:
+def _alike(judge: EditJudge, one: ChatTemplate, other: ChatTemplate) -> bool:
     try:
         other.check_syntax()
     except AutoparserError:
         return False
-    return trials.proof.alike(one, other)
+    return judge.alike(one, other)
