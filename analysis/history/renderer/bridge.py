@@ -36,6 +36,16 @@ __all__ = ["Bridge", "BridgeRefusal"]
 
 
 @dataclass(frozen=True, slots=True)
+class NewTurn:
+    """What a model wrote as a turn that can be rendered, and what follows it."""
+
+    turn: Turn
+    new: Messages
+    lead: str | None
+    """What the model wrote before its content, where that is all of its turn."""
+
+
+@dataclass(frozen=True, slots=True)
 class Continued:
     """The skeleton with the new messages after it."""
 
@@ -47,6 +57,8 @@ class Continued:
     new: Messages
     text: str
     last: LastText
+    lead: str | None
+    """What the model wrote before its content, where that is all of its turn."""
 
 
 class Bridge:
@@ -167,31 +179,34 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
-        key = (kind, purpose.roles, purpose.force, tuple(base.prompt for base in bases))
-        turn = self._skeletons.turn(message, new)
+        turn = NewTurn(self._skeletons.turn(message, new), new, _lead(response))
+        key = (
+            (*kind, turn.lead),
+            purpose.roles,
+            purpose.force,
+            tuple(base.prompt for base in bases),
+        )
         if key not in self._settled:
             for base in bases[:-1]:
-                self._place(self._continued(base, base, turn, new), purpose)
+                self._place(self._continued(base, base, turn), purpose)
             self._settled[key] = tuple(purpose.notes)
         purpose.notes[:] = self._settled[key]
-        return self._placed_after(bases[-1], turn, new, purpose)
+        return self._placed_after(bases[-1], turn, purpose)
 
-    def _placed_after(
-        self, base: Base, turn: Turn, new: Messages, purpose: Purpose
-    ) -> tuple[Continued, int]:
+    def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
         """Put the turn and what is new after a base, or after less where that is the same."""
-        named = named_in(turn, new)
-        kind = (base.prompt, turn.presence, named, purpose.roles, purpose.force)
+        named = named_in(turn.turn, turn.new)
+        kind = (base.prompt, turn.turn.presence, turn.lead, named, purpose.roles, purpose.force)
         shorter = self._shorter.base(kind)
         if shorter is not None:
-            found = self._attempted(shorter[0], base, turn, new, purpose)
+            found = self._attempted(shorter[0], base, turn, purpose)
             if found is not None and found[2] == shorter[1]:
                 purpose.notes += found[2]
                 return found[:2]
             self._shorter.forget(kind)
 
         def placed(other: Base) -> PlacedTurn | None:
-            found = self._attempted(other, base, turn, new, purpose)
+            found = self._attempted(other, base, turn, purpose)
             if found is None:
                 return None
             text, place = found[0].text, found[1]
@@ -199,26 +214,28 @@ class Bridge:
             return PlacedTurn(written, text[place:], found[2])
 
         self._shorter.learn(kind, base, named, placed)
-        continued = self._continued(base, base, turn, new)
+        continued = self._continued(base, base, turn)
         return continued, self._place(continued, purpose)
 
     def _attempted(
-        self, base: Base, whole: Base, turn: Turn, new: Messages, purpose: Purpose
+        self, base: Base, whole: Base, turn: NewTurn, purpose: Purpose
     ) -> tuple[Continued, int, tuple[str, ...]] | None:
         """Put the turn after a base; also return the notes of that. None where it is refused."""
         alone = Purpose(purpose.retention, purpose.roles, purpose.force, [])
         try:
-            found = self._continued(base, whole, turn, new)
+            found = self._continued(base, whole, turn)
             return found, self._place(found, alone), tuple(alone.notes)
         except (RefusedBridge, TemplateRenderError):
             return None
 
-    def _continued(self, base: Base, whole: Base, turn: Turn, new: Messages) -> Continued:
-        messages = [*base.messages, self._skeletons.message(turn), *new]
+    def _continued(self, base: Base, whole: Base, new: NewTurn) -> Continued:
+        turn = new.turn
+        messages = [*base.messages, self._skeletons.message(turn), *new.new]
         text = base.renders.text(messages, generation=True)
-        if not turn.calls and any(message.get("role") == "tool" for message in new):
+        if not turn.calls and any(message.get("role") == "tool" for message in new.new):
             raise RefusedBridge(Reason.NO_CALL)
-        return Continued(base, whole, messages, turn, new, text, self._skeletons.last_text(turn))
+        last = self._skeletons.last_text(turn)
+        return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
@@ -264,6 +281,9 @@ class Bridge:
         `lead` is what stands between the prompt and the turn's last text.
         """
         written = found.last.before
+        if lead == found.lead:
+            # An empty reasoning block that the last turn would have, and the model left out.
+            return
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
@@ -407,6 +427,15 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
+
+
+def _lead(response: ReadOutput) -> str | None:
+    """Return what stands before the content of a turn that is content alone, else None."""
+    message = response.message
+    if message.reasoning_content or message.tool_calls or not message.content:
+        return None
+    at = response.text.find(message.content)
+    return response.text[:at] if at >= 0 else None
 
 
 def _shared_end(text: str, stop: str) -> str:
