@@ -44,7 +44,9 @@ TWO = [
         ("numbered", [f"<picture_{at}>" for at in (1, 2, 3, 4)]),
         ("moved", ["(picture)"] * 4),
         ("address", ["<see cat.png/>"] * 4),
-        ("split", ["</text><picture><text>", "<picture>", "<picture>", "<picture>"]),
+        ("split", ["<picture>"] * 4),
+        ("counted", [f"Photo {at}: <|photo|>" for at in (1, 2, 3, 4)]),
+        ("apart", ["<|photo|>"] * 4),
     ],
 )
 def test_each_part_has_the_tokens_of_its_placeholder(name: str, placeholders: list[str]) -> None:
@@ -57,6 +59,24 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str, placeholders: li
         assert prompt.token_ids[each.start : each.end] == each.token_ids
         assert renderer.decode(each.token_ids) == placeholder
         assert not any(prompt.sampled[each.start : each.end])
+
+
+@pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved"])
+def test_a_single_picture_has_the_tokens_of_its_placeholder_wherever_it_stands(name: str) -> None:
+    renderer = rendering(name)
+    for parts in ([PICTURE, text("one")], [text("one"), PICTURE], [text("one"), PICTURE, text("2")]):
+        prompt = renderer.render([user(*parts)], add_generation_prompt=True)
+        (found,) = prompt.media
+        assert (found.message, found.part) == (0, parts.index(PICTURE))
+        assert renderer.decode(found.token_ids) in ("<|photo|>", "<|picture|>", "(picture)")
+
+
+def test_what_a_user_types_is_no_placeholder() -> None:
+    renderer = rendering("moved")
+    messages = [user(text("a (picture) of"), PICTURE, text(" (picture)"))]
+    prompt = renderer.render(messages)
+    (found,) = prompt.media
+    assert renderer.decode(prompt.token_ids[: found.end]) == "user: (picture)"
 
 
 def test_other_ids_stand_in_the_place_of_placeholders() -> None:
