@@ -36,7 +36,10 @@ def test_parts_are_told_as_the_file_beside_the_template_says(name: str) -> None:
         assert found.first_number == number
 
 
-@pytest.mark.parametrize("name", ["address", "apart", "counted", "inline", "moved", "numbered", "split"])
+WRITTEN = ["address", "apart", "counted", "inline", "moved", "numbered", "split"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
 def test_transformers_writes_the_placeholders_where_they_are_said_to_stand(name: str) -> None:
     chat = pytest.importorskip("transformers.utils.chat_template_utils")
     analysis = _analysed(name)
