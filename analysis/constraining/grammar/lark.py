@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
@@ -45,17 +46,13 @@ from .rules import (
     sequence,
 )
 from .stretches import (
-    OneWord,
     StretchedText,
     Symbol,
-    Terminal,
-    TextRun,
+    TextStep,
     any_but,
-    one_of,
     signs_of,
     slices_of,
     stretched,
-    symbols_of,
 )
 from .string_ways import escaped, quoted
 
@@ -258,26 +255,19 @@ class _LarkWriter:
         kept_out = [*prose.exclude, *prose.forgiven]
         exits = [each for exit_ in node.exits for each in self._opened(exit_)]
         cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
-        plain = [piece for before, _ in cuts for piece in before if isinstance(piece, str)]
-        signs = signs_of([*kept_out, *plain])
+        signs = signs_of([symbols for symbols, _ in cuts if symbols], kept_out)
         if not signs:
             return None
         thens: dict[tuple[Symbol, ...], list[str]] = {}
         alone: dict[tuple[Symbol, ...], list[str]] = {}
-        for exit_, (before, rest) in zip(exits, cuts, strict=True):
-            symbols: list[Symbol] = []
-            for piece in before:
-                symbols += [piece] if isinstance(piece, int) else symbols_of(piece, signs)
+        for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
-            then = in_row(self.text(rest), self.node(exit_.then))
-            ways.setdefault(tuple(symbols), []).append(then)
-        exclude = [symbols_of(text, signs) for text in kept_out]
-        known = {*thens, *map(tuple, exclude)}
-        if any(isinstance(each[0], str) and each not in known for each in alone if each):
-            # A run of the text would go on past such a mark.
+            ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
+        known = {*thens, *((text,) for text in kept_out)}
+        if any(isinstance(each[-1], str) and each not in known for each in alone if each):
+            # A stretch of the text would go on past such a mark.
             return None
-        self.signs[signs] = None
-        return self._closed(prose, thens, alone, exclude, signs)
+        return self._closed(prose, thens, alone, kept_out, signs)
 
     def _opened(self, exit_: Exit) -> Iterator[Exit]:
         """Return what stands in the place of a text with the texts that it begins with.
@@ -312,7 +302,7 @@ class _LarkWriter:
         prose: Prose,
         thens: Mapping[tuple[Symbol, ...], list[str]],
         alone: Mapping[tuple[Symbol, ...], list[str]],
-        exclude: Sequence[Sequence[Symbol]],
+        exclude: Sequence[str],
         signs: str,
     ) -> str:
         """Write what follows a text by what closes it, and what follows where there is no text."""
@@ -321,21 +311,34 @@ class _LarkWriter:
         }
         closes = [symbols for symbols in thens if symbols]
         not_alone = [] if prose.may_be_empty else [each for each in closes if each not in both]
-        name, found = self._stretched(closes, exclude, signs, not_alone)
+        marks = [each for symbols in alone for each in symbols if isinstance(each, str)]
+        known = (closes, exclude, signs, not_alone, marks)
+        name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
         written = [
             in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
+        # Where something is kept out of stretches llguidance does not see that any text may follow
+        # that holds no sign. It sees it of the end of a text, which may lead nowhere.
+        rest = [self.never]
         if () in thens:
-            nothing = ['""'] if prose.may_be_empty else []
-            whole = self._either([*nothing, *(f"{name}_{at}" for at in found.ends)])
-            written.append(in_row(whole, self._either(thens[()])))
+            rest = thens[()]
+            whole = [f"{name}_{at}" for at in found.signs]
+            written += [in_row(self._either(whole), self._either(rest))] if whole else []
+        written.append(in_row(f"{name}_end", self._either(rest)))
         for symbols, then in alone.items():
             if symbols not in both:
-                written.append(in_row(*map(self._symbol, symbols), self._either(then)))
+                pieces = (
+                    found.marks[each] if isinstance(each, str) else [each] for each in symbols
+                )
+                mark = [self._symbol(each) for piece in pieces for each in piece]
+                written.append(in_row(*mark, self._either(then)))
         return self._either(written)
 
-    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[list[Symbol], str]:
+    def _symbol(self, symbol: Symbol) -> str:
+        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
+
+    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
         """Cut a close after what tells it from text: its first opaque token, or a text kept out.
 
         Returns what is before the cut, and the text after it.
@@ -344,53 +347,53 @@ class _LarkWriter:
         plain = close if token is None else before
         ends = [plain.index(text) + len(text) for text in kept_out if text in plain]
         if ends:
-            return [close[: min(ends)]], close[min(ends) :]
-        pieces: list[Symbol] = [plain] if plain else []
-        return ([*pieces, token], after) if token is not None else (pieces, "")
+            return (close[: min(ends)],), close[min(ends) :]
+        pieces: tuple[Symbol, ...] = (plain,) if plain else ()
+        return ((*pieces, token), after) if token is not None else (pieces, "")
 
     def _stretched(
         self,
         closes: Sequence[Sequence[Symbol]],
-        exclude: Sequence[Sequence[Symbol]],
+        exclude: Sequence[str],
         signs: str,
         not_alone: Sequence[Sequence[Symbol]],
+        marks: Sequence[str],
+        *,
+        may_be_empty: bool,
     ) -> tuple[str, StretchedText]:
         """Write the rules of a text from state to state; return what their names begin with."""
-        key = f"{signs} {closes} {exclude} {not_alone}"
+        key = f"{signs} {closes} {exclude} {not_alone} {marks} {may_be_empty}"
         found = _STRETCHED.of(
-            (self.opaque,), key, lambda: stretched(closes, exclude, signs, not_alone)
+            (self.opaque,),
+            key,
+            lambda: stretched(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
         if key in self.made:
             return self.made[key], found
         name = self.made[key] = f"text_{len(self.made)}"
-        rules = [(str(at), steps) for at, steps in found.steps.items()]
-        rules += [(f"closed_{at}", steps) for at, steps in enumerate(found.closes)]
-        for at, steps in rules:
-            ways = [
-                in_row("" if step.origin is None else f"{name}_{step.origin}", terminal)
-                for step in steps
-                for terminal in self._terminals(step.terminal)
-            ]
+        for at, steps in found.steps.items():
+            nothing = ['""'] if may_be_empty and not at else []
+            ways = [*nothing, *map(partial(self._step, name), steps)]
             self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
+        ends = [f"{name}_{at} {self._stretch(each)}" for at, each in found.signs.items()]
+        ends += [] if may_be_empty else [self._stretch(signs)]
+        self.lines[f"{name}_end"] = f": {' | '.join(ends)}"
+        for at, steps in enumerate(found.closes):
+            ways = [self._step(name, step) for step in steps]
+            self.lines[f"{name}_closed_{at}"] = f": {' | '.join(ways) or self.never}"
         return name, found
 
-    def _terminals(self, terminal: Terminal) -> list[str]:
-        if isinstance(terminal, OneWord):
-            for text in terminal.texts:
-                self.text(text)
-            return [self.terminal("WORD", f"/{'|'.join(map(escaped, terminal.texts))}/")]
-        if not isinstance(terminal, TextRun):
-            return [self._symbol(terminal)]
-        found = [self.terminal("RUN", _run(terminal))]
-        if terminal.but_not or terminal.but_first:
-            # Of such a run llguidance does not see that any text may follow that holds no sign. It
-            # sees it of this one, which leads nowhere.
-            stretch = self.terminal("STRETCH", f"/{any_but(terminal.without + terminal.ends)}+/")
-            found += [] if terminal.is_after_word else [f"{stretch} {self.never}"]
-        return found
+    def _stretch(self, signs: str) -> str:
+        """Write any text without a sign."""
+        self.signs[signs] = None
+        return self.terminal("STRETCH", f"/{any_but(signs)}+/")
 
-    def _symbol(self, symbol: Symbol) -> str:
-        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
+    def _step(self, name: str, step: TextStep) -> str:
+        return in_row(
+            "" if step.origin is None else f"{name}_{step.origin}",
+            self.terminal("RUN", step.terminal) if step.terminal else "",
+            "" if step.token is None else _token(step.token),
+        )
 
     def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
         """Write the opaque tokens that free text may hold, each with the text before it."""
@@ -533,21 +536,6 @@ def _pattern(node: PatternNode) -> str:
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     whole = f"/{_slashes(regex)}/"
     return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
-
-
-def _run(run: TextRun) -> str:
-    """Write a run of text: up to the next sign that may begin a close."""
-    later = f"{any_but(run.without)}*"
-    if run.is_after_word:
-        return f"/{one_of(sign for sign in run.ends if sign not in run.but_first)}{later}/"
-    if not run.but_not and not run.but_first:
-        return f"/{any_but(run.without)}+/"
-    whole = f"/{any_but(run.without + run.but_first)}{later}/"
-    if not run.but_not:
-        return whole
-    words = "|".join(map(escaped, run.but_not))
-    tail = f"(?:{one_of(run.ends)}{later})?" if run.ends else ""
-    return f"{whole} & ~/(?:{words}){tail}/"
 
 
 def _prose(prose: Prose, *, quick: bool) -> str:

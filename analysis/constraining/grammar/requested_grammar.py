@@ -74,7 +74,11 @@ _SAMPLE: Json = {
     "name": "f",
     "parameters": {
         "type": "object",
-        "properties": {"text": _TEXT, "texts": {"type": "array", "items": _TEXT}},
+        "properties": {
+            "text": _TEXT,
+            "texts": {"type": "array", "items": _TEXT},
+            "object": {"type": "object", "properties": {"text": _TEXT}},
+        },
     },
 }
 

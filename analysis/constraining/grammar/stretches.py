@@ -1,68 +1,50 @@
-"""Free text that plain text closes, as a lexer reads it: words between signs, and runs of text.
+"""Free text that plain text closes, as a lexer reads it: stretches of text, each with its sign.
 
 A mask of llguidance is quick where it knows without looking that a whole slice of the vocabulary is
 allowed. It knows that where a terminal goes on with any characters of a class, not of "anything
-that does not hold ``</a>``". So the first and last characters of what closes the text, its signs,
-cut that into terminals. All text up to the next sign that may begin a close is one terminal, a run;
-signs that only end one are part of it. Which signs and words have begun a close is told by the
-states of `until`, with these in place of characters.
+that does not hold ``</a>``". So each text that closes, or is kept out, has a sign, and all text up
+to and with a sign is one terminal: until a sign comes any text may follow, whatever stands before
+it. What is complete with a sign is told by the states of `until`.
 
-For the close ``</a>`` a close begins with ``<``, the signs are ``<>``, and there is one word::
+For the close ``</a>`` the sign is ``>``, and after each sign nothing is left of a close::
 
-    state 0      any run -> 0                          "<" -> 1
-    state 1      "/a" -> 2    any other run -> 0       "<" -> 1
-    state 2      ">" closes                            "<" -> 1
+    state 0      [^>]*> but not [^>]*</a> -> 0         [^>]*</a> closes
+
+Each token with a sign has to be looked at, so the sign is the rarest one in a text that stands at
+its end, or far in it. In ``<e~(`` that is ``~``. After it ``(`` is a sign as well, so that a look
+at tokens with a bracket is taken there alone::
+
+    state 0      [^~]*~ but not [^~]*<e~ -> 0          [^~]*<e~ -> 1
+    state 1      [^(~]*[(~] but neither ( nor [^(~]*<e~ -> 0        [^(~]*<e~ -> 1        ( closes
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
+from dataclasses import dataclass, replace
+from math import inf
 from typing import TypeAlias
 
+from .string_ways import escaped
 from .until import State, states
 
 _FIRST = 0xF0000
-"""The character that stands for the first symbol when states are made of symbols."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextRun:
-    """Text up to the next sign that may begin a close."""
-
-    without: str
-    """The signs that may begin one."""
-    ends: str = ""
-    """The other signs, which only end one."""
-    but_first: str = ""
-    """Those that it does not begin with."""
-    but_not: tuple[str, ...] = ()
-    """What does not stand before its first sign."""
-    is_after_word: bool = False
-    """Whether it begins with a sign, since a word has just been read."""
+"""The character that stands for the first token where states are made of characters."""
 
 
 Symbol: TypeAlias = str | int
-"""A sign, a word between signs, or an opaque token by its id."""
-
-
-@dataclass(frozen=True, slots=True)
-class OneWord:
-    """One of several words, or of several signs."""
-
-    texts: tuple[str, ...]
-
-
-Terminal: TypeAlias = Symbol | OneWord | TextRun
+"""A text, or an opaque token by its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextStep:
-    """A terminal, and the state of the text before it; None: nothing stands before it."""
+    """A stretch that is read, and the state of the text before it; None: nothing stands before."""
 
     origin: int | None
-    terminal: Terminal
+    terminal: str
+    """In Lark's words, the sign at its end included; empty: nothing is read."""
+    token: int | None = None
+    """The opaque token at its end, in place of a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,236 +52,326 @@ class StretchedText:
     """Text as steps from state to state."""
 
     steps: Mapping[int, Sequence[TextStep]]
-    """The steps that lead to a state."""
+    """The steps that lead to a state; the text may go on from each with any stretch."""
     closes: Sequence[Sequence[TextStep]]
     """The last step of each text that closes it."""
-    ends: Sequence[int]
-    """The states in which the text may end where nothing closes it."""
+    signs: Mapping[int, str]
+    """The signs at which the stretches after a state end."""
+    marks: Mapping[str, Sequence[str]]
+    """Texts that stand in its place, cut where its stretches would end."""
 
 
-def signs_of(texts: Sequence[str]) -> str | None:
-    """Return the signs of texts that close free text or are kept out of it: first and last ones.
+_FAR = 2
+"""A sign as far in a text says that it is this text: what stands before it is seldom met."""
+_SHARE = {
+    **dict.fromkeys("!?;", 2),
+    **dict.fromkeys("$[]{}|*\\=", 2),
+    **dict.fromkeys("\n\t)", 3),
+    **dict.fromkeys("/<>:,'\"", 5),
+    **dict.fromkeys("(-", 10),
+    **dict.fromkeys("_.", 20),
+}
+"""How many of a thousand tokens hold a sign, in the vocabularies of Qwen and DeepSeek, and more for
+those of prose, where they begin a stretch too often; else one."""
+_STATE = 4
+"""What a state costs, of such shares: after each stretch the parser looks at the steps of all."""
+_TRIED = 8
+"""How many signs of one text are tried, the rare ones first."""
 
-    None where one is a letter, a digit or a blank, which stand in most tokens, or is no ASCII:
-    a lexer that read a byte of it no longer knows that the stretch before it had come to its end.
+
+def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Iterable[str]) -> str | None:
+    """Return the signs of free text, with which its masks are as quick as can be.
+
+    None where a text has none: letters, digits and blanks stand in most tokens.
     """
-    signs = {sign for text in texts if text for sign in (text[0], text[-1])}
-    usual = all(sign.isascii() and not sign.isalnum() and sign != " " for sign in signs)
-    return "".join(sorted(signs)) if usual else None
+    plain = {"".join(each for each in close if isinstance(each, str)): close for close in closes}
+    texts = dict.fromkeys([*plain, *exclude])
+    to_tell = [text for text in texts if text and not isinstance(plain.get(text, text)[-1], int)]
+    return _Signs(list(filter(None, texts))).cheapest([_possible(each) for each in to_tell])
 
 
-def symbols_of(text: str, signs: str) -> list[Symbol]:
-    """Cut a text into its signs and the stretches between them."""
-    found: list[str] = []
-    within = False
-    for char in text:
-        if within and char not in signs:
-            found[-1] += char
-        else:
-            found.append(char)
-        within = char not in signs
-    return list(found)
+def _possible(text: str) -> list[str]:
+    """Return the signs that a text may have."""
+    far = {sign for sign in text[_FAR:] + text[-1] if not sign.isalnum() and sign != " "}
+    return sorted(far, key=lambda sign: (_SHARE.get(sign, 1), sign != text[-1], sign))[:_TRIED]
+
+
+@dataclass(slots=True)
+class _Signs:
+    texts: Sequence[str]
+    best: str | None = None
+    least: float = inf
+
+    def cheapest(self, open_: Sequence[Sequence[str]], chosen: str = "") -> str | None:
+        """Add signs until each text has one of its own; return what costs the least."""
+        cost = self._cost(chosen)
+        rest = [signs for signs in open_ if not set(signs) & set(chosen)]
+        if cost < self.least and rest:
+            for sign in min(rest, key=len):
+                self.cheapest(rest, chosen + sign)
+        elif cost < self.least:
+            self.best, self.least = "".join(sorted(chosen)), cost
+        return self.best
+
+    def _cost(self, signs: str) -> int:
+        begun = {
+            text[: at + 1]
+            for text in self.texts
+            for at, char in enumerate(text[:-1])
+            if char in signs
+        }
+        return sum(_SHARE.get(sign, 1) for sign in signs) + _STATE * len(begun)
 
 
 def stretched(
     closes: Sequence[Sequence[Symbol]],
-    exclude: Sequence[Sequence[Symbol]],
+    exclude: Sequence[str],
     signs: str,
     not_alone: Collection[Sequence[Symbol]] = (),
+    marks: Iterable[str] = (),
+    *,
+    may_be_empty: bool = False,
 ) -> StretchedText:
     """Return the text that one of `closes` ends, without any of `exclude` before.
 
     Before those that are `not_alone`, the text is not empty; it may begin with one, if that is a
-    single symbol which begins nothing else: a line break that closes a text may come first in it.
+    single sign which begins nothing else: a line break that closes a text may come first in it.
+    Where it may be empty, the state 0 is there before any text. `marks` may stand in its place.
     """
-    known: dict[Symbol, str] = {}
-    for symbol in (*signs, *(each for text in (*closes, *exclude) for each in text)):
-        known.setdefault(symbol, chr(_FIRST + len(known)))
+    tokens: dict[int, str] = {}
+    for symbol in (symbol for close in closes for symbol in close):
+        if isinstance(symbol, int):
+            tokens.setdefault(symbol, chr(_FIRST + len(tokens)))
 
     def encoded(texts: Collection[Sequence[Symbol]]) -> list[str]:
-        return ["".join(known[symbol] for symbol in text) for text in texts]
+        return [
+            "".join(each if isinstance(each, str) else tokens[each] for each in text)
+            for text in texts
+        ]
 
-    found = states(encoded(closes), encoded(exclude))
-    symbols = {char: symbol for symbol, char in known.items()}
-    begins = {text[0] for text in encoded(closes) if len(text) > 1}
-    begins |= {text[0] for text in encoded(exclude) if text}
+    ends = encoded(closes)
     lone = encoded(not_alone)
-    first = [text for text in lone if len(text) == 1 and text not in begins]
-    return _Stretcher(found, symbols, signs, lone, first).text()
+    begins = {text[0] for text in ends if len(text) > 1} | {text[0] for text in exclude}
+    first = [text for text in lone if text in signs and text not in begins]
+    ids = {char: token for token, char in tokens.items()}
+    found = states(ends, exclude)
+    tails = list(_tails((text for text in (*ends, *exclude) if text[-1] not in ids), signs))
+    told = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
+    made = _Stretcher(found, told, ids, lone, first)
+    cut = {mark: made.cut(mark) for mark in marks}
+    return replace(made.text(len(closes), may_be_empty=may_be_empty), marks=cut)
 
 
-_ROUNDS = 50
-"""How often states are told apart; a close of whole pages would take long, and keeps them all."""
+def _tails(texts: Iterable[str], signs: str) -> Iterator[tuple[str, str]]:
+    """Return the beginnings of texts that hold their sign, and what each text ends with."""
+    for text in texts:
+        key = max((at for at, char in enumerate(text) if char in signs), default=len(text))
+        yield from ((text[:size], text[-1]) for size in range(key + 1, len(text)))
 
 
-class _LastRead(Enum):
-    """What was read last of a text."""
-
-    SIGN = auto()
-    WORD = auto()
-    RUN = auto()
+def _last(read: str, tails: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Return what the texts end with that have begun."""
+    return (last for begun, last in tails if read.endswith(begun))
 
 
-_Place: TypeAlias = tuple[int, _LastRead, str | None]
-"""A state of the symbols; what was read last; the whole text, where it may become a close that must
-not stand alone."""
+_Place: TypeAlias = tuple[int, str | None]
+"""A state after a sign; the whole text, where it may become a close that must not stand alone."""
+_START: _Place = (0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """The text is closed, by one of its closes."""
+
+    close: int
+
+
+_Outcome: TypeAlias = _Place | _Closed | None
+"""What follows a stretch; None: it must not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Stretches that end alike."""
+
+    end: str
+    """What stands before the sign or token."""
+    outcome: _Outcome
+    is_whole: bool = False
+    """Whether nothing stands before that."""
+
+    def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
+        """Return those of others that are of these, too, and of which something else comes."""
+        alike = [] if self.is_whole else [each for each in others if each.end.endswith(self.end)]
+        return [each for each in alike if each.outcome != self.outcome]
+
+    def regex(self, ends: Sequence[str], any_: str) -> str:
+        """Write the stretches with one of some ends, of characters `any_` before it."""
+        return f"{'' if self.is_whole else f'{any_}*'}{_one_of(ends)}"
 
 
 class _Stretcher:
     def __init__(
         self,
         found: Sequence[State],
-        symbols: Mapping[str, Symbol],
-        signs: str,
+        signs: Sequence[str],
+        tokens: Mapping[str, int],
         not_alone: Sequence[str],
         first: Sequence[str],
     ) -> None:
-        self.found, self.symbols, self.signs = found, symbols, signs
+        self.found, self.signs, self.tokens = found, signs, tokens
+        """`signs` are those of each state."""
         self.not_alone, self.first = not_alone, first
-        begin = self._named(found[0])
-        self.begin = "".join(sign for sign in signs if sign in begin)
-        self.end = "".join(sign for sign in signs if sign not in begin)
-        self.ways: dict[_Place, list[tuple[Terminal, _Place]]] = {}
+        self.known: dict[tuple[str, str], list[_Stretch]] = {}
+        """What may stand before each sign or token, among some signs, wherever the text is."""
 
-    def text(self) -> StretchedText:
-        """Follow all states from the first one; those are one from which the same follows."""
-        start: _Place = (0, _LastRead.SIGN, "" if self.not_alone else None)
-        waiting = [start]
-        while waiting:
-            place = waiting.pop()
-            if place not in self.ways:
-                self.ways[place] = list(self._ways(place))
-                waiting += [to for _, to in self.ways[place]]
-        same = self._same()
-        steps: dict[int, list[TextStep]] = {}
-        closes: dict[int, list[TextStep]] = {}
-        ends: list[int] = []
-        reached = {same[to] for ways in self.ways.values() for _, to in ways}
-        first = {number: place for place, number in reversed(same.items())}
-        for number in [None, *sorted(reached)]:
-            place = start if number is None else first[number]
-            for terminal, to in _merged((each, same[to]) for each, to in self.ways[place]):
-                steps.setdefault(to, []).append(TextStep(number, terminal))
-            for terminal, close in _merged(self._closes(place)):
-                closes.setdefault(close, []).append(TextStep(number, terminal))
-            if number is not None and not self.found[place[0]].begun:
-                ends.append(number)
-        return StretchedText(steps, [closes[at] for at in sorted(closes)], ends)
+    def text(self, closes: int, *, may_be_empty: bool) -> StretchedText:
+        """Follow all states from the first one."""
+        start: _Place = (0, "" if self.not_alone else None)
+        number: dict[_Place, int] = {start: 0} if may_be_empty else {}
+        steps: dict[int, list[TextStep]] = {0: []} if may_be_empty else {}
+        closed: list[list[TextStep]] = [[] for _ in range(closes)]
+        waiting: list[tuple[int | None, _Place]] = [(0 if may_be_empty else None, start)]
+        for origin, place in waiting:
+            for outcome, terminal, token in self._steps(place):
+                step = TextStep(origin, terminal, token)
+                if isinstance(outcome, _Closed):
+                    closed[outcome.close].append(step)
+                    continue
+                if outcome not in number:
+                    number[outcome] = len(number)
+                    waiting.append((number[outcome], outcome))
+                steps.setdefault(number[outcome], []).append(step)
+        signs = {at: self.signs[state] for (state, _), at in number.items()}
+        return StretchedText(steps, closed, signs, {})
 
-    def _same(self) -> dict[_Place, int]:
-        """Return the number of each state: one for those from which the same texts follow."""
-        found: dict[object, int] = {}
-        alike = {place: found.setdefault(self._own(place), len(found)) for place in self.ways}
-        for _ in range(_ROUNDS):
-            count, found = len(found), {}
-            alike = {
-                place: found.setdefault(
-                    (alike[place], frozenset((each, alike[to]) for each, to in ways)), len(found)
-                )
-                for place, ways in self.ways.items()
-            }
-            if len(found) == count:
-                return alike
-        return {place: at for at, place in enumerate(self.ways)}
+    def cut(self, text: str) -> list[str]:
+        """Cut a text where stretches of it would end."""
+        found, at, signs = [""], 0, self.signs[0]
+        for char in text:
+            found[-1] += char
+            at = self.found[at].goes.get(char, 0)
+            if char in signs:
+                found.append("")
+                signs = self.signs[at]
+        return [each for each in found if each]
 
-    def _own(self, place: _Place) -> object:
-        """Return what tells a state from others, but for where it leads."""
-        return frozenset(self._closes(place)), self.found[place[0]].begun
-
-    def _closes(self, place: _Place) -> list[tuple[Terminal, int]]:
-        """Return the terminals that close the text, and which close that is."""
-        at, _, whole = place
-        return [
-            (self.symbols[char], close)
-            for char, close in self.found[at].closes.items()
-            if whole is None or whole + char not in self.not_alone
-        ]
-
-    def _ways(self, place: _Place) -> Iterator[tuple[Terminal, _Place]]:
-        """Return the terminals that may follow, and where they lead."""
-        at, before, whole = place
+    def _after(self, place: _Place, run: str, end: str) -> _Outcome:
+        """Return what follows a run of text and the sign or token after it."""
+        at, whole = place
+        for char in run:
+            at = self.found[at].goes.get(char, 0)
         state = self.found[at]
-        for char, to in state.goes.items():
-            symbol = self.symbols[char]
-            if before is _LastRead.SIGN or not self._is_word(symbol):
-                yield symbol, (to, self._read(symbol), self._begun(whole, char))
-        if whole == "":
-            for char in state.closes:
-                if char in self.first:
-                    yield self.symbols[char], (0, self._read(self.symbols[char]), None)
-        if state.begun or before is _LastRead.RUN:
-            return
-        named = self._named(state)
-        but_first = "".join(sign for sign in self.end if sign in named)
-        after_word = before is _LastRead.WORD
-        words = (
-            () if after_word else tuple(sorted(str(each) for each in named if self._is_word(each)))
-        )
-        if not after_word or len(but_first) < len(self.end):
-            run = TextRun(self.begin, self.end, but_first, words, after_word)
-            yield run, (0, _LastRead.RUN, None)
-
-    def _named(self, state: State) -> set[Symbol]:
-        """Return the symbols that do not simply go on with the text."""
-        return {self.symbols[char] for char in (*state.goes, *state.closes, *state.refused)}
-
-    def _read(self, symbol: Symbol) -> _LastRead:
-        return _LastRead.WORD if self._is_word(symbol) else _LastRead.SIGN
-
-    def _begun(self, whole: str | None, char: str) -> str | None:
-        """Return the whole text after one more symbol, where it may still become a close."""
-        if whole is None:
+        read = None if whole is None else whole + run + end
+        if end in state.closes:
+            if read is None or read not in self.not_alone:
+                return _Closed(state.closes[end])
+            return _START if read in self.first else None
+        if end in state.refused or end in self.tokens:
             return None
-        more = whole + char
-        return more if any(text.startswith(more) for text in self.not_alone) else None
+        return state.goes.get(end, 0), read if self._is_begun(read) else None
 
-    def _is_word(self, symbol: Symbol) -> bool:
-        return isinstance(symbol, str) and symbol not in self.signs
+    def _is_begun(self, whole: str | None) -> bool:
+        return whole is not None and any(text.startswith(whole) for text in self.not_alone)
+
+    def _anywhere(self, signs: str, end: str) -> list[_Stretch]:
+        """Return what tells one outcome from another, whatever stands before it."""
+        known = self.known.get((signs, end))
+        if known is None:
+            known = self.known[signs, end] = []
+            for state in self.found:
+                word = state.read
+                is_told = end in state.goes or end in state.closes or end in state.refused
+                if word and (not is_told or set(word) & set(signs)):
+                    continue
+                outcome = self._after(_START, word, end)
+                if not word or outcome != self._after(_START, word[1:], end):
+                    known.append(_Stretch(word, outcome))
+        return known
+
+    def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
+        """Return the stretches of which what stands before them makes something else."""
+        at, whole = place
+        waiting = [("", at)]
+        for run, state in waiting:
+            outcome = self._after(place, run, end)
+            if outcome != self._after(_START, run, end):
+                yield _Stretch(run, outcome, is_whole=True)
+            for char, to in self.found[state].goes.items():
+                longer = run + char
+                goes_on = len(self.found[to].read) > len(longer) or self._is_begun(
+                    None if whole is None else whole + longer
+                )
+                if char not in self.signs[at] and goes_on:
+                    waiting.append((longer, to))
+
+    def _steps(self, place: _Place) -> Iterator[tuple[_Place | _Closed, str, int | None]]:
+        """Return where the stretches after a state lead, and the terminals of those."""
+        signs = self.signs[place[0]]
+        any_ = any_but(signs)
+        for end in self.tokens:
+            here = [*self._anywhere(signs, end), *self._here(place, end)]
+            for each in here:
+                if each.outcome is not None:
+                    for terminal in _before_token(each, each.unlike(here), any_):
+                        yield each.outcome, terminal, self.tokens[end]
+        alike: dict[_Stretch, tuple[list[str], list[str]]] = {}
+        for end in signs:
+            here = [*self._anywhere(signs, end), *self._here(place, end)]
+            for each in here:
+                others = each.unlike(here)
+                # Those of which nothing is taken away may be one terminal, and so may those that
+                # only their signs tell apart.
+                key = each if others and each.end else replace(each, end=each.end[:1] and "?")
+                texts, but_not = alike.setdefault(key, ([], []))
+                texts.append(escaped(each.end + end))
+                but_not += [other.regex([escaped(other.end + end)], any_) for other in others]
+        for each, (texts, but_not) in alike.items():
+            if each.outcome is not None:
+                yield each.outcome, _but(each.regex(texts, any_), but_not), None
 
 
-def _merged(ways: Iterable[tuple[Terminal, int]]) -> Iterator[tuple[Terminal, int]]:
-    """Make one terminal of the words and signs that lead to the same state."""
-    texts: dict[int, list[str]] = {}
-    for terminal, to in ways:
-        if isinstance(terminal, str):
-            texts.setdefault(to, []).append(terminal)
-        else:
-            yield terminal, to
-    for to, found in texts.items():
-        yield OneWord(tuple(sorted(found))) if len(found) > 1 else found[0], to
+def _before_token(each: _Stretch, others: Sequence[_Stretch], any_: str) -> Iterator[str]:
+    """Return the terminals that end where a token comes."""
+    if not each.end and not any(other.is_whole and not other.end for other in others):
+        yield ""
+    if each.end or not each.is_whole:
+        whole = each.regex([escaped(each.end)], any_) if each.end else f"{any_}+"
+        yield _but(
+            whole, [other.regex([escaped(other.end)], any_) for other in others if other.end]
+        )
 
 
-_IN_JSON = r'"\\\x00-\x1F\x7F'
-"""What a JSON string escapes, within a class."""
+def _but(regex: str, but_not: Sequence[str]) -> str:
+    return f"/{regex}/ & ~/{'|'.join(but_not)}/" if but_not else f"/{regex}/"
+
+
+def _one_of(regexes: Sequence[str]) -> str:
+    return regexes[0] if len(regexes) == 1 else f"(?:{'|'.join(regexes)})"
+
+
+_JSON = r'[^"\\\x00-\x1F\x7F]'
+"""A character that a JSON string holds as it is."""
 
 
 def slices_of(signs: Collection[str]) -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
-    They are its own slices for JSON, but without any sign; what stands between the signs of each
-    text; and all text, so that text which nothing but a token closes is as quick as it was.
+    They are its own slices for JSON; what stands between the signs of each text; and all text, so
+    that text which nothing but a token closes is as quick as it was.
     """
     if not signs:
         return ()
-    every = sorted({sign for each in signs for sign in each if sign not in '"\\' and sign > " "})
-    json = f"{any_but(every)[:-1]}{_IN_JSON}]"
-    longer = sorted(signs, key=lambda each: (-len(each), each))
-    return (f"{json}{{1,10}}", f"{json}{{1,30}}", f"{json}+", *map(_stretch, longer), "(?s:.)+")
-
-
-def _stretch(signs: str) -> str:
-    return f"{any_but(signs)}+"
+    # Where two slices overlap and one of them is allowed, all of the other are looked at: so each
+    # of these is within the next.
+    every: list[str] = [""]
+    for each in sorted(signs, key=lambda each: (len(each), each)):
+        every.append("".join(sorted({*every[-1], *each})))
+    stretches = (f"{any_but(each)}+" for each in dict.fromkeys(reversed(every[1:])))
+    return (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+", *stretches, "(?s:.)+")
 
 
 def any_but(signs: Iterable[str]) -> str:
     """Write any character but these, as Rust's regular expressions have it."""
-    return f"[^{_codes(signs)}]"
-
-
-def one_of(signs: Iterable[str]) -> str:
-    """Write any of these characters."""
-    return f"[{_codes(signs)}]"
-
-
-def _codes(signs: Iterable[str]) -> str:
-    return "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
+    codes = "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
+    return f"[^{codes}]"

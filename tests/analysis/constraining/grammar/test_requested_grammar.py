@@ -277,9 +277,9 @@ def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.Mo
         made.append("frame")
         return whole(rules, lazy=lazy)
 
-    def stretched(*texts: Any) -> Any:
+    def stretched(*texts: Any, **asked: Any) -> Any:
         made.append("text")
-        return written(*texts)
+        return written(*texts, **asked)
 
     monkeypatch.setattr(turn_rules.TurnRules, "frame", frame)
     monkeypatch.setattr(lark, "stretched", stretched)

@@ -20,7 +20,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Prose,
 )
-from autoparser.analysis.constraining.grammar.stretches import signs_of, stretched, symbols_of
+from autoparser.analysis.constraining.grammar.stretches import signs_of, stretched
 from autoparser.analysis.core.format import Formats
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -65,6 +65,8 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
         ("<<a>", ("<b>",), True),
         ("||", ("<b>",), True),
         ("</a>", ("<b=", "<c|", "</c=", "</b]"), True),
+        ("[c=[", ("<a=>", "a>v="), True),
+        ("<ab>v", ("<ab>b", "|>v|"), True),
     ],
 )
 def test_the_texts_are_those_that_a_search_finds(
@@ -108,15 +110,20 @@ def test_a_mark_without_text_is_not_lost_in_a_run_of_text() -> None:
     assert not accepts(start, "<call>")
 
 
-def test_words_after_which_the_same_follows_lead_to_one_state() -> None:
+def test_what_is_kept_out_adds_no_state_where_a_sign_ends_it() -> None:
     words = [f"<w{at}>" for at in range(9)]
-    symbols = [symbols_of(text, "<>") for text in ("</a>", *words)]
-    one, nine = (stretched(symbols[:1], symbols[1:upto], "<>") for upto in (2, 10))
-    assert len(nine.steps) == len(one.steps)
+    one, nine = (stretched([("</a>",)], words[:upto], ">") for upto in (1, 9))
+    assert (len(one.steps), len(nine.steps)) == (1, 1)
+
+
+def test_a_rare_sign_far_in_a_text_stands_for_a_usual_one_at_its_end() -> None:
+    assert signs_of([("<e~(",)], []) == "~"
+    found = stretched([("<e~(",)], [], "~", may_be_empty=True)
+    assert found.signs == {0: "~", 1: "(~"}
 
 
 def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
-    signs = "<=>|"
+    signs = "=>|"
     prose = Prose(("</a>", "<b=", "<c|"), may_be_empty=True)
     rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
     start = matcher_of(rules, slices_for(rules, ALL_TEXT))
@@ -134,13 +141,14 @@ def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
     assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + its_ends)
 
 
-@pytest.mark.parametrize("text", ["ends", "</a b", "<a ", "「a」"])
+@pytest.mark.parametrize("text", ["ends", "</a b", "<a "])
 def test_a_sign_is_one_that_few_tokens_hold(text: str) -> None:
-    assert signs_of(["</x>", text]) is None
+    assert signs_of([("</x>",)], [text]) is None
 
 
-def test_a_text_is_cut_at_its_signs() -> None:
-    assert symbols_of("\n</a b>=", "<>=") == ["\n", "<", "/a b", ">", "="]
+def test_a_mark_is_cut_where_stretches_of_the_text_would_end() -> None:
+    marks = stretched([("[e~[",)], ["<a>"], ">~", marks=["<a>[e~[>"]).marks
+    assert marks == {"<a>[e~[>": ["<a>", "[e~", "[", ">"]}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,7 @@ def test_slices_change_no_mask(name: str) -> None:
 
 
 def test_a_format_whose_markers_are_tokens_needs_no_slices() -> None:
-    markers = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")
+    markers = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>", "<|im_start|>")
     opaque = tokenizer_of(byte_tokenizer(markers)).opaque
     assert format_slices(analysis_of("j1-json-in-tags").formats, opaque) == ()
     assert format_slices(Formats.of(analysis_of("a1-function-parameter").format), opaque)
