@@ -167,17 +167,36 @@ def roundtrip(
 
 
 def _logged(asked_for: NamedSource, log: Path, tokenizer: Path | None, output: Path | None) -> int:
-    """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough."""
-    from autoparser.analysis.history.roundtrip import prefix_losses, traffic_of
+    """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough.
+
+    A template can be asked which setting of its switches would have lost nothing.
+    """
+    from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.history.roundtrip import (
+        fixing_settings,
+        prefix_losses,
+        round_trip,
+        shipped_scenarios,
+        traffic_of,
+    )
     from autoparser.reports import traffic_report
 
     learnt = asked_for.learnt(tokenizer, noted=False)
     loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
     _warn(asked_for.label, learnt)
-    records = traffic_of(read_log(log), str(log), tokenizer=loaded)
-    found = prefix_losses(learnt, records, tokenizer=loaded)
+    logged = traffic_of(read_log(log), str(log), tokenizer=loaded)
+    if logged.left_out:
+        count = len(logged.left_out)
+        lines = "a line is left out" if count == 1 else f"{count} lines are left out, the first"
+        warn(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
+    found = prefix_losses(learnt, logged.records, tokenizer=loaded)
+    causes = {loss.cause for loss in found.losses}
+    settings = {}
+    if causes and isinstance(learnt, Analysis):
+        played = round_trip(learnt, shipped_scenarios(), progress=_progress)
+        settings = fixing_settings(played.rows, causes)
     with result_to(output) as outlet:
-        outlet.report(traffic_report(found, outlet.width))
+        outlet.report(traffic_report(found, outlet.width, settings))
     return 0
 
 

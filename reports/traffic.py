@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rich.text import Text
 
-from autoparser.analysis.history.roundtrip import Cause, PrefixLoss, Traffic, cause_advice
+from autoparser.analysis.history.roundtrip import (
+    Advice,
+    Cause,
+    PrefixLoss,
+    Traffic,
+    cause_advice,
+)
+from autoparser.analysis.inference.probing import Setting
 
 from .layout import Lines, blank, heading, prose, rows, sentence
 from .roundtrip import ABOUT
@@ -16,10 +25,18 @@ _SHOWN = 48
 """So many characters are shown of what departs."""
 
 
-def traffic_report(found: Traffic, width: int) -> Text:
-    """Report on a log: the sum, then each cause, that which costs most first."""
+def traffic_report(
+    found: Traffic, width: int, settings: Mapping[Cause, Setting] | None = None
+) -> Text:
+    """Report on a log: the sum, then each cause, that which costs most first.
+
+    ``settings`` are those of the switches under which nothing is lost by a cause, where known.
+    """
     unit = "tokens" if found.tokenized else "characters"
     words = f"{found.records} requests, {found.continued} of which go on from an earlier one."
+    if found.again:
+        ask = "more asks" if found.again == 1 else "more ask"
+        words += f" {found.again} {ask} what was asked before; that loses nothing."
     drawn = prose(words, width, indent=0)
     if not found.continued:
         return Text("\n").join(drawn)
@@ -31,7 +48,8 @@ def traffic_report(found: Traffic, width: int) -> Text:
     for loss in found.losses:
         causes.setdefault(loss.cause, []).append(loss)
     for cause, losses in sorted(causes.items(), key=lambda each: -_sum(each[1])):
-        drawn += _cause(cause, losses, unit, width)
+        advice = cause_advice(cause, (settings or {}).get(cause))
+        drawn += _cause(cause, losses, advice, unit, width)
     if found.losses:
         drawn += [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0)]
     return Text("\n").join(drawn)
@@ -41,17 +59,19 @@ def _sum(losses: list[PrefixLoss]) -> int:
     return sum(loss.lost for loss in losses)
 
 
-def _cause(cause: Cause, losses: list[PrefixLoss], unit: str, width: int) -> Lines:
+def _cause(
+    cause: Cause, losses: list[PrefixLoss], given: Sequence[Advice], unit: str, width: int
+) -> Lines:
     """Show a cause with the request that lost most by it."""
     many = "request" if len(losses) == 1 else "requests"
     title = f"{cause.value}: {_sum(losses)} {unit} in {len(losses)} {many}"
     drawn = [*heading(title, width), *prose(f"{ABOUT[cause]}.", width)]
     worst = max(losses, key=lambda loss: loss.lost)
-    words = f"request {worst.record + 1} after {worst.after + 1}, {worst.lost} {unit}:"
+    words = f"{worst.place}, {worst.lost} {unit}:"
     pairs = [
         ("written", Text(visible(worst.sampled)[:_SHOWN])),
         ("next prompt", Text(visible(worst.rendered)[:_SHOWN])),
     ]
     drawn += [*prose(words, width), *rows(pairs, width, indent=4, words=False)]
-    advice = [(each.reader.value, sentence(each.text)) for each in cause_advice(cause)]
+    advice = [(each.reader.value, sentence(each.text)) for each in given]
     return [*drawn, *rows(advice, width)]

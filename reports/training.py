@@ -43,7 +43,13 @@ def _deviation(alike: Sequence[MismarkedTurn]) -> str:
     ]
     place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"
     said = "; ".join(found)
-    return f"a turn of {one.turn} ({place}) is not marked as the model writes it: {said}"
+    return f"{_subject(one)} ({place}) is not marked as the model writes it: {said}"
+
+
+def _subject(deviation: MismarkedTurn) -> str:
+    if deviation.turn:
+        return f"a turn of {deviation.turn}"
+    return f"text after a {deviation.conversation[deviation.message]} message"
 
 
 def _stretch(text: str) -> str:

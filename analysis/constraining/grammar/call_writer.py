@@ -26,7 +26,7 @@ from .rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
 from .schema_reader import SchemaReader
 from .string_ways import escaped
 from .table import RuleTable
-from .value_writer import Closed, ValueWriter
+from .value_writer import ClosedEntries, ValueWriter
 
 _OBJECT = frozenset({JsonType.OBJECT})
 _DIGITS = PatternNode(r"[0-9]{1,9}")
@@ -66,7 +66,7 @@ class CallWriter:
         self.open: dict[str, bool] = {}
         """The rules for what follows the head, by name; whether it is that of the first call."""
         self._known: dict[bool, list[Path]] = {}
-        self._closed: Closed = {}
+        self._closed = ClosedEntries()
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
         """Return the ways to write the calls of a turn, and one of the paths after them.

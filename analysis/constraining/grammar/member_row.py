@@ -3,12 +3,10 @@
 Of `city`, which has to be there, and `days`, which need not, each after a blank but the first:
 
     >>> from autoparser.analysis.loading.tokens import OpaqueTokens
-    >>> from autoparser.analysis.constraining.grammar.rules import Ref
     >>> table = RuleTable(OpaqueTokens())
-    >>> city = RowMember("city", ("city=", Ref("text")), is_wanted=True)
-    >>> days = RowMember("days", ("days=", Ref("number")), is_wanted=False)
+    >>> members = {"city": ("city=", Ref("text")), "days": ("days=", Ref("number"))}
     >>> row = MemberRow(table, separator=" ", close="]", is_ended=False)
-    >>> row.node([city, days]).items
+    >>> row.node(members.items(), {"city"}).items
     (LiteralNode(text='city='), Ref(name='text'), Ref(name='days'), LiteralNode(text=']'))
     >>> table.named["days"].options[1].items
     (LiteralNode(text=' days='), Ref(name='number'))
@@ -16,24 +14,12 @@ Of `city`, which has to be there, and `days`, which need not, each after a blank
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Set as AbstractSet
 from dataclasses import dataclass
-from functools import partial
 
 from .paths import Path, joined, without
-from .rules import NOTHING, LiteralNode, Node, Prose, SequenceNode, choice, sequence
+from .rules import NOTHING, LiteralNode, Node, Prose, Ref, SequenceNode, choice, sequence
 from .table import RuleTable
-
-
-@dataclass(frozen=True, slots=True)
-class RowMember:
-    """A member at its place in the row."""
-
-    name: str
-    path: Path
-    """The text before its value, and the rule from there."""
-    is_wanted: bool
-    """Whether it has to be there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +35,39 @@ class MemberRow:
     opening: str = ""
     """What each member begins with, where it is read before any name is told from others."""
 
-    def node(self, members: Sequence[RowMember], others: Node = NOTHING) -> Node:
-        """Return the row; `others` are the members with names that are made up.
+    def node(
+        self, members: Iterable[tuple[str, Path]], wanted: AbstractSet[str], others: Node = NOTHING
+    ) -> Node:
+        """Return the row of members by their names, of which those `wanted` have to be there.
 
-        Where the close does not begin with a separator, one stands before each member that comes
-        after the first one that has to be there.
+        A member is the text before its value, and the rule from there; `others` are those with
+        names that are made up. Where the close does not begin with a separator, one stands before
+        each member that comes after the first one that has to be there.
         """
         row: list[Node] = []
-        around = ("", self.separator)
-        for member in members:
-            is_first = member.is_wanted and not self.is_ended and around[1]
-            row.append(self._member(member, *(("", "") if is_first else around)))
-            around = (self.separator, "") if is_first else around
+        before, behind = "", self.separator
+        for name, path in members:
+            if name not in wanted:
+                row.append(self._rule(name, path, before, behind, is_wanted=False))
+                continue
+            if behind and not self.is_ended:
+                row.append(self._wanted(name, path, before, ""))
+                before, behind = self.separator, ""
+            else:
+                row.append(self._wanted(name, path, before, behind))
         return sequence(*row, others, LiteralNode(self.close))
 
-    def _member(self, member: RowMember, before: str, behind: str) -> Node:
-        if member.is_wanted and not self.opening:
-            return self.entry(member.path, before, behind)
-        key = (member.path, member.is_wanted, before, behind, self.opening)
-        return self.table.rule(key, member.name, partial(self._rule, member, before, behind))
+    def _wanted(self, name: str, path: Path, before: str, behind: str) -> Node:
+        if self.opening:
+            return self._rule(name, path, before, behind, is_wanted=True)
+        return self.entry(path, before, behind)
 
-    def _rule(self, member: RowMember, before: str, behind: str) -> Node:
-        entry = self.entry(member.path, before, behind)
-        return entry if member.is_wanted else choice(NOTHING, entry)
+    def _rule(self, name: str, path: Path, before: str, behind: str, *, is_wanted: bool) -> Ref:
+        def make() -> Node:
+            entry = self.entry(path, before, behind)
+            return entry if is_wanted else choice(NOTHING, entry)
+
+        return self.table.rule((path, is_wanted, before, behind, self.opening), name, make)
 
     def entry(self, path: Path, before: str, behind: str) -> Node:
         """Return a member between separators; what all of them begin with is a text of its own."""

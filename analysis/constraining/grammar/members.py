@@ -39,7 +39,7 @@ from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
 from .entry_rows import writes_key_twice
-from .member_row import MemberRow, RowMember, as_node
+from .member_row import MemberRow, as_node
 from .paths import Path, joined, without
 from .rules import NOTHING, LiteralNode, Node, Ref, choice, sequence
 from .string_ways import key_path
@@ -154,11 +154,9 @@ class MemberRules:
         row = MemberRow(
             self.table, separator, close, is_ended=close != self.close, opening=self._opening
         )
-        members = [
-            RowMember(name, path, is_wanted=name in self.required)
-            for name, path in zip(self.names[first:], straight[first:], strict=False)
-        ]
-        return row.node(members, self._others(row, straight[-1]) if self.more else NOTHING)
+        members = zip(self.names[first:], straight[first:], strict=False)
+        others = self._others(row, straight[-1]) if self.more else NOTHING
+        return row.node(members, self.required, others)
 
     def _others(self, row: MemberRow, path: Path) -> Ref:
         """Return the rule for members with names that are made up, after one that is there."""

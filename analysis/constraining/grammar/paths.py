@@ -18,11 +18,12 @@ Two ways part where they differ, unless a tokenizer has one token there:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias
 
+from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
@@ -67,6 +68,8 @@ class Brancher:
         self._units: dict[str, list[str]] = {}
         self._pairs: dict[tuple[str, str], str] = {}
         """What two texts begin with, both of them."""
+        self._made: dict[Hashable, Node] = {}
+        """Nodes by their paths and marks: after parts of a turn the same may follow."""
 
     def units(self, text: str) -> list[str]:
         """Cut a text into what may part: single characters, and the texts that stay whole."""
@@ -92,9 +95,8 @@ class Brancher:
     def _shared(self, texts: Sequence[str]) -> str:
         if not any(self._holds_token(text) for text in texts):
             # What the first and the last of them share, all share.
-            ends = (min(texts, default=""), max(texts, default=""))
-            alike = takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))
-            return "".join(one for one, _ in alike)
+            least, most = min(texts, default=""), max(texts, default="")
+            return least[: prefix_length(least, most)]
         rows = [self.units(text) for text in texts]
         same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
         return "".join(units[0] for units in same)
@@ -113,6 +115,15 @@ class Brancher:
         `marks` are texts that end free text wherever they stand: closes may part after them.
         """
         rest = distinct(paths)
+        if not marks:
+            return self._branched(rest, marks)
+        key = (*rest, *marks)
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = self._branched(rest, marks)
+        return known
+
+    def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
         if any(path and isinstance(path[0], Prose) for path in rest):
             return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
@@ -171,14 +182,15 @@ class Brancher:
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
         """Group paths by their free text, and by what closes it."""
         groups: list[tuple[Prose | None, list[Path]]] = []
-        rest = _alike_text(paths)
-        while rest:
-            prose = _opened(rest[0])[0]
-            closes = [path for each, path in map(_opened, rest) if each == prose]
-            rest = [each for each in rest if _opened(each)[0] != prose]
-            while closes:
-                group = self._closed_alike(closes, marks)
-                closes = [each for each in closes if each not in set(group)]
+        by_prose: dict[Prose | None, list[Path]] = {}
+        for prose, path in map(_opened, _alike_text(paths)):
+            by_prose.setdefault(prose, []).append(path)
+        for prose, closes in by_prose.items():
+            left = closes
+            while left:
+                group = self._closed_alike(left, marks)
+                taken = set(group)
+                left = [each for each in left if each not in taken]
                 groups.append((prose, group))
         texts = [self.shared([_close(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):

@@ -75,7 +75,7 @@ _SHARE = {
 those of prose, where they begin a stretch too often; else one."""
 _STATE = 4
 """What a state costs, of such shares: after each stretch the parser looks at the steps of all."""
-_TRIED = 4
+_TRIED = 8
 """How many signs of one text are tried, the rare ones first."""
 
 
@@ -279,8 +279,11 @@ class _Stretcher:
         known = self.known.get((signs, end))
         if known is None:
             known = self.known[signs, end] = []
-            words = (state.read for state in self.found if not set(state.read) & set(signs))
-            for word in words:
+            for state in self.found:
+                word = state.read
+                is_told = end in state.goes or end in state.closes or end in state.refused
+                if word and (not is_told or set(word) & set(signs)):
+                    continue
                 outcome = self._after(_START, word, end)
                 if not word or outcome != self._after(_START, word[1:], end):
                     known.append(_Stretch(word, outcome))

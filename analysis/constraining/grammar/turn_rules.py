@@ -94,6 +94,8 @@ class TurnRules:
         self.turn = turn
         self.table = table
         self.json_schema = json_schema
+        self._paths: dict[tuple[StrictRow, ...], list[Path]] = {}
+        """What is left of rows, and the ways to write it: rows that begin otherwise end alike."""
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
         self.calls = (
@@ -160,14 +162,22 @@ class TurnRules:
 
         What may follow a call has to be told in one place: it is what the next call parts from.
         """
+        key = tuple(rows)
+        known = self._paths.get(key)
+        if known is None:
+            known = self._paths[key] = self._found(rows)
+        return known
+
+    def _found(self, rows: Sequence[StrictRow]) -> list[Path]:
+        alike: dict[StrictItem | None, list[StrictRow]] = {}
+        for row in rows:
+            alike.setdefault(row.items[0] if row.items else None, []).append(row)
         found: list[Path] = []
-        firsts = dict.fromkeys(row.items[:1] for row in rows)
-        for first in firsts:
-            alike = [row for row in rows if row.items[:1] == first]
-            if not first:
-                found += [path for row in alike for path in self._end(row)]
+        for first, same in alike.items():
+            if first is None:
+                found += [path for row in same for path in self._end(row)]
             else:
-                found += self._item(first[0], [replace(row, items=row.items[1:]) for row in alike])
+                found += self._item(first, [StrictRow(row.items[1:], row.end) for row in same])
         return found
 
     def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:

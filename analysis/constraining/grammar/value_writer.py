@@ -55,11 +55,22 @@ _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 _CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
 
 
-Closed: TypeAlias = dict[
-    tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None], tuple[Row, Ref]
-]
-"""What stands before the value, and the rule from there: by place, schema, container, stops, and
-the types that the value is read as."""
+_EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None]
+"""Place, schema, container, stops, and the types that the value of an entry is read as."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedEntries:
+    """What was found of entries that are closed by a text of their own."""
+
+    rules: dict[_EntryCase, tuple[Row, Ref]] = field(
+        default_factory=dict[_EntryCase, tuple[Row, Ref]]
+    )
+    """What stands before the value, and the rule from there."""
+    paths: dict[tuple[str, _EntryCase], Path] = field(
+        default_factory=dict[tuple[str, _EntryCase], Path]
+    )
+    """The whole entry, by its name: tools share names of parameters, too."""
 
 
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
@@ -73,7 +84,7 @@ class ValueWriter:
     table: RuleTable
     reader: SchemaReader
     order: Order = Order.GIVEN
-    closed: Closed = field(default_factory=Closed)
+    closed: ClosedEntries = field(default_factory=ClosedEntries)
     """What was found of entries that are closed by a text of their own; writers may share it."""
     is_apart: bool = False
     """Whether its rules are thrown away."""
@@ -227,12 +238,15 @@ class ValueWriter:
         Where an entry is closed by a text of its own, the value and that text are one rule.
         `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
-        key: Path = made_up or (container.key.write(name),)
         told = repr(schema)
         refers_back = self.reader.document.refers and "'$ref'" in told
         exclude = tuple(exclude)
         case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
-        known = self.closed.get(case)
+        whole = None if made_up else self.closed.paths.get((name, case))
+        if whole is not None:
+            return [whole]
+        key: Path = made_up or (container.key.write(name),)
+        known = self.closed.rules.get(case)
         if known is None and not refers_back:
             alone = _ALONE.of(
                 (container, outer, self.table.brancher.opaque),
@@ -241,11 +255,15 @@ class ValueWriter:
             )
             if alone is not None:
                 before, node = alone
-                value = self.table.rule(f"alone {len(self.closed)}", f"{name} value", lambda: node)
-                known = self.closed[case] = (before, value)
+                hints = f"alone {len(self.closed.rules)}", f"{name} value"
+                value = self.table.rule(*hints, lambda: node)
+                known = self.closed.rules[case] = (before, value)
         if known is not None:
             before, closed = known
-            return [joined(*filled(before, key, ()), closed)]
+            path = joined(*filled(before, key, ()), closed)
+            if not made_up:
+                self.closed.paths[name, case] = path
+            return [path]
         by_row = self._rows(schema, container)
         found: list[Path] = []
         for row, kinds in by_row.items():
@@ -257,7 +275,7 @@ class ValueWriter:
                     f"{name} value",
                     partial(self._closed, made, row[at + 1 :], _place(schema)),
                 )
-                self.closed[case] = (row[:at], value)
+                self.closed.rules[case] = (row[:at], value)
                 return [joined(*filled(row[:at], key, ()), value)]
             found += [joined(*filled(row, key, way)) for way in made()]
         return found
@@ -302,7 +320,7 @@ class ValueWriter:
         if self.is_apart:
             return self
         table = RuleTable(self.table.brancher.opaque)
-        return replace(self, table=table, closed=Closed(), is_apart=True)
+        return replace(self, table=table, closed=ClosedEntries(), is_apart=True)
 
     def alone(
         self,

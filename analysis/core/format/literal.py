@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from autoparser.analysis.core.alignment import edge_units, first_marker, is_unit
 
@@ -22,11 +22,7 @@ class Literal:
     @classmethod
     def of(cls, text: str) -> Literal:
         """Cut a text into its core and its edges; all of a text without a core is before it."""
-        core = text.strip()
-        if not core:
-            return cls(before=text)
-        start = text.index(core[0])
-        return cls(text[:start], core, text[start + len(core) :])
+        return _short(text) if len(text) <= _SHORT else _cut(text)
 
     @property
     def text(self) -> str:
@@ -76,6 +72,19 @@ class Literal:
     def mark(self) -> str:
         """The core, where it is noticed in a text; empty where it is only punctuation."""
         return self.core if any(map(str.isalnum, self.core)) else ""
+
+
+def _cut(text: str) -> Literal:
+    core = text.strip()
+    if not core:
+        return Literal(before=text)
+    start = text.index(core[0])
+    return Literal(text[:start], core, text[start + len(core) :])
+
+
+_SHORT = 256
+_short = lru_cache(maxsize=2048)(_cut)
+"""Every request asks the same of the same few texts of a format."""
 
 
 @dataclass(frozen=True, slots=True)

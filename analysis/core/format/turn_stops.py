@@ -55,6 +55,21 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
     return StopTexts(after(Part.CONTENT), after(Part.CALLS) if calling else ())
 
 
+def whole_stops(format_: TurnFormat) -> dict[str, str]:
+    """Return each stop string, and it with all that a model goes on to write there.
+
+    Where ``<close>`` also closes what stands inside a turn, an output goes on after
+    ``<close>msg`` to the ``<fin>`` behind it, which alone is not seen before.
+    """
+    texts = stop_texts_of([format_])
+    ends = [stop.text for stop in (*texts.after_content, *texts.after_calls)]
+    return {
+        stop: max((end for end in ends if end.startswith(stop)), key=len, default=stop)
+        for stop in format_.stop_strings
+        if stop
+    }
+
+
 def _ends(format_: TurnFormat, part: Part) -> tuple[str, ...]:
     """Return what stands after a part that is the last one of its turn."""
     calls = format_.calls if part is Part.CALLS else None

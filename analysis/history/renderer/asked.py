@@ -49,6 +49,14 @@ def _message(given: object, place: str) -> Message:
     return message
 
 
+def ids_of(given: Sequence[int]) -> Sequence[int]:
+    """Return ids that may stand in an array of numpy or torch as a list of integers."""
+    if isinstance(given, list | tuple):
+        return given
+    listed = getattr(given, "tolist", None)
+    return cast("Sequence[int]", given if listed is None else listed())
+
+
 def tools_of(given: object) -> list[object] | None:
     """Return tools as a template sees them; None stays None. Raises RequestError."""
     if given is None:

@@ -20,8 +20,8 @@ _Given = ParamSpec("_Given")
 class AsyncRenderer:
     """Does what a renderer does, without holding up the event loop. Raises what that raises.
 
-    `render`, `parse_response`, `bridge_to_next_turn` and `training_sample` are those of
-    `Renderer`, and are awaited.
+    `render`, `parse_response`, `call_tokens`, `bridge_to_next_turn`, `training_sample`, and for
+    many `render_batch` and `training_samples`, are those of `Renderer`, and are awaited.
     """
 
     def __init__(self, renderer: Renderer) -> None:
@@ -45,6 +45,9 @@ class AsyncRenderer:
         return awaited
 
     render = _awaited(Renderer.render)
+    render_batch = _awaited(Renderer.render_batch)
     parse_response = _awaited(Renderer.parse_response)
+    call_tokens = _awaited(Renderer.call_tokens)
     bridge_to_next_turn = _awaited(Renderer.bridge_to_next_turn)
     training_sample = _awaited(Renderer.training_sample)
+    training_samples = _awaited(Renderer.training_samples)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from autoparser.analysis.core.format import TurnFormat
+from autoparser.analysis.core.format.turn_stops import whole_stops
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .generation_ranges import generation_ranges
@@ -108,9 +109,9 @@ def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int
     the model ends it by opening the next. Before `limit` stands no text of another message.
     """
     stops = [
-        at + len(stop)
-        for stop in format_.stop_strings
-        if stop and (at := text.find(stop, body, limit)) >= 0 and not text[end:at].strip()
+        at + len(whole if text.startswith(whole, at) else stop)
+        for stop, whole in whole_stops(format_).items()
+        if (at := text.find(stop, body, limit)) >= 0 and not text[end:at].strip()
     ]
     if stops:
         return min(stops)

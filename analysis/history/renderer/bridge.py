@@ -44,6 +44,8 @@ class Continued:
     new: Messages
     text: str
     last: LastText
+    lead: str | None
+    """What the model wrote before its content, where that is all of its turn."""
 
 
 class Bridge:
@@ -162,7 +164,12 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
-        key = (kind, purpose.roles, purpose.force, tuple(base.prompt for base in bases))
+        key = (
+            (*kind, _lead(response)),
+            purpose.roles,
+            purpose.force,
+            tuple(base.prompt for base in bases),
+        )
         if key not in self._settled:
             for base in bases[:-1]:
                 self._place(self._continued(base, response, new), purpose)
@@ -181,7 +188,8 @@ class Bridge:
             self._needed.learn(every, turn, written, new, text)
         if not turn.calls and any(message.get("role") == "tool" for message in new):
             raise RefusedBridge(Reason.NO_CALL)
-        return Continued(base, messages, turn, new, text, self._skeletons.last_text(turn))
+        last = self._skeletons.last_text(turn)
+        return Continued(base, messages, turn, new, text, last, _lead(response))
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
@@ -227,6 +235,9 @@ class Bridge:
         `lead` is what stands between the prompt and the turn's last text.
         """
         written = found.last.before
+        if lead == found.lead:
+            # An empty reasoning block that the last turn would have, and the model left out.
+            return
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
         key = (found.turn.presence, len(found.turn.calls), lead, found.base.prompt, purpose.roles)
@@ -370,6 +381,15 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
+
+
+def _lead(response: ReadOutput) -> str | None:
+    """Return what stands before the content of a turn that is content alone, else None."""
+    message = response.message
+    if message.reasoning_content or message.tool_calls or not message.content:
+        return None
+    at = response.text.find(message.content)
+    return response.text[:at] if at >= 0 else None
 
 
 def _shared_end(text: str, stop: str) -> str:

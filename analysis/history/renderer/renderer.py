@@ -14,7 +14,7 @@ from autoparser.analysis.loading.tokens import FastTokenizer, tokenizer_of
 from autoparser.analysis.reading.expression import RequestError
 from autoparser.analysis.reading.parsing import ParsedMessage
 
-from .asked import messages_of, retention_of, switches_of, tools_of
+from .asked import ids_of, messages_of, retention_of, switches_of, tools_of
 from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
 from .history_renders import HistoryRenders
@@ -22,7 +22,7 @@ from .leaves import fields_of
 from .media_spans import MediaSpan, media_spans
 from .media_tokens import Expand, check_placed, expanded, media_tokens
 from .prompt_tokens import RenderedTokens, own_tokens
-from .response import Responses
+from .response import ReadOutput, Responses
 from .shares import Joints
 from .token_stops import TurnStops
 from .training_sample import CallTokens, TrainingSample, TrajectoryStep, call_tokens, check_step
@@ -165,7 +165,7 @@ class Renderer:
         says nothing: `complete=False` says that the output was cut. Raises TokenizerError for
         ids that are not in the vocabulary, never for what a model wrote.
         """
-        return self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete).message
+        return self._read(token_ids, prompt_ids, tools, complete=complete).message
 
     def call_tokens(
         self,
@@ -179,8 +179,14 @@ class Renderer:
 
         What it takes is as in `parse_response`.
         """
-        output = self._responses.parse(token_ids, prompt_ids, tools=tools, complete=complete)
-        return call_tokens(output, token_ids, self._after(prompt_ids))
+        output = self._read(token_ids, prompt_ids, tools, complete=complete)
+        return call_tokens(output, ids_of(token_ids), self._after(ids_of(prompt_ids)))
+
+    def _read(
+        self, ids: Ids, prompt: Ids, tools: Sequence[object] | None, *, complete: bool
+    ) -> ReadOutput:
+        read = self._responses.parse
+        return read(ids_of(ids), ids_of(prompt), tools=tools, complete=complete)
 
     def training_sample(
         self, trajectory: Sequence[TrajectoryStep], tools: Sequence[object] | None = None
@@ -196,8 +202,8 @@ class Renderer:
         mask: list[bool] = []
         calls: list[CallTokens] = []
         for at, step in enumerate(trajectory):
-            check_step(at, step, ids)
-            prompt, written = step.prompt_ids, step.completion_ids
+            prompt, written = ids_of(step.prompt_ids), ids_of(step.completion_ids)
+            check_step(at, prompt, ids)
             output = self._responses.parse(written, prompt, tools=tools, complete=step.complete)
             until = len(written) if output.stop is None else output.stop + 1
             calls += call_tokens(output, written, self._after(prompt), len(prompt))
@@ -257,8 +263,9 @@ class Renderer:
         What also stands inside turns ends it once content or a call is there. Raises
         TokenizerError for ids that are not in the vocabulary.
         """
-        self._text.check(token_ids, "token_ids")
-        return self._responses.stop(token_ids, prompt_ids, tools)
+        ids = ids_of(token_ids)
+        self._text.check(ids, "token_ids")
+        return self._responses.stop(ids, ids_of(prompt_ids), tools)
 
     def bridge_to_next_turn(
         self,
@@ -277,5 +284,5 @@ class Renderer:
         in the vocabulary.
         """
         return self._bridge.to_next_turn(
-            prev_prompt_ids, prev_completion_ids, new_messages, tools, force=force
+            ids_of(prev_prompt_ids), ids_of(prev_completion_ids), new_messages, tools, force=force
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.loading.tokens import TokenText
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
 
 from .asked import tools_key, tools_of
 from .token_stops import turn_stops
@@ -90,7 +90,13 @@ class Responses:
         stop = self._stop(ids, prompt, parser)
         text = self._text.decode(ids if stop is None else ids[:stop], prompt)
         message = parser.parse(text, complete=complete or stop is not None)
-        return ReadOutput(message if stop is None else message.ended(), text, stop)
+        if stop is None:
+            return ReadOutput(message, text, stop)
+        if message.status is Status.REPAIRED:
+            # The stop may be what closes the call; another token that ends outputs is content here.
+            closed = parser.parse(self._text.decode(ids[: stop + 1], prompt))
+            message = closed if closed.status.regular else message
+        return ReadOutput(message.ended(), text, stop)
 
     def stop(
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None

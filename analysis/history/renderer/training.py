@@ -17,6 +17,7 @@ from importlib.resources import files
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.format.turn_stops import whole_stops
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .attribution import historic_closes
@@ -41,8 +42,20 @@ class TrainingTemplate:
 def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
     """Return the template with generation markers. Raises TrainingTemplateError.
 
-    `briefly` proves it by one message of each kind of turn instead of all of the battery.
+    `briefly` proves it by one message of each kind of turn instead of all of the battery. Where the
+    template refuses all of them nothing is proven, which is an error, too.
     """
+    made = _proven(analysis, briefly=briefly)
+    if made.proof.refused == made.proof.conversations:
+        raise TrainingTemplateError(
+            f"the template refuses each of the {made.proof.refused} conversations of the proof",
+            file=analysis.template.origin,
+            hint="give the model's directory, whose special tokens it may need",
+        )
+    return made
+
+
+def _proven(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
     original = analysis.template
     if original.source is not None and original.source.ran_code:
         raise TrainingTemplateError(
@@ -94,7 +107,7 @@ def _wrapped(analysis: Analysis, *, ends: bool) -> str:
         "width": str(MARK_DIGITS + 2),
         "header": _literal(format_.prompted_header),
         "openings": _listed([each.text for each in format_.openings if each.text]),
-        "stops": _listed([stop for stop in format_.stop_strings if stop]),
+        "stops": f"[{', '.join(map(_listed, whole_stops(format_).items()))}]",
         "closes": _listed(historic_closes(format_)),
         "fields": _listed(fields_of(analysis.shape)),
         "ends": str(ends).lower(),

@@ -37,7 +37,7 @@ class MismarkedTurn:
     """The roles of its messages."""
     message: int
     turn: str
-    """The parts of the turn."""
+    """The parts of the turn; empty where the message is not an assistant's."""
     left_out: tuple[str, ...]
     """What the model writes, unmarked."""
     marked_too: tuple[str, ...]
@@ -58,8 +58,8 @@ class Proof:
 
     @property
     def passed(self) -> bool:
-        """Whether the markers are the renderer's loss mask wherever both render."""
-        return self.masked == self.conversations - self.refused
+        """Whether both render, and the markers are the renderer's loss mask wherever they do."""
+        return self.masked == self.conversations - self.refused > 0
 
 
 def proved(
@@ -183,7 +183,7 @@ def _deviations(
     before = len(messages) - len(dialogue)
     for owner, (left, too) in sorted(owners.items()):
         turn = dialogue[owner - before] if owner >= before else None
-        parts = str(turn.presence) if isinstance(turn, Turn) else "no turn"
+        parts = str(turn.presence) if isinstance(turn, Turn) else ""
         yield MismarkedTurn(roles, owner, parts, tuple(left), tuple(too))
 
 

@@ -52,7 +52,8 @@ def call_tokens(
     output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
 ) -> tuple[CallTokens, ...]:
     """Say in which tokens the calls of an output stand; `first` is the place of its first one."""
-    until = len(ids) if output.stop is None else output.stop
+    # A stop token may be what closes a call.
+    until = len(ids) if output.stop is None else output.stop + 1
     lengths: dict[int, int] = {}
 
     def length(count: int) -> int:
@@ -72,9 +73,9 @@ def call_tokens(
     )
 
 
-def check_step(at: int, step: TrajectoryStep, so_far: Sequence[int]) -> None:
+def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
     """Raise RequestError where a prompt does not begin with what stood before it."""
-    prompt = tuple(step.prompt_ids)
+    prompt = tuple(prompt_ids)
     if prompt[: len(so_far)] == tuple(so_far):
         return
     pairs = zip(prompt, so_far, strict=False)

@@ -1,6 +1,14 @@
 """Round trips: does what the model wrote come back token for token in the next prompt."""
 
-from .advice import Advice, AdviceReader, advice_of, cause_advice, changed, fixing
+from .advice import (
+    Advice,
+    AdviceReader,
+    advice_of,
+    cause_advice,
+    changed,
+    fixing,
+    fixing_settings,
+)
 from .cause import Cause
 from .fault import Culprit
 from .profiles import PROFILES, EngineProfile, engine_decides, played_by
@@ -19,7 +27,7 @@ from .scenario import (
 from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
 from .token_level import TokenVerdict
 from .traffic import PrefixLoss, Traffic, TrafficRecord, prefix_losses
-from .traffic_log import TrafficLogError, traffic_of
+from .traffic_log import TrafficLog, TrafficLogError, traffic_of
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
 
@@ -47,6 +55,7 @@ __all__ = [
     "ScenarioError",
     "TokenVerdict",
     "Traffic",
+    "TrafficLog",
     "TrafficLogError",
     "TrafficRecord",
     "UnreadCalls",
@@ -58,6 +67,7 @@ __all__ = [
     "engine_decides",
     "failing",
     "fixing",
+    "fixing_settings",
     "played_by",
     "prefix_losses",
     "round_trip",

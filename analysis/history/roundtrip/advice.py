@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,7 +44,8 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
     Cause.EARLIER: (
         "write each message alike whatever comes later; put tools and dates where they stay",
         _BRIDGE,
-        "expect the whole prompt to be computed again whenever such a message comes",
+        "leave earlier messages, tools and dates as they were; else all after them is computed"
+        " again",
     ),
     Cause.REASONING_DROPPED: (
         "keep reasoning by default while tools are in use, and offer a switch that keeps it",
@@ -138,7 +140,7 @@ _TEXTS: Mapping[Cause, tuple[str, str, str]] = {
     Cause.REWRITTEN: (
         "write a turn in the history as the model writes it",
         f"keep the raw text of a turn beside its parts; or {_BRIDGE}",
-        "nothing to do: the messages do not hold what is written otherwise",
+        "send the turn back as it came; where you do, the messages do not hold the difference",
     ),
 }
 
@@ -163,11 +165,30 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
     return template, engine, caller
 
 
-def cause_advice(cause: Cause) -> tuple[Advice, ...]:
-    """Say what fixes a cause, whatever row it is found in."""
-    return tuple(
-        Advice(reader, text) for reader, text in zip(AdviceReader, _TEXTS[cause], strict=True)
-    )
+def cause_advice(cause: Cause, setting: Setting | None = None) -> tuple[Advice, ...]:
+    """Say what fixes a cause, whatever row it is found in; `setting` is one that is known to."""
+    return _advice(_TEXTS[cause], setting)
+
+
+def _advice(texts: tuple[str, str, str], setting: Setting | None) -> tuple[Advice, ...]:
+    given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
+    if setting is not None:
+        words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
+        given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
+    return tuple(given)
+
+
+def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Cause, Setting]:
+    """Return for each cause the setting under which most of the rows hold that break by it."""
+    seen: dict[Cause, Counter[str]] = {cause: Counter() for cause in causes}
+    settings: dict[str, Setting] = {}
+    for row in rows:
+        cause, setting = row.verdict.cause, fixing(row)
+        if setting is not None and cause is not None and cause in seen:
+            name = json.dumps(setting, sort_keys=True)
+            settings[name] = setting
+            seen[cause][name] += 1
+    return {cause: settings[found.most_common(1)[0][0]] for cause, found in seen.items() if found}
 
 
 def advice_of(row: Row) -> tuple[Advice, ...]:
@@ -178,13 +199,7 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    texts = _texts(row, cause)
-    given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
-    setting = fixing(row)
-    if setting is not None:
-        words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
-        given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
-    return tuple(given)
+    return _advice(_texts(row, cause), fixing(row))
 
 
 def fixing(row: Row) -> Setting | None:

@@ -8,19 +8,22 @@ and what the model wrote is lost: its reasoning was dropped.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.loading.tokens import tokenizer_of
-from autoparser.analysis.reading.parsing import ParsedMessage
+from autoparser.analysis.reading.parsing import ParsedMessage, Status
 
 from .cause import Cause
 from .edits import EditKind, edits_of
-from .remembering import unreadable
 from .token_level import shared_tokens
+from .traffic_lineage import LoggedTurn, lineage
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -38,6 +41,8 @@ class TrafficRecord:
     completion_ids: tuple[int, ...] | None = None
     conversation: str | None = None
     """What it belongs to; None where the log does not say."""
+    line: int = 0
+    """Where it stands in the log, from 1; 0 where it comes from none."""
 
     @property
     def whole(self) -> str:
@@ -59,6 +64,15 @@ class PrefixLoss:
     sampled: str
     """What was written from the departure on."""
     rendered: str
+    lines: tuple[int, int] | None = None
+    """Where the two stand in the log, where it has lines."""
+
+    @property
+    def place(self) -> str:
+        """Where the two stand, in words."""
+        if self.lines is not None:
+            return f"line {self.lines[0]} after line {self.lines[1]}"
+        return f"request {self.record + 1} after {self.after + 1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,9 @@ class Traffic:
     records: int
     continued: int
     """Requests that go on from an earlier one."""
+    again: int
+    """Requests whose prompt was asked before, as by a retry or for several answers; they lose
+    nothing."""
     kept: int
     """Tokens of earlier requests that were used again; characters without tokens."""
     losses: tuple[PrefixLoss, ...]
@@ -93,17 +110,17 @@ def prefix_losses(
     """
     reader = _TrafficReader(analysis, records, tokenizer)
     losses: list[PrefixLoss] = []
-    continued = kept = 0
-    for at in range(len(records)):
-        before = reader.before(at)
-        if before is None:
+    continued = again = kept = 0
+    for at, origin in enumerate(reader.origins):
+        again += origin.again
+        if origin.before is None or origin.again:
             continue
         continued += 1
-        shared, whole = reader.shared(before, at)
+        shared, whole = reader.shared(origin.before, at)
         kept += shared
         if shared < whole:
-            losses.append(reader.loss(before, at, whole - shared))
-    return Traffic(len(records), continued, kept, tuple(losses), reader.tokenized)
+            losses.append(reader.loss(origin.before, at, whole - shared))
+    return Traffic(len(records), continued, again, kept, tuple(losses), reader.tokenized)
 
 
 class _TrafficReader:
@@ -118,32 +135,19 @@ class _TrafficReader:
         self._parsed: dict[int, ParsedMessage] = {}
         self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
         self.tokenized = self._ids or tokenizer is not None
+        self.origins = lineage([self._turn(at) for at in range(len(records))])
+        """What each request goes on from."""
 
-    def before(self, at: int) -> int | None:
-        """Return the request that one goes on from: of its conversation, or the most alike.
+    def _turn(self, at: int) -> LoggedTurn:
+        record, opening = self._records[at], self._begun(at)[0]
+        head = record.prompt.removesuffix(opening)
+        return LoggedTurn(head, record.whole, partial(self._words, at), record.conversation)
 
-        Where the log names no conversations, one goes on from a request if its prompt has the
-        earlier prompt, or what was said after it. None for the first of a conversation.
-        """
-        name = self._records[at].conversation
-        earlier = range(at - 1, -1, -1)
-        if name is not None:
-            return next(
-                (each for each in earlier if self._records[each].conversation == name), None
-            )
-        longest = max(earlier, key=lambda each: self._text_shared(each, at), default=None)
-        return longest if longest is not None and self._goes_on(longest, at) else None
-
-    def _text_shared(self, before: int, at: int) -> int:
-        return prefix_length(self._records[before].whole, self._records[at].prompt)
-
-    def _goes_on(self, before: int, at: int) -> bool:
-        earlier, text = self._records[before], self._records[at].prompt
-        shared = self._text_shared(before, at)
-        said = (self._message(before).content or "").strip()
-        return shared >= len(earlier.prompt) - len(self._begun(before)[0]) or (
-            bool(said) and said in text[shared:]
-        )
+    def _words(self, at: int) -> tuple[str, ...]:
+        """Return what was said, as later prompts are searched for it."""
+        message = self._message(at)
+        calls = (*message.tool_calls, *filter(None, [message.partial_call]))
+        return (message.content or "").strip(), *(call.name for call in calls)
 
     def _begun(self, at: int) -> tuple[str, Sequence[str]]:
         """Return what a prompt has written of the turn, and the strings that stop it."""
@@ -178,8 +182,15 @@ class _TrafficReader:
         whole, text = self._records[before].whole, self._records[at].prompt
         here = prefix_length(whole, text)
         cause = Cause.RETOKENIZED if here == len(whole) else self._cause(before, at, here)
+        lines = self._records[at].line, self._records[before].line
         return PrefixLoss(
-            at, before, cause, lost, whole[here : here + CONTEXT], text[here : here + CONTEXT]
+            at,
+            before,
+            cause,
+            lost,
+            whole[here : here + CONTEXT],
+            text[here : here + CONTEXT],
+            lines if all(lines) else None,
         )
 
     def _cause(self, before: int, at: int, here: int) -> Cause:
@@ -197,14 +208,26 @@ class _TrafficReader:
         stop = next((stop for stop in stops if earlier.completion.endswith(stop)), "")
         if stop and here >= len(earlier.whole) - len(stop):
             return Cause.END
-        return _edited(parsed, earlier, text, here) or _lost(parsed, earlier, text)
+        begun = text[len(earlier.prompt) :]
+        again = self._read_again(before, begun, stops)
+        return (
+            _calls_changed(parsed, again, earlier.completion, begun)
+            or _edited(parsed, earlier, text, here)
+            or _content_changed(parsed, again, earlier.completion, begun)
+        )
+
+    def _read_again(self, before: int, begun: str, stops: Sequence[str]) -> ParsedMessage:
+        """Read the turn as it stands in a later prompt, up to the first that ends turns."""
+        places = [at + len(stop) for stop in stops if stop and (at := begun.find(stop)) >= 0]
+        parser = self._analysis.parser(prompt=self._records[before].prompt)
+        return parser.parse(begun[: min(places, default=len(begun))])
 
     def _chain(self, at: int) -> Iterator[int]:
         """Return the requests that one goes on from, the last first."""
-        before = self.before(at)
+        before = self.origins[at].before
         while before is not None:
             yield before
-            before = self.before(before)
+            before = self.origins[before].before
 
 
 _CAUSES: Mapping[EditKind, Cause] = {
@@ -228,14 +251,66 @@ def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int)
     return None
 
 
-def _lost(parsed: ParsedMessage, earlier: TrafficRecord, text: str) -> Cause:
-    """Name what of a turn is not in the next prompt at all."""
-    begun = text[len(earlier.prompt) :]
-    if unreadable(parsed) or any(call.name not in begun for call in parsed.tool_calls):
-        return Cause.CALL_LOST
-    if _gone([parsed.content], earlier.completion, begun):
-        return Cause.CONTENT_DROPPED
-    return Cause.REWRITTEN
+def _calls_changed(
+    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
+) -> Cause | None:
+    """Compare the calls of a turn with those that the next prompt has in its place."""
+    read = [*parsed.tool_calls, *filter(None, [parsed.partial_call])]
+    named = [call.name for call in read] == [call.name for call in again.tool_calls]
+    broken = [each for each in parsed.attempts if each.status in _BROKEN]
+    if any(written[each.start : each.end].strip() not in begun for each in broken):
+        return Cause.CALL_REPAIRED if read and named else Cause.CALL_LOST
+    if not named:
+        written_again = again.attempts and all(call.name in begun for call in read)
+        return None if written_again or not read else Cause.CALL_LOST
+    pairs = [*zip(read, again.tool_calls, strict=True)]
+    values = [(_members(one.arguments), _members(other.arguments)) for one, other in pairs]
+    if any(_encoded_twice(call.arguments, begun) for call in read):
+        return Cause.ENCODED_TWICE
+    if any(sorted(one) != sorted(other) for one, other in values):
+        return None
+    if any(one != other for one, other in values):
+        return Cause.ORDER
+    return Cause.IDS if any(one.id != other.id for one, other in pairs) else None
+
+
+_BROKEN = (Status.REPAIRED, Status.MALFORMED, Status.CUT)
+
+
+def _json(text: str) -> Json:
+    try:
+        return cast("Json", json.loads(text))
+    except ValueError:
+        return None
+
+
+def _encoded_twice(arguments: str, begun: str) -> bool:
+    """Whether a text has arguments as a JSON string; clients write JSON in one of these ways."""
+    value = _json(arguments)
+    ways = (
+        arguments,
+        json.dumps(value),
+        json.dumps(value, ensure_ascii=False),
+        json.dumps(value, separators=(",", ":")),
+    )
+    # Without a quote in it the string looks like what it holds.
+    return any('"' in way and json.dumps(way)[1:-1] in begun for way in ways)
+
+
+def _members(arguments: str) -> list[tuple[str, str]]:
+    """Return the arguments in their order, each value as JSON that looks at no order within."""
+    value = _json(arguments)
+    members = value.items() if isinstance(value, dict) else [(arguments, value)]
+    return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
+
+
+def _content_changed(
+    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
+) -> Cause:
+    """Tell content that is not in the next prompt from a turn that is written otherwise."""
+    gone = _gone([parsed.content], written, begun)
+    # Other words in the place of those are no content that was dropped.
+    return Cause.CONTENT_DROPPED if gone and not again.content else Cause.REWRITTEN
 
 
 def _gone(texts: Iterable[str | None], there: str, here: str) -> bool:

@@ -1,12 +1,16 @@
 """An engine's traffic as JSON lines, `{"prompt": …, "completion": …}`, in the order of time.
 
-Prompt and completion are text or token ids; ids may stand in `prompt_token_ids` and `token_ids`,
-too, as vLLM's `return_token_ids` has them. `conversation` names what a request belongs to.
+Prompt and completion are text or token ids. `conversation` names what a request belongs to. Lines
+as engines write them are read, too: what vLLM answers with `return_token_ids` (`prompt_token_ids`,
+`token_ids`, `choices`), and SGLang's `--log-requests` in JSON, whose `obj` and `out` are what it
+was given and what it wrote. A log may have been cut, or hold other events: a line that cannot be
+read is left out, with the reason.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -20,16 +24,44 @@ from .traffic import TrafficRecord
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["TrafficLogError", "traffic_of"]
+__all__ = ["TrafficLog", "TrafficLogError", "traffic_of"]
 
 _WANTED = "write one object a line, with prompt and completion"
 
 
 class TrafficLogError(AutoparserError):
-    """A log is not what it should be."""
+    """A log, or a line of it, is not what it should be."""
 
 
-_Given = Annotated[str | tuple[int, ...], Meta(description="text, or token ids")]
+@dataclass(frozen=True, slots=True)
+class TrafficLog:
+    """What could be read of a log."""
+
+    records: tuple[TrafficRecord, ...]
+    left_out: tuple[TrafficLogError, ...]
+    """Why each of the other lines could not be read."""
+
+
+_Ids = tuple[int, ...]
+_Given = Annotated[str | _Ids, Meta(description="text, or token ids")]
+
+
+class _SglangGiven(Struct, frozen=True):
+    text: str | None = None
+    input_ids: _Ids | None = None
+
+
+class _SglangWritten(Struct, frozen=True):
+    text: str | None = None
+    output_ids: _Ids | None = None
+
+
+class _LoggedAnswer(Struct, frozen=True):
+    """One of several answers to a prompt."""
+
+    text: str = ""
+    token_ids: _Ids | None = None
+    prompt_token_ids: _Ids | None = None
 
 
 class _LoggedRequest(Struct, frozen=True):
@@ -37,51 +69,88 @@ class _LoggedRequest(Struct, frozen=True):
 
     prompt: _Given = ""
     completion: _Given = ""
-    prompt_token_ids: tuple[int, ...] | None = None
-    token_ids: tuple[int, ...] | None = None
+    prompt_token_ids: _Ids | None = None
+    token_ids: _Ids | None = None
     conversation: str | None = None
+    choices: tuple[_LoggedAnswer, ...] = ()
+    obj: _SglangGiven | None = None
+    out: _SglangWritten | None = None
+
+    def answers(self) -> tuple[tuple[_Given, _Ids | None, _Given, _Ids | None], ...]:
+        """Return the prompt and its ids, then the completion and its ids, of each answer."""
+        if self.obj is not None:
+            out = self.out or _SglangWritten()
+            given = self.obj.text or "", self.obj.input_ids
+            return ((*given, out.text or "", out.output_ids),) if self.out is not None else ()
+        if self.choices:
+            return tuple(
+                (
+                    self.prompt,
+                    each.prompt_token_ids or self.prompt_token_ids,
+                    each.text,
+                    each.token_ids,
+                )
+                for each in self.choices
+            )
+        return ((self.prompt, self.prompt_token_ids, self.completion, self.token_ids),)
 
 
-def traffic_of(
-    text: str, file: str, *, tokenizer: Tokenizer | None = None
-) -> tuple[TrafficRecord, ...]:
-    """Read a log. Raises TrafficLogError; token ids without a text need a tokenizer."""
+def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
+    """Read a log. Raises TrafficLogError where no line can be read.
+
+    Token ids without a text need a tokenizer.
+    """
     model = None if tokenizer is None else tokenizer_of(tokenizer)
-    records = tuple(
-        _record(line, file, f"line {number}", model)
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip()
-    )
+    records: list[TrafficRecord] = []
+    left_out: list[TrafficLogError] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            records += _records(line, file, number, model) if line.strip() else ()
+        except TrafficLogError as error:
+            left_out.append(error)
     if not records:
-        raise TrafficLogError("this is empty", file=file, hint=_WANTED)
-    return records
+        empty = TrafficLogError("this is empty", file=file, hint=_WANTED)
+        raise next(iter(left_out), empty)
+    return TrafficLog(tuple(records), tuple(left_out))
 
 
-def _record(line: str, file: str, place: str, model: ModelTokenizer | None) -> TrafficRecord:
+def _records(
+    line: str, file: str, number: int, model: ModelTokenizer | None
+) -> list[TrafficRecord]:
+    place = f"line {number}"
     try:
         value = json.loads(line)
     except ValueError as error:
         raise TrafficLogError("this is not JSON", file=file, place=place, hint=_WANTED) from error
     given = read(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
-    try:
-        prompt, prompt_ids = _both(given.prompt, given.prompt_token_ids, model)
-        written, ids = _both(given.completion, given.token_ids, model)
-    except LookupError as error:
-        words, hint = "token ids need the model's tokenizer", "add --tokenizer PATH"
-        raise TrafficLogError(words, file=file, place=place, hint=hint) from error
-    if not prompt:
-        hint = "add prompt, or prompt_token_ids"
-        raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
-    return TrafficRecord(prompt, written, prompt_ids, ids, given.conversation)
+    found: list[TrafficRecord] = []
+    for prompt, prompt_ids, written, ids in given.answers():
+        try:
+            texts = _both(prompt, prompt_ids, model), _both(written, ids, model)
+        except LookupError as error:
+            words, hint = "token ids need the model's tokenizer", "add --tokenizer PATH"
+            raise TrafficLogError(words, file=file, place=place, hint=hint) from error
+        (prompt_text, prompt_tokens), (completion, tokens) = texts
+        if not prompt_text:
+            hint = "add prompt, or prompt_token_ids"
+            raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
+        whose = given.conversation
+        found.append(
+            TrafficRecord(prompt_text, completion, prompt_tokens, tokens, whose, line=number)
+        )
+    if not found:
+        raise TrafficLogError("there is no completion", file=file, place=place, hint=_WANTED)
+    return found
 
 
-def _both(
-    given: str | tuple[int, ...], ids: tuple[int, ...] | None, model: ModelTokenizer | None
-) -> tuple[str, tuple[int, ...] | None]:
-    """Return a text and its ids, where those are known. Raises LookupError without a tokenizer."""
+def _both(given: _Given, ids: _Ids | None, model: ModelTokenizer | None) -> tuple[str, _Ids | None]:
+    """Return a text and its ids, where those are known. Raises LookupError without a tokenizer.
+
+    The ids' own text is taken where it can be: what an engine gives back may lack special tokens.
+    """
     text = "" if isinstance(given, tuple) else given
     ids = given if isinstance(given, tuple) else ids
-    if text or ids is None:
+    if ids is None or (text and model is None):
         return text, ids
     if model is None:
         raise LookupError

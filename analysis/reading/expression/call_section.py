@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from autoparser.analysis.core.alignment import common_suffix
 from autoparser.analysis.core.conversation import Presence
@@ -20,18 +21,19 @@ from .nodes import ArgumentList, FreeText, JsonCall, Name, RowCall, RowItem, Sec
 from .request import Request
 
 
-def section_of(format_: TurnFormat, request: Request) -> Section | None:
-    """Build the section; None where the format or the request has no calls."""
+def section_of(format_: TurnFormat, request: Request, opening: Literal) -> Section | None:
+    """Build the section; None where the format or the request has no calls.
+
+    `opening` is what `opening_of_calls` gives for the format.
+    """
     calls = format_.calls
     if calls is None or not request.calls:
         return None
     fields = calls.json_fields
     call = _row_call(calls, request) if fields is None else _json_call(calls, fields, request)
-    reasoning = format_.reasoning
-    opening = Literal.of(calls.section_open or _opened(format_))
     separator = calls.separator
     return Section(
-        open=_without_close(opening, "" if reasoning is None else reasoning.close.core),
+        open=opening,
         call=call,
         separator=Literal.of(
             separator.replace(format_.header, "") if format_.header else separator
@@ -44,6 +46,15 @@ def section_of(format_: TurnFormat, request: Request) -> Section | None:
         leads=calls.leads,
         single=not request.parallel,
     )
+
+
+def opening_of_calls(format_: TurnFormat) -> Literal:
+    """Return what opens the calls of a turn, whatever is offered; empty where nothing does."""
+    calls, reasoning = format_.calls, format_.reasoning
+    if calls is None:
+        return Literal()
+    opening = Literal.of(calls.section_open or _opened(format_))
+    return _without_close(opening, "" if reasoning is None else reasoning.close.core)
 
 
 def _opened(format_: TurnFormat) -> str:
@@ -122,6 +133,7 @@ def _row(
     return tuple(items)
 
 
+@lru_cache(maxsize=256)
 def _framed(text: str) -> bool:
     """Whether two markers frame a literal: whatever the words in it, its last marker ends it."""
     literal = Literal.of(text)

@@ -25,6 +25,7 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
     Of the request, only whether calls may and have to be written counts.
     """
     found: dict[StrictRow, None] = {}
+    ends = _ends(format_)
     goes_on = any(
         layout.parts and _behind(layout.literals[0], written) is not None
         for layout in format_.layouts.values()
@@ -41,7 +42,7 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
         # opens it: then it is only the history that has none.
         drops = drops and (start is Start.REASONING or Part.REASONING not in format_.elsewhere)
         for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
-            row = _ended(format_, items)
+            row = _ended(items, ends)
             if row.has(Part.CALLS) and not (request.calls and format_.calls):
                 continue
             if request.required and not row.has(Part.CALLS):
@@ -180,7 +181,14 @@ def _items(layout: Layout, first: str) -> tuple[StrictItem, ...]:
     return tuple(items)
 
 
-def _ended(format_: TurnFormat, items: tuple[StrictItem, ...]) -> StrictRow:
+def _ends(format_: TurnFormat) -> list[str]:
+    """Return the texts that end a turn, with whitespace around them, the longest first."""
+    texts = {text for end in format_.ends for text in (end.text, end.historic or "")}
+    texts |= {f"{stop}{space}" for stop in format_.stop_strings for space in ("", "\n")}
+    return sorted(filter(str.strip, texts), key=len, reverse=True)
+
+
+def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
     """Take the end off a row's last text, and put neighbouring texts together."""
     merged: list[StrictItem] = []
     for item in items:
@@ -191,10 +199,8 @@ def _ended(format_: TurnFormat, items: tuple[StrictItem, ...]) -> StrictRow:
     last = merged[-1]
     if not isinstance(last, str):
         return StrictRow(tuple(merged))
-    texts = {text for end in format_.ends for text in (end.text, end.historic or "")}
-    texts |= {f"{stop}{space}" for stop in format_.stop_strings for space in ("", "\n")}
-    for text in sorted(texts, key=len, reverse=True):
-        if text.strip() and last.endswith(text):
+    for text in ends:
+        if last.endswith(text):
             rest = last[: len(last) - len(text)]
             # Whitespace alone closes no text: a model may stop before it.
             space = rest if rest.isspace() else ""

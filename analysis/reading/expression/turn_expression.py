@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.format import Begun, Block, Formats, Literal, TurnFormat, ending
 
-from .call_section import section_of
+from .call_section import opening_of_calls, section_of
 from .identity_cache import IdentityCache
 from .nodes import Start, Strict, Turn
 from .prompted import lead, prompted
@@ -23,6 +23,7 @@ class _ExpressionFrame:
     header: Literal
     content: Block
     """Closed by what does not end the turn as well."""
+    opening_of_calls: Literal
     goes_on: bool
     lead: str
     tail: str
@@ -89,7 +90,7 @@ def _turn(begun: Begun, request: Request) -> Turn:
         header=frame.header,
         reasoning=format_.reasoning,
         content=frame.content,
-        calls=section_of(format_, request),
+        calls=section_of(format_, request, frame.opening_of_calls),
         ends=format_.end_literals,
         goes_on=frame.goes_on,
         lead=frame.lead,
@@ -111,6 +112,7 @@ def _frame(format_: TurnFormat) -> _ExpressionFrame:
         format=format_,
         header=Literal.of(format_.header),
         content=replace(content, close=close),
+        opening_of_calls=opening_of_calls(format_),
         goes_on=_goes_on(format_),
         lead=lead(format_, format_.header, Start.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),

@@ -93,7 +93,11 @@ def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
 
 def is_well_formed(schema: Schema) -> bool:
     """Whether the value of each keyword is of its kind, but for the schemas in it."""
-    return next(_malformed(schema), None) is None
+    for keyword, value in schema.items():
+        expected = _EXPECTED.get(keyword)
+        if expected is not None and not expected[1](value):
+            return False
+    return True
 
 
 def _check(schema: Schema, pointer: str) -> None:

@@ -592,3 +592,25 @@ def test_tools_that_what_is_new_depends_on_are_rendered_every_turn(asked: Asked)
     made = Renderer(analyze(ChatTemplate(COUNTS_TOOLS)), small())
     for each in each_bridge(made, asked):
         assert len(tools()) in each.tools
+
+
+EMPTY_BLOCK_WHILE_LAST = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}:{% if m.role == 'assistant' and loop.last %}"
+    "<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant:{% endif %}"
+)
+"""A turn has a block of reasoning while it is the last one; the prompt writes nothing of it."""
+
+
+def test_a_block_that_the_model_left_out_is_not_dropped() -> None:
+    template = ChatTemplate(EMPTY_BLOCK_WHILE_LAST)
+    made = Renderer(analyze(template), small())
+    messages = [user(), said("Hi."), user("And?")]
+    prompt = prompt_of(made, messages[:1])
+    found = bridged(made, prompt, made.encode("Hi.<|im_end|>"), messages[2:])
+    # The template's own render of the conversation goes on from what the model wrote.
+    text = template.render(messages, tools(), add_generation_prompt=True)
+    assert (made.decode(found.token_ids), found.notes) == (text, ())
+    for written in ("<think></think>Hi.<|im_end|>", "<think>Hm.</think>Hi.<|im_end|>"):
+        reason = refusal(made, prompt, made.encode(written), messages[2:])
+        assert reason is Reason.REASONING_DROPPED

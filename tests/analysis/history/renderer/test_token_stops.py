@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
+from autoparser import ChatTemplate, Status, analyze
 from autoparser.analysis.history.renderer import RenderedTokens, Renderer
 from autoparser.analysis.loading.tokens import byte_tokenizer
+from tests.analysis.history.renderer.made import analysed, called, sampled_ids, tools, user
 from tests.analysis.tiny import CONTENT, calls, turn
 
+OK = Status.OK
 MARKS = ("<end>", "<fin>", "<call>", "<msg>", "<close>", "<do>", "</do>", "<over>")
 THOUGHT = "{% if m.reasoning_content %}<do>think<msg>{{ m.reasoning_content }}<end>{% endif %}"
 SAID = "{% if m.content %}<do>say<msg>{{ m.content }}<end>{% endif %}"
@@ -111,3 +113,20 @@ def test_a_stop_that_is_no_token_has_no_eos() -> None:
     assert stop.eos is None
     assert renderer.decode(stop.ids) == "<close>"
     assert renderer.get_stop_token_ids() == []
+
+
+def test_a_call_that_its_stop_token_closes_is_whole() -> None:
+    renderer = Renderer(
+        analysed("t2-recipient-header"), byte_tokenizer([("<|call|>", True), ("<|end|>", True)])
+    )
+    asked = [user()]
+    prompt = renderer.render(asked, tools(), add_generation_prompt=True).token_ids
+    ids = sampled_ids(renderer, asked, called())
+    assert renderer.decode(ids[-1:]) == "<|call|>"
+    message = renderer.parse_response(ids, prompt, tools=tools())
+    assert (message.status, [each.status for each in message.tool_calls]) == (OK, [OK])
+    (call,) = renderer.call_tokens(ids, prompt, tools=tools())
+    assert (call.end, call.status) == (len(ids), OK)
+    # Another stop closes no call.
+    other = [*ids[:-1], *renderer.encode("<|end|>")]
+    assert [each.status for each in renderer.call_tokens(other, prompt, tools=tools())] != [OK]

@@ -9,7 +9,11 @@ import pytest
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.history.renderer import Renderer, training_template
+from autoparser.analysis.history.renderer import (
+    Renderer,
+    TrainingTemplateError,
+    training_template,
+)
 from tests.analysis.history.renderer.made import (
     FIXTURES,
     analysed,
@@ -19,6 +23,7 @@ from tests.analysis.history.renderer.made import (
     tools,
     user,
 )
+from tests.analysis.history.renderer.test_token_stops import WRAPPED
 from tests.analysis.history.renderer.tokenizers_here import small
 from tests.lanes import sampled
 
@@ -136,6 +141,13 @@ ONE_FIELD = (
     "{% if add_generation_prompt %}<s>a{% endif %}"
 )
 """It refuses what none of the messages is."""
+LAST_CALLS_LEFT_OUT = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}[a]{{ m.content }}"
+    "{% if not loop.last %}{% for c in m.tool_calls or [] %}<call>{{ c.function|tojson }}</call>"
+    "{% endfor %}{% endif %}[e]{% else %}[{{ m.role }}]{{ m.content }}[e]{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}[a]{% endif %}"
+)
+"""Calls are written once something follows them."""
 CALL = '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
 GOES_ON = (
     "{% for m in messages %}{% if m.role == 'assistant' %}"
@@ -163,8 +175,9 @@ GOES_ON = (
             ],
         ),
         (GOES_ON, [f"<call>{CALL}</call>[e]", "Sunny.[e]", "Bye.[e]"]),
+        (LAST_CALLS_LEFT_OUT, [f"<call>{CALL}</call>[e]", "Sunny.[e]", "Bye.[e]"]),
     ],
-    ids=["next-header", "name-in-result", "one-field", "no-header-after-results"],
+    ids=["next-header", "name-in-result", "one-field", "no-header-after-results", "last-calls"],
 )
 def test_a_turn_is_marked_from_its_header_to_its_stop(source: str, turns: list[str]) -> None:
     analysis = analyze(ChatTemplate(source))
@@ -172,6 +185,24 @@ def test_a_turn_is_marked_from_its_header_to_its_stop(source: str, turns: list[s
     assert marked_by_transformers(made.template, CONVERSATION) == turns
     assert counted(analysis.template, CONVERSATION) == turns
     assert made.proof.passed
+
+
+def test_a_stop_of_several_markers_counts_to_its_last() -> None:
+    analysis = analyze(WRAPPED)
+    messages = [user(), said("Hi."), user(), said("Bye.")]
+    closed = "<close>say<end><close>msg<end><fin>"
+    turns = [f"<do>say<end>{text}{closed}" for text in ("Hi.", "Bye.")]
+    assert marked_by_transformers(training_template(analysis).template, messages) == turns
+    assert counted(analysis.template, messages) == turns
+    # The token at which an engine stops is the last one that counts.
+    (stop,) = analysis.stop_texts.after_content
+    assert stop.text.endswith("<fin>")
+
+
+def test_a_template_that_refuses_every_conversation_proves_nothing() -> None:
+    template = ChatTemplate("{{ bos_token + '' }}" + GOES_ON)
+    with pytest.raises(TrainingTemplateError, match=r"refuses each of the \d+ conversations"):
+        training_template(analyze(template))
 
 
 def test_a_turn_that_is_marked_otherwise_is_named() -> None:

@@ -100,3 +100,17 @@ def test_many_at_once_and_in_asyncio_are_the_same() -> None:
         return tuple(await asyncio.gather(*asked, other.training_sample(steps, tools())))
 
     assert asyncio.run(together()) == (*alone, once)
+
+
+@pytest.mark.slow
+def test_ids_may_stand_in_arrays() -> None:
+    numpy = pytest.importorskip("numpy")
+    made = renderer(XML)
+    first, second = played(made)
+    prompt, written = numpy.array(first.prompt_ids), numpy.array(first.completion_ids)
+    plain = made.bridge_to_next_turn(first.prompt_ids, first.completion_ids, [result()], tools())
+    assert made.bridge_to_next_turn(prompt, written, [result()], tools()) == plain
+    assert made.parse_response(written, prompt, tools=tools()).tool_calls
+    sample = made.training_sample([TrajectoryStep(prompt, written), second], tools())
+    assert sample == made.training_sample([first, second], tools())
+    assert {type(id_) for id_ in sample.token_ids} == {int}

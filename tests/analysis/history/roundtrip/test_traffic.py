@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,10 @@ from autoparser.analysis.history.roundtrip import (
     Cause,
     TrafficLogError,
     TrafficRecord,
+    fixing_settings,
     prefix_losses,
+    round_trip,
+    shipped_scenarios,
     traffic_of,
 )
 from autoparser.analysis.history.roundtrip.replay import ReplayStage
@@ -93,6 +98,127 @@ def test_conversations_without_names_are_told_by_what_was_said() -> None:
     assert found.continued == 2
 
 
+ENCODED = json.dumps('{"city": "Oslo", "days": 3}')
+ASKED = "U:Which town is meant?\n"
+
+
+def following(*said: str) -> list[TrafficRecord]:
+    """Return answers to one prompt, then what goes on from each, the last first."""
+    answers = [TrafficRecord(ASKED + "<|a|>", f"{text}<|end|>") for text in said]
+    more = [f"{ASKED}<|a|>{text}<|end|>\nU:And then?\n<|a|>" for text in reversed(said)]
+    return [*answers, *(TrafficRecord(prompt, "Done.<|end|>") for prompt in more)]
+
+
+def test_several_answers_to_one_prompt_lose_nothing_and_go_on_alone() -> None:
+    found = prefix_losses(analyze(chat(CONTENT)), following("Oslo.", "Oxford.", "Rome."))
+    assert (found.records, found.again, found.continued, found.losses) == (6, 2, 3, ())
+    # With reasoning that is dropped the prompts alone do not tell which answer is meant.
+    records = following("Oslo.", "Oxford.", "Rome.")
+    thought = [replace(each, completion=f"(r)Hm.(/r){each.completion}") for each in records[:3]]
+    found = prefix_losses(analyze(chat(LAST, CONTENT)), [*thought, *records[3:]])
+    assert [(loss.record, loss.after) for loss in found.losses] == [(3, 2), (4, 1), (5, 0)]
+    assert {loss.cause for loss in found.losses} == {Cause.REASONING_DROPPED}
+
+
+def test_a_retry_in_a_named_conversation_is_no_loss() -> None:
+    first, again, *_, last = following("Oslo.", "Rome.")
+    records = [replace(each, conversation="one") for each in (first, again, last)]
+    found = prefix_losses(analyze(chat(CONTENT)), records)
+    assert (found.again, found.continued, found.losses) == (1, 1, ())
+
+
+def test_questions_that_end_alike_are_conversations_of_their_own() -> None:
+    prompt = "U:Letters only. {}? Answer with the letter of the right answer, and no word more.\n"
+    records = [TrafficRecord(prompt.format(each) + "<|a|>", "A<|end|>") for each in "BCDE"]
+    found = prefix_losses(analyze(chat(CONTENT)), records)
+    assert (found.continued, found.again) == (0, 0)
+
+
+CALLED = '<call>{"name": "look", "arguments": {"city": "Oslo", "days": 3}}</call><|end|>'
+CITY_DAYS = '"city": "Oslo", "days": 3'
+HISTORIES = [
+    (
+        "S:tools\n",
+        CALLED.replace('"city": "Oslo", "days": 3', '"days": 3, "city": "Oslo"'),
+        "ORDER",
+    ),
+    ("S:tools\n", CALLED.replace('{"city": "Oslo", "days": 3}', ENCODED), "ENCODED_TWICE"),
+    ("S:tools\n", CALLED.replace("Oslo", "Rome"), "VALUES"),
+    ("S:tools, one more\n", CALLED, "EARLIER"),
+    ("S:tools\n", "I cannot look.<|end|>", "CALL_LOST"),
+]
+
+
+@pytest.mark.parametrize(("before", "history", "cause"), HISTORIES)
+def test_a_call_is_compared_with_the_one_in_the_history(
+    before: str, history: str, cause: str
+) -> None:
+    asked = "U:What will the weather be like in Oslo in the next days, please?\n<|a|>"
+    following = f"{before}{asked}{history}\nT:Sunny.\n<|a|>"
+    records = [TrafficRecord(f"S:tools\n{asked}", CALLED), TrafficRecord(following, "")]
+    (loss,) = prefix_losses(analyze(chat(CONTENT, JSON)), records).losses
+    whole = records[0].whole
+    # Counted here a second time, character by character.
+    parted = next(at for at in range(len(whole)) if whole[at] != following[at])
+    assert (loss.cause.name, loss.lost) == (cause, len(whole) - parted)
+
+
+@pytest.mark.parametrize(
+    ("history", "cause"),
+    [("I see.", Cause.REWRITTEN), ("", Cause.CONTENT_DROPPED)],
+)
+def test_other_words_are_not_content_that_was_dropped(history: str, cause: Cause) -> None:
+    records = [
+        TrafficRecord(ASKED + "<|a|>", "Oslo.<|end|>"),
+        TrafficRecord(f"{ASKED}<|a|>{history}<|end|>\nU:So?\n<|a|>", ""),
+    ]
+    (loss,) = prefix_losses(analyze(chat(CONTENT)), records).losses
+    assert loss.cause is cause
+
+
+def test_a_call_that_was_cut_is_lost_whatever_white_space_the_history_has() -> None:
+    records = [
+        TrafficRecord(ASKED + "<|a|>", '\n<call>{"name": "lo'),
+        TrafficRecord(f"{ASKED}<|a|><|end|>\nU:So?\n<|a|>", ""),
+    ]
+    (loss,) = prefix_losses(analyze(chat(CONTENT, JSON)), records).losses
+    assert loss.cause is Cause.CALL_LOST
+
+
+def test_engines_own_lines_are_read() -> None:
+    tokenizer = tiny("<|a|>", "</s>")
+    asked, said = tokenizer.encode("Hi<|a|>").ids, tokenizer.encode("Yes</s>").ids
+    lines: list[dict[str, Any]] = [
+        {"event": "request.received", "rid": "1", "obj": {"text": "Hi<|a|>"}},
+        {
+            "event": "request.finished",
+            "obj": {"text": None, "input_ids": asked},
+            "out": {"text": "Yes", "output_ids": said, "meta_info": None},
+        },
+        {
+            "id": "cmpl-1",
+            "choices": [
+                {"index": 0, "text": "Yes", "token_ids": said, "prompt_token_ids": asked},
+                {"index": 1, "text": "No", "token_ids": said[:1], "prompt_token_ids": asked},
+            ],
+        },
+    ]
+    text = "\n".join(map(json.dumps, lines)) + '\n{"prompt": "cut o'
+    found = traffic_of(text, "log", tokenizer=tokenizer)
+    # What an engine gives back lacks the special token that it wrote.
+    assert {each.prompt for each in found.records} == {"Hi<|a|>"}
+    assert [each.completion for each in found.records] == ["Yes</s>", "Yes</s>", "Y"]
+    assert [each.line for each in found.records] == [2, 3, 3]
+    reasons = ["there is no completion", "this is not JSON"]
+    assert [each.message for each in found.left_out] == reasons
+
+
+def test_a_switch_that_loses_nothing_is_named() -> None:
+    played = round_trip(fixture("history-last-query"), shipped_scenarios())
+    settings = fixing_settings(played.rows, {Cause.REASONING_DROPPED, Cause.RETOKENIZED})
+    assert settings == {Cause.REASONING_DROPPED: {"preserve_thinking": True}}
+
+
 def test_a_log_has_text_or_ids() -> None:
     tokenizer = tiny("<|a|>", "</s>")
     ids = tokenizer.encode("Hi<|a|>").ids
@@ -102,7 +228,7 @@ def test_a_log_has_text_or_ids() -> None:
         {"prompt_token_ids": ids, "token_ids": ids, "conversation": "c"},
     ]
     text = "\n".join(map(json.dumps, lines))
-    plain, given, named = traffic_of(text, "log", tokenizer=tokenizer)
+    plain, given, named = traffic_of(text, "log", tokenizer=tokenizer).records
     assert (plain.prompt, plain.completion, plain.prompt_ids) == ("Hi<|a|>", "Yes", None)
     assert given.prompt_ids == named.prompt_ids == tuple(ids)
     assert (given.prompt, named.prompt, named.conversation) == ("Hi<|a|>", "Hi<|a|>", "c")
@@ -111,7 +237,8 @@ def test_a_log_has_text_or_ids() -> None:
 WRONG = [
     ("", "log: this is empty"),
     ("{", "log: line 1: this is not JSON"),
-    ('{"prompt": "x", "completion": ""}\n[]', "log: line 2: "),
+    ("[]", "log: line 1: "),
+    ('{"event": "request.received", "obj": {"text": "x"}}', "log: line 1: there is no completion"),
     ('{"completion": "x"}', "log: line 1: there is no prompt"),
     ('{"prompt": [1], "completion": [2]}', "token ids need the model's tokenizer"),
     ('{"prompt": 1}', "log: line 1.prompt: "),
