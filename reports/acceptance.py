@@ -57,8 +57,10 @@ def _facts(found: Acceptance, unit: str) -> list[Row]:
         where = sentence(where, " of ", quoted(found.call))
     facts: list[Row] = [("Where", where)]
     if found.refused is not None:
-        last = [", which completes ", quoted(found.completes)] if found.completes else []
-        facts.append(("Refused", sentence(quoted(found.refused), *last)))
+        refused = quoted(found.refused)
+        if found.completes:
+            refused = sentence(refused, ", which completes ", quoted(found.completes))
+        facts.append(("Refused", refused))
     ways = [_way(*each) for each in _ranges(found.allowed)]
     if found.choices and not ways:
         ways.append(Text(f"{found.choices} {unit}s"))

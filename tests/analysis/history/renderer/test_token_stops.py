@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from autoparser import ChatTemplate, Status, analyze
@@ -78,8 +80,12 @@ def test_the_end_of_calls_ends_a_turn_whose_content_stands_after_them() -> None:
     renderer = made(WAITING)
     assert {stop.text: stop.inside for stop in renderer.stops.after_calls} == {"<over>": False}
     user = {"role": "user", "content": "Hello?"}
-    called = {"id": "a", "type": "function", "function": {"name": "f", "arguments": {}}}
-    said = {"role": "assistant", "content": "Hi.", "tool_calls": [called]}
+    called: dict[str, Any] = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "f", "arguments": {}},
+    }
+    said: dict[str, Any] = {"role": "assistant", "content": "Hi.", "tool_calls": [called]}
     written = WAITING.render([user, said]).removeprefix(WAITING.render([user], None, True))
     assert "Hi." in written
     ids = renderer.encode(written)
