@@ -52,7 +52,10 @@ TOOLS: list[dict[str, Any]] = [
             "description": "Looks something up in one of the tables.",
             "parameters": {
                 "type": "object",
-                "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+                "properties": {
+                    "query": {"type": "string", "description": "What to look for."},
+                    "limit": {"type": "integer", "description": "How many rows."},
+                },
             },
         },
     }
