@@ -116,16 +116,15 @@ def best_ms(run: Callable[[], object], runs: int = RUNS) -> float:
 def mask_spread(grammar: GrammarObject, tokens: list[int]) -> tuple[float, float, float]:
     """Return median, 99th percentile and most of the masks over the text ``tokens``, in µs.
 
-    Each pass is that of a request: an object that has seen no text yet. Of every figure the median
-    of the passes is returned, so that one that was disturbed does not decide.
+    Each pass is that of a request: an object that has seen no text yet. Of every mask the least of
+    the passes is taken, so that what else runs on the machine does not decide.
     """
-    passes = [spread(_mask_us(grammar.clone(), tokens)) for _ in range(RUNS)]
-    median, high, most = (statistics.median(figures) for figures in zip(*passes, strict=True))
-    return median, high, most
+    passes = [_mask_us(grammar.clone(), tokens) for _ in range(RUNS)]
+    return spread(sorted(map(min, zip(*passes, strict=True))))
 
 
 def _mask_us(grammar: GrammarObject, tokens: list[int]) -> list[float]:
-    """Return the time of each mask in µs, sorted."""
+    """Return the time of each mask in µs."""
     mask = new_mask(1, grammar.tokenizer.mask_words)
     times: list[float] = []
     for token in tokens:
@@ -133,7 +132,7 @@ def _mask_us(grammar: GrammarObject, tokens: list[int]) -> list[float]:
         grammar.fill_vocab_mask(mask)
         times.append((thread_time() - begun) * 1e6)
         grammar.accept_token(token)
-    return sorted(times)
+    return times
 
 
 def spread(times: list[float]) -> tuple[float, float, float]:

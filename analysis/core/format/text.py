@@ -84,8 +84,12 @@ _WORDS = {
 }
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+"""`json.dumps` makes one for each text, which takes longer than most texts."""
+
+
 def _to_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return _ENCODER.encode(text)[1:-1]
 
 
 def _from_json(inside: str) -> str:

@@ -22,16 +22,28 @@ from autoparser.analysis.loading.tokens import Encoded, TokenText
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
+from .given_prompts import GivenPrompts, PromptPast
 from .history_renders import Messages
-from .needed_tools import NeededTools
+from .media_spans import media_parts
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, TokenOwner, own_tokens
 from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
 from .shares import TEMPLATE, Joints
+from .shorter_bases import PlacedTurn, ShorterBases, named_in
 from .skeleton import Base, LastText, Skeletons, refused_as
 
 __all__ = ["Bridge", "BridgeRefusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """What a model wrote as a turn that can be rendered, and what follows it."""
+
+    turn: Turn
+    new: Messages
+    lead: str | None
+    """What the model wrote before its content, where that is all of its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,8 @@ class Continued:
     """The skeleton with the new messages after it."""
 
     base: Base
+    whole: Base
+    """What the prompt may end with; `base` says less where that is known to do."""
     messages: Messages
     turn: Turn
     new: Messages
@@ -69,11 +83,10 @@ class Bridge:
         self._retention = retention
         self._format = analysis.under(switches).format
         self._skeletons = Skeletons(analysis, self._format)
-        self._needed = NeededTools(self._skeletons)
+        self._shorter = ShorterBases(self._skeletons)
         self._history = History(self._format, self._skeletons, tokens)
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
-        # What a bridge has given comes back as the next prompt, and is known to be ids.
-        self._given: tuple[int, ...] = ()
+        self._given = GivenPrompts()
         self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
         """What is kept of each kind of turn, with what follows, after all that may stand before."""
         self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
@@ -90,9 +103,10 @@ class Bridge:
         force: bool,
     ) -> RenderedTokens | BridgeRefusal:
         """Return the next prompt, or say why there is none."""
-        prompt = tuple(prompt)
-        if prompt is not self._given and prompt != self._given:
+        past = self._given.find(prompt := tuple(prompt))
+        if past is None:
             self._text.check(prompt, "prev_prompt_ids")
+            past = PromptPast(self._text, prompt)
         self._text.check(completion, "prev_completion_ids")
         if not new:
             return BridgeRefusal(Reason.NOTHING_NEW)
@@ -100,51 +114,65 @@ class Bridge:
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
+        counted = self._counted(messages)
+        if counted is not None:
+            return BridgeRefusal(Reason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
         try:
             try:
                 purpose = Purpose(self._retention, roles, False, [])
-                bridged = self._bridged(prompt, completion, messages, response, tools, purpose)
+                bridged = self._bridged(past, completion, messages, response, tools, purpose)
             except RefusedBridge:
                 if not force:
                     raise
                 purpose = Purpose(self._retention, roles, True, [])
-                bridged = self._bridged(prompt, completion, messages, response, tools, purpose)
+                bridged = self._bridged(past, completion, messages, response, tools, purpose)
         except RefusedBridge as refused:
             return refused.refusal
         except TemplateRenderError as error:
             return refused_as(error).refusal
-        self._given = bridged.token_ids
         return bridged
+
+    def _counted(self, new: Messages) -> str | None:
+        """Name a new part that has its number in the whole conversation; None where none has."""
+        for part in media_parts(new):
+            media = self._analysis.content_parts.of(part.kind)
+            if media is not None and (media.first_number is not None or media.alone):
+                place = f"new_messages[{part.message}].content[{part.part}]"
+                return f"{place}: each {part.kind} has a number"
+        return None
 
     def _bridged(
         self,
-        prompt: tuple[int, ...],
+        past: PromptPast,
         completion: Sequence[int],
         new: Messages,
         response: ReadOutput,
         tools: Sequence[object] | None,
         purpose: Purpose,
     ) -> RenderedTokens:
+        prompt = past.ids
         end = self._responses.end_of(prompt)
         bases = self._skeletons.bases(tools, self._switches, end.tail)
         try:
             found, place = self._placed(bases, response, new, purpose)
         except RefusedBridge:
-            if len(bases) == 1 or not self._history.begins(bases[0], prompt, end.opening):
+            if len(bases) == 1 or not self._history.begins(bases[0], past, end.opening):
                 raise
             # No call stands before the turn: then it need not stay after one.
             purpose.notes.clear()
             found, place = self._placed(bases[:1], response, new, purpose)
-        self._check_history(found, place, prompt, end.opening, purpose)
+        self._check_history(found, place, past, end.opening, purpose)
         if response.stop is None and not found.last.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
         stop, behind = self._behind(found.text[place:], completion, response, purpose)
         added = self._tail(found, stop, behind)
         until = len(completion) if response.stop is None else response.stop + 1
         rest = len(completion) - until
+        ids = prompt + (*completion, *added.token_ids)  # noqa: RUF005 - copied once, not twice
+        self._given.keep(past.followed_by(ids, len(completion), behind))
         return RenderedTokens(
-            prompt + (*completion, *added.token_ids),  # noqa: RUF005 - copied once, not twice
+            ids,
             (
                 TokenOwner(len(prompt), TEMPLATE, False, False, False),
                 TokenOwner(until, TEMPLATE, False, True, True),
@@ -164,32 +192,63 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
+        turn = NewTurn(self._skeletons.turn(message, new), new, _lead(response))
         key = (
-            (*kind, _lead(response)),
+            (*kind, turn.lead),
             purpose.roles,
             purpose.force,
             tuple(base.prompt for base in bases),
         )
         if key not in self._settled:
             for base in bases[:-1]:
-                self._place(self._continued(base, response, new), purpose)
+                self._place(self._continued(base, base, turn), purpose)
             self._settled[key] = tuple(purpose.notes)
         purpose.notes[:] = self._settled[key]
-        found = self._continued(bases[-1], response, new)
-        return found, self._place(found, purpose)
+        return self._placed_after(bases[-1], turn, purpose)
 
-    def _continued(self, base: Base, response: ReadOutput, new: Messages) -> Continued:
-        turn = self._skeletons.turn(response.message, new)
-        written, every = self._skeletons.message(turn), base
-        base = self._needed.base(every, turn, new)
-        messages = [*base.messages, written, *new]
+    def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
+        """Put the turn and what is new after a base, or after less where that is the same."""
+        named = named_in(turn.turn, turn.new)
+        kind = (base.prompt, turn.turn.presence, turn.lead, named, purpose.roles, purpose.force)
+        shorter = self._shorter.base(kind)
+        if shorter is not None:
+            found = self._attempted(shorter[0], base, turn, purpose)
+            if found is not None and found[2] == shorter[1]:
+                purpose.notes += found[2]
+                return found[:2]
+            self._shorter.forget(kind)
+
+        def placed(other: Base) -> PlacedTurn | None:
+            found = self._attempted(other, base, turn, purpose)
+            if found is None:
+                return None
+            text, place = found[0].text, found[1]
+            written = text[text.rfind(other.last) + len(other.last) + len(other.tail) :]
+            return PlacedTurn(written, text[place:], found[2])
+
+        self._shorter.learn(kind, base, named, placed)
+        continued = self._continued(base, base, turn)
+        return continued, self._place(continued, purpose)
+
+    def _attempted(
+        self, base: Base, whole: Base, turn: NewTurn, purpose: Purpose
+    ) -> tuple[Continued, int, tuple[str, ...]] | None:
+        """Put the turn after a base; also return the notes of that. None where it is refused."""
+        alone = Purpose(purpose.retention, purpose.roles, purpose.force, [])
+        try:
+            found = self._continued(base, whole, turn)
+            return found, self._place(found, alone), tuple(alone.notes)
+        except (RefusedBridge, TemplateRenderError):
+            return None
+
+    def _continued(self, base: Base, whole: Base, new: NewTurn) -> Continued:
+        turn = new.turn
+        messages = [*base.messages, self._skeletons.message(turn), *new.new]
         text = base.renders.text(messages, generation=True)
-        if base is every:
-            self._needed.learn(every, turn, written, new, text)
-        if not turn.calls and any(message.get("role") == "tool" for message in new):
+        if not turn.calls and any(message.get("role") == "tool" for message in new.new):
             raise RefusedBridge(Reason.NO_CALL)
         last = self._skeletons.last_text(turn)
-        return Continued(base, messages, turn, new, text, last, _lead(response))
+        return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
         """Say where in the text the turn's last text ends, if the turn stands as it was written."""
@@ -278,22 +337,22 @@ class Bridge:
         self,
         found: Continued,
         place: int,
-        prompt: Sequence[int],
+        past: PromptPast,
         opening: str,
         purpose: Purpose,
     ) -> None:
         """Raise where turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
         kept = self._history.kept(
-            found.base, found.turn.presence, turn, found.new, purpose.roles, found.text[place:]
+            found.whole, found.turn.presence, turn, found.new, purpose.roles, found.text[place:]
         )
-        if kept is EarlierTurns.ALL or self._history.begins(found.base, prompt, opening):
+        if kept is EarlierTurns.ALL or self._history.begins(found.whole, past, opening):
             return
         if kept is EarlierTurns.DEPENDS:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.drops(kept, prompt, opening):
+        elif self._history.drops(kept, past, opening):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _behind(

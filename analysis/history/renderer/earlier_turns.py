@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from itertools import product
 
@@ -10,6 +10,7 @@ from autoparser.analysis.core.conversation import Dialogue, Presence
 from autoparser.analysis.core.format import TurnFormat
 from autoparser.analysis.loading.tokens import TokenText
 
+from .given_prompts import PromptPast
 from .history_renders import Message, Messages
 from .shares import agreed
 from .skeleton import Base, Skeletons
@@ -58,13 +59,16 @@ class History:
             known = self._known[key] = self._find(base, turn, new, rest)
         return known
 
-    def begins(self, base: Base, prompt: Sequence[int], opening: str) -> bool:
+    def begins(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
         header = self._header
         if not header or not self._is_headed(base):
             return False
-        text = self._text.decode(prompt).removesuffix(opening)
-        return header not in text.removesuffix(header)
+        if header not in past.found and header in past.text.removesuffix(opening).removesuffix(
+            header
+        ):
+            past.found.add(header)
+        return header not in past.found
 
     def _is_headed(self, base: Base) -> bool:
         """Whether a header stands in the history after each user message that a turn answers."""
@@ -131,29 +135,35 @@ class History:
             text = text.replace(mark, "") if mark else text
         return "".join(text.split())
 
-    def drops(self, kept: EarlierTurns, prompt: Sequence[int], opening: str) -> bool:
+    def drops(self, kept: EarlierTurns, past: PromptPast, opening: str) -> bool:
         """Whether a prompt holds a block before its `opening` that is dropped, or nobody can tell.
 
         `kept` says which blocks are: those with reasoning, those that hold none, or both.
         """
         if not self._close:
             return True
+        if kept in past.found:
+            return True
         close = self._text.single(self._close)
-        if close is not None and close not in prompt:
+        if close is not None and not past.holds(close):
             return False
-        blanks = [*self._blanks(self._text.decode(prompt).removesuffix(opening))]
-        if kept is EarlierTurns.NOT_BLANKS:
-            return any(blanks)
-        return bool(blanks) if kept is EarlierTurns.NOT_BLOCKS else not all(blanks)
+        text = past.text.removesuffix(opening)
+        for end, blank in self._blocks(text, past.looked.get(kept, 0)):
+            if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
+                past.found.add(kept)
+                return True
+            past.looked[kept] = end
+        return False
 
-    def _blanks(self, text: str) -> Iterator[bool]:
-        """Say of each block of reasoning in a text whether it holds none."""
-        at = text.find(self._close)
+    def _blocks(self, text: str, start: int) -> Iterator[tuple[int, bool]]:
+        """Tell of each block of reasoning in a text where it ends, and whether it holds none."""
+        at = text.find(self._close, start)
         while at >= 0:
             opened = [
                 found + len(mark)
                 for mark in (self._open, self._header)
                 if mark and (found := text.rfind(mark, 0, at)) >= 0
             ]
-            yield not text[max(opened, default=0) : at].strip()
-            at = text.find(self._close, at + len(self._close))
+            end = at + len(self._close)
+            yield end, not text[max(opened, default=0) : at].strip()
+            at = text.find(self._close, end)

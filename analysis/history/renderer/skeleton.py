@@ -9,7 +9,7 @@ write in the real conversation, as far as that depends on the turn and on what f
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -100,34 +100,53 @@ class Skeletons:
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
 
-    def with_tools(self, base: Base, names: Collection[str]) -> Base:
-        """Return what stands before the turn where only the tools of these names are offered.
+    def shorter(self, base: Base, named: Collection[str]) -> Iterator[Base]:
+        """Make what says less before the turn than this does, the shortest first.
 
-        Where none is named, it is the first one. Raises TemplateRenderError.
+        That is a user message where a call and its result stand, and no tools, or those of these
+        names alone.
         """
-        tools = base.renders.tools or []
+        make = [self._asked, self._answered] if base.answered else [self._asked]
+        for tools in self._fewer_tools(base.renders.tools, named):
+            renders = replace(base.renders, tools=tools)
+            shorter = make if tools != base.renders.tools else make[:-1]
+            for each in shorter:
+                yield from self._attempted(each, renders)
+
+    def _fewer_tools(
+        self, tools: list[object] | None, named: Collection[str]
+    ) -> Iterator[list[object] | None]:
+        if not tools:
+            yield tools
+            return
+        yield None
         offered = tuple(request_of(tools).tools or ())
-        if len(offered) != len(tools) or base not in self._bases:
-            return base
-        kept = [tool for name, tool in zip(offered, tools, strict=True) if name in names]
-        fewer = self._rendered(replace(base.renders, tools=kept or tools[:1]))
-        at = self._bases.index(base)
-        return fewer[at] if at < len(fewer) else base
+        if len(offered) == len(tools):
+            kept = [tool for name, tool in zip(offered, tools, strict=True) if name in named]
+            if 0 < len(kept) < len(tools):
+                yield kept
+        yield tools
 
     def _rendered(self, renders: HistoryRenders) -> list[Base]:
+        answered = self._attempted(self._answered, renders) if self.calls else ()
+        return [self._asked(renders), *answered]
+
+    def _attempted(
+        self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders
+    ) -> Iterator[Base]:
+        with suppress(TemplateRenderError):
+            yield make(renders)
+
+    def _asked(self, renders: HistoryRenders) -> Base:
+        return self._base(renders, (User(self.marks.user),), self.marks.user)
+
+    def _answered(self, renders: HistoryRenders) -> Base:
         marks = self.marks
-        user = User(marks.user)
-        found = [self._base(renders, (user,), marks.user)]
-        if self.calls:
-            call = self.call(renders)
-            answer = ToolResult(marks.answer, call.name, call.id)
-            called, thought = Turn(calls=(call,)), Turn(reasoning=marks.reasoning, calls=(call,))
-            with suppress(TemplateRenderError):
-                plain = renders.attempt(self.dialogue((user, called, answer)), generation=True)
-                found.append(
-                    self._base(renders, (user, thought, answer), marks.answer, plain or "")
-                )
-        return found
+        user, call = User(marks.user), self.call(renders)
+        answer = ToolResult(marks.answer, call.name, call.id)
+        called, thought = Turn(calls=(call,)), Turn(reasoning=marks.reasoning, calls=(call,))
+        plain = renders.attempt(self.dialogue((user, called, answer)), generation=True)
+        return self._base(renders, (user, thought, answer), marks.answer, plain or "")
 
     def _base(
         self, renders: HistoryRenders, entries: Dialogue, last: str, unthought: str = ""

@@ -180,6 +180,10 @@ class TokenText:
             raise _unknown_id(bad) from error
         return text.removeprefix(head)
 
+    def decode_between(self, ids: Sequence[int], start: int, end: int) -> str:
+        """Return the text of the ids between two places. Raises as `decode` does."""
+        return self.decode(ids[start:end], ids[max(0, start - CONTEXT) : start])
+
     def check(self, given: object, what: str, first: int = 0) -> None:
         """Raise TokenizerError where an id is not in the vocabulary, or these are not ids.
 

