@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 from typing import TypeAlias
 
@@ -87,7 +88,13 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Iterable[str]) -> str 
     plain = {"".join(each for each in close if isinstance(each, str)): close for close in closes}
     texts = dict.fromkeys([*plain, *exclude])
     to_tell = [text for text in texts if text and not isinstance(plain.get(text, text)[-1], int)]
-    return _Signs(list(filter(None, texts))).cheapest([_possible(each) for each in to_tell])
+    return _cheapest(tuple(filter(None, texts)), tuple(to_tell))
+
+
+@lru_cache(maxsize=256)
+def _cheapest(texts: tuple[str, ...], to_tell: tuple[str, ...]) -> str | None:
+    """Return the cheapest signs; what closes a text is the same in many requests."""
+    return _Signs(texts).cheapest([_possible(each) for each in to_tell])
 
 
 def _possible(text: str) -> list[str]:
