@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from rich.text import Text
 
@@ -49,18 +51,39 @@ def acceptance_report(
 
 def _facts(found: Acceptance, unit: str) -> list[Row]:
     where = Text("at the beginning" if found.part is None else _PARTS[found.part])
+    if found.argument:
+        where = sentence("in the argument ", quoted(found.argument))
     if found.call:
         where = sentence(where, " of ", quoted(found.call))
     facts: list[Row] = [("Where", where)]
     if found.refused is not None:
-        facts.append(("Refused", quoted(found.refused)))
-    ways = [quoted(way) for way in found.allowed]
+        refused = quoted(found.refused)
+        if found.completes:
+            refused = sentence(refused, ", which completes ", quoted(found.completes))
+        facts.append(("Refused", refused))
+    ways = [_way(*each) for each in _ranges(found.allowed)]
     if found.choices and not ways:
         ways.append(Text(f"{found.choices} {unit}s"))
     if found.may_end:
         ways.append(Text("the end"))
     facts.append(("Allowed", joined(ways, " or ") if ways else Text("nothing")))
     return facts
+
+
+def _ranges(ways: Sequence[str]) -> list[tuple[str, str]]:
+    """Put single characters that follow each other together: the first and the last of each row."""
+    found: list[tuple[str, str]] = []
+    for way in ways:
+        last = found[-1][1] if found else ""
+        if len(way) == len(last) == 1 and ord(way) == ord(last) + 1:
+            found[-1] = found[-1][0], way
+        else:
+            found.append((way, way))
+    return found
+
+
+def _way(first: str, last: str) -> Text:
+    return quoted(first) if first == last else sentence(quoted(first), " to ", quoted(last))
 
 
 def _excerpt(text: str, found: Acceptance) -> Lines:

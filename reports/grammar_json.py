@@ -87,6 +87,10 @@ class AcceptanceDocument(JsonDocument, frozen=True):
     """What the text before that place is, in its last part."""
     call: str | UnsetType | None = UNSET
     """The function that was being called there."""
+    argument: str | UnsetType | None = UNSET
+    """The argument of it whose value was being written there."""
+    completes: str | UnsetType | None = UNSET
+    """The marker of the format that was complete with what was refused."""
     allowed: tuple[str, ...] | UnsetType = UNSET
     """What may come there instead; empty where too many may."""
     choices: Count | UnsetType = UNSET
@@ -158,6 +162,8 @@ def acceptance_document(
             refused=found.refused,
             part=found.part,
             call=found.call or None,
+            argument=found.argument or None,
+            completes=found.completes or None,
             allowed=found.allowed,
             choices=found.choices,
             may_end=found.may_end,

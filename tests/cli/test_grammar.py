@@ -150,8 +150,8 @@ def test_json_holds_all_and_says_what_is_missing(tokenizer: Path, autoparser: Ru
     assert made["not_written"] == {}
     plain = "fixtures/templates/reasoning-none.jinja"
     made = json.loads(autoparser("grammar", plain, *options).out)
-    assert made["structural_tag"] is None
-    assert "there are no calls" in made["not_written"]["structural_tag"]
+    assert "triggered_tags" not in json.dumps(made["structural_tag"])
+    assert made["not_written"] == {}
 
 
 def test_a_grammar_goes_to_a_file(tmp_path: Path, autoparser: Run) -> None:
@@ -171,7 +171,6 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--tools", TOOLS, "--tool-choice", "get_wether"), "did you mean get_weather?"),
     (("--switch", "enable_thinking"), "give --switch NAME=VALUE"),
     (("--switch", "messages=[]"), "messages is not a switch"),
-    (("-f", "structural-tag"), "offer tools"),
 ]
 
 
@@ -205,8 +204,30 @@ def test_a_refused_text_is_shown_with_what_was_allowed(
     head, line, caret, *_ = ran.out.splitlines()
     assert head == "refused: line 2, column 47, byte 59 of 74"
     assert line[caret.index("^")] == "5"
-    assert "in the arguments of `get_weather`" in ran.out
+    assert "in the argument `city` of `get_weather`" in ran.out
     assert 'Allowed  `"`' in ran.out
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "shown"),
+    [
+        (CALL, ("--tool-choice", "none"), "Refused  `>`, which completes `<tool_call>`"),
+        ("<think>", ("--tool-choice", "required"), "where the text ends"),
+        (
+            '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": x',
+            (),
+            "Allowed  `-` or `0` to `9`",
+        ),
+    ],
+)
+def test_a_refused_text_says_why(
+    output: str, options: tuple[str, ...], shown: str, tmp_path: Path, autoparser: Run
+) -> None:
+    file = tmp_path / "output.txt"
+    file.write_text(output, encoding="utf-8")
+    ran = autoparser("grammar", TEMPLATE, "--tools", TOOLS, "--accepts", file, *options)
+    assert ran.code == 1
+    assert shown in ran.out
 
 
 def test_an_accepted_text_is_shown_as_a_message(

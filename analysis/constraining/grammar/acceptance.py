@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 _BY_ID = re.compile(rb"\xff\[([0-9]+)\]")
 _FEW = 8
-"""Ways to go on that are told one by one."""
+"""Ways to go on that are followed as far as they are forced."""
+_SOME = 64
+"""Ways to go on that are told one by one, by their first tokens."""
+_OF_JSON = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}:,]')
 
 
 class GrammarDialect(StrEnum):
@@ -50,8 +54,13 @@ class Acceptance:
     """What the parser takes the text before that place for, in its last part."""
     call: str = ""
     """The function that was being called there, where its name was read."""
+    argument: str = ""
+    """The argument of it whose value was being written there."""
+    completes: str = ""
+    """The marker of the format that was complete with the token that was refused."""
     allowed: tuple[str, ...] = ()
-    """What may come there instead, as far as nothing else may follow; empty where too many may."""
+    """What may come there instead, as far as nothing else may follow; of more than a few ways the
+    first tokens alone, and none of them where too many may come."""
     choices: int = 0
     """How many tokens (bytes) may come there."""
     may_end: bool = False
@@ -85,9 +94,17 @@ def byte_tokens() -> TextTokens:
 
 
 def accepted(
-    grammar: str, dialect: GrammarDialect, tokens: TextTokens, turn: Turn, text: str
+    grammar: str,
+    dialect: GrammarDialect,
+    tokens: TextTokens,
+    turn: Turn,
+    text: str,
+    markers: Sequence[str] = (),
 ) -> Acceptance:
-    """Hold a text against a grammar; raises GrammarError where llguidance does not take that."""
+    """Hold a text against a grammar; `markers` are those of the format.
+
+    Raises GrammarError where llguidance does not take the grammar.
+    """
     matcher = _matcher(grammar, dialect, tokens)
     ids = list(tokens.cut(text))
     taken = _taken(matcher, ids, tokens.ends)
@@ -100,18 +117,51 @@ def accepted(
         refused = tokens.bytes_of(ids[taken]).decode(errors="ignore") or text[len(before)]
     allowed, choices = _next(matcher, tokens)
     read = OutputParser(turn).parse(before, complete=False)
+    call = read.partial_call
     return Acceptance(
         False,
         len(ids),
         taken,
         len(before),
         refused,
-        read.spans[-1].kind if read.spans else None,
-        read.partial_call.name if read.partial_call else "",
-        allowed,
-        choices,
-        matcher.is_accepting(),
+        part=read.spans[-1].kind if read.spans else None,
+        call=call.name if call else "",
+        argument=_argument(call.arguments) if call else "",
+        completes=_completed(before, refused or "", markers),
+        allowed=allowed,
+        choices=choices,
+        may_end=matcher.is_accepting(),
     )
+
+
+def _argument(begun: str) -> str:
+    """Return the member whose value is being written at the end of a JSON object that was begun.
+
+    So ``{"city": "Oslo", "stay": {"days":`` is in ``stay``, and in none before its colon.
+    """
+    depth, text, member = 0, "", ""
+    for sign in _OF_JSON.findall(begun):
+        if sign in "{[":
+            depth += 1
+        elif sign in "}]":
+            depth -= 1
+            member = member if depth > 1 else ""
+        elif depth == 1 and sign[0] == '"':
+            whole = sign[1:].endswith('"')
+            text, member = sign, "" if whole else member
+        elif depth == 1:
+            member = text if sign == ":" else ""
+    try:
+        return str(json.loads(member)) if member and depth else ""
+    except ValueError:
+        return ""
+
+
+def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
+    """Return the longest marker that ends with what was refused, and was begun before that."""
+    text = before + refused
+    found = [each for each in markers if text.endswith(each) and len(each) > len(refused) > 0]
+    return max(found, key=len, default="")
 
 
 def _matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> LLMatcher:
@@ -143,7 +193,7 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
     ends = {tokens.guidance.eos_token, *tokens.ends}
     bias = matcher.compute_logit_bias()
     found = [token for token, allowed in enumerate(bias) if allowed and token not in ends]
-    if len(found) > _FEW * _FEW * _FEW:
+    if len(found) > _FEW * _SOME:
         return (), len(found)
     spelled = {tokens.bytes_of(token): token for token in found}
     shortest = [
@@ -152,7 +202,9 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
         if not any(text.startswith(other) for other in spelled if other != text)
     ]
     if len(shortest) > _FEW:
-        return (), len(found)
+        few = shortest if len(shortest) <= _SOME else []
+        told = [text.decode(errors="ignore") for text in few]
+        return (tuple(told) if all(told) else ()), len(found)
     ways: list[str] = []
     for text in shortest:
         onward = matcher.deep_copy()

@@ -50,7 +50,9 @@ def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
-    return [after.strip() or container.separator.strip(), opening_of(row)]
+    rows = [container.entry, *filter(None, container.typed.values())]
+    openings = dict.fromkeys([opening_of(row), *map(opening_of, rows)])
+    return [after.strip() or container.separator.strip(), *openings]
 
 
 def opening_of(row: Row) -> str:

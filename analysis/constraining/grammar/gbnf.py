@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
@@ -30,6 +30,7 @@ from .json_schema import StringShape
 from .json_schema.code_points import CodePoints
 from .json_schema.regex_nodes import Regex, alphabet
 from .rules import (
+    NOTHING,
     ChoiceNode,
     Embedded,
     FreeTextNode,
@@ -136,13 +137,32 @@ class _GbnfWriter:
             case SequenceNode(items):
                 return self._row(items)
             case ChoiceNode(options):
-                return f"({' | '.join(map(self.node, options)) or self.table.never})"
+                return self._choice(options)
             case RepeatNode() | Embedded():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
             case FreeTextNode():
                 if node not in self._written:
                     self._written[node] = self.free_text(node)
                 return self._written[node]
+
+    def _choice(self, options: Sequence[Node]) -> str:
+        """Write one of several nodes.
+
+        What may be left out keeps its rule from being one pattern: llguidance would match as much
+        of it as it can, and not go back to what follows it.
+        """
+        rules = [_first(option) for option in options]
+        named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, Ref)]
+        if len(named) > 1 and any(isinstance(_first(node), FreeTextNode) for node in named):
+            raise _mixed()
+        optional = any(
+            isinstance(option, Ref | SequenceNode) and option != NOTHING for option in options
+        )
+        ways = [
+            self.table.seam if option == NOTHING and optional else self.node(option)
+            for option in options
+        ]
+        return f"({' | '.join(dict.fromkeys(ways)) or self.table.never})"
 
     def _row(self, items: Sequence[Node]) -> str:
         """Write nodes one after the other.
@@ -181,6 +201,10 @@ class _GbnfWriter:
         """Write a place where free text may begin: its states, then the ways without text."""
         ways: list[str] = []
         proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
+        if any(prose is not None and not prose.is_shaped for prose in proses):
+            values = [exit_.then for exit_ in node.exits if exit_.prose is None and not exit_.close]
+            if any(isinstance(each, JsonValue | PatternNode) for each in _beginnings(values)):
+                raise _mixed()
         # Whatever is complete first is taken, so that no text begins with what needs none.
         taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
@@ -257,6 +281,31 @@ class _GbnfWriter:
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
         ways.append(f"{_any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+
+def _first(node: Node) -> Node:
+    return node.items[0] if isinstance(node, SequenceNode) and node.items else node
+
+
+def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Return what nodes begin with, all options of each."""
+    for node in map(_first, nodes):
+        if isinstance(node, ChoiceNode):
+            yield from _beginnings(node.options)
+        else:
+            yield node
+
+
+def _mixed() -> GrammarError:
+    """Say that free text cannot be told from another value that may stand in its place.
+
+    llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
+    """
+    return GrammarError(
+        "GBNF cannot tell values of one name apart that are any text in one object, and something"
+        " else in another one",
+        hint="write the grammar as Lark",
+    )
 
 
 _SECTIONS = {"argument": "texts of arguments"}

@@ -174,14 +174,16 @@ class Grammar(Shown):
         `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
         TokenizerError.
         """
+        markers = self.preserved_tokens
         if tokenizer is None or dialect is GrammarDialect.GBNF:
             written = self.gbnf() if dialect is GrammarDialect.GBNF else self.lark(_ALL_TEXT)
-            return accepted(written, dialect, byte_tokens(), self.turn, text)
+            return accepted(written, dialect, byte_tokens(), self.turn, text, markers)
         known = tokenizer_of(tokenizer)
         ends = [stop for stop in self.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
-        return accepted(self.lark(known.opaque), dialect, tokens_of(known), self.turn, text)
+        written = self.lark(known.opaque)
+        return accepted(written, dialect, tokens_of(known), self.turn, text, markers)
 
     def parser(self) -> OutputParser:
         """Return the parser of the same request."""

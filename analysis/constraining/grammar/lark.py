@@ -285,7 +285,8 @@ class _LarkWriter:
         """Return the texts that a node begins with, and what follows each."""
         match node:
             case Ref(name) if name in self.rules:
-                yield from self._beginnings(self.rules[name])
+                for at, (text, then) in enumerate(self._beginnings(self.rules[name])):
+                    yield text, self._rest(f"{name}-rest-{at}", then)
             case LiteralNode(text):
                 yield text, NOTHING
             case ChoiceNode(options):
@@ -296,6 +297,19 @@ class _LarkWriter:
                     yield text, sequence(then, *others)
             case _:
                 yield "", node
+
+    def _rest(self, name: str, node: Node) -> Node:
+        """Return what follows the beginning of a rule, as a rule: it may lead to that rule again.
+
+        A list in a list begins as the list does, without end.
+        """
+        if node == NOTHING or isinstance(node, Ref):
+            return node
+        rule = _rule(name)
+        if rule not in self.lines:
+            self.lines[rule] = ""
+            self.lines[rule] = f": {self.node(node)}"
+        return Ref(name)
 
     def _closed(
         self,

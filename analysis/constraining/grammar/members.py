@@ -83,16 +83,16 @@ class MemberRules:
         unwritten = {name for name in named if not writes(self.properties[name])}
         self.impossible = bool(unwritten & self.required)
         """Whether a member has to be there that no value meets, or that the format never writes."""
-        self.names = container.order.arrange([name for name in named if name not in unwritten])
         self.required -= unwritten
         self.extra = schema.get(_OTHERS, not self.properties)
-        missing = self.required - set(self.names)
+        written = [name for name in named if name not in unwritten]
+        missing = sorted(self.required - set(written))
         if missing:
             others = schema.get(_OTHERS, True)
             never = any(name in self.properties for name in missing)
             self.impossible = self.impossible or never or not writes(others)
-            self.properties = {**self.properties, **dict.fromkeys(sorted(missing), others)}
-            self.names += sorted(missing)
+            self.properties = {**self.properties, **dict.fromkeys(missing, others)}
+        self.names = container.order.arrange([*written, *missing])
         self.more = self._takes_more(schema, writes)
         self.last = max(
             (at for at, name in enumerate(self.names) if name in self.required), default=-1

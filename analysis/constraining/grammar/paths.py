@@ -29,6 +29,7 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .rules import (
     NOTHING,
+    ChoiceNode,
     Exit,
     FreeTextNode,
     LiteralNode,
@@ -128,6 +129,7 @@ class Brancher:
             return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
             return self._alone(rest[0], marks)
+        rest = self._cut_behind_nodes(rest, marks)
         options: list[Node] = []
         words = [path[0] for path in rest if path and isinstance(path[0], PatternNode)]
         for same in self._parted(rest, words):
@@ -152,6 +154,26 @@ class Brancher:
                 break
             nodes.append(LiteralNode(item) if isinstance(item, str) else item)
         return sequence(*nodes)
+
+    def _cut_behind_nodes(self, paths: Sequence[Path], marks: Sequence[str]) -> Sequence[Path]:
+        """Cut the text behind a node where that behind another one in its place ends.
+
+        Both may write the same, and readers that take the longest text would not go back from
+        `<end>` to the `<` that goes on otherwise.
+        """
+        behind = {_behind_node(path) for path in paths} - {""}
+        if len(behind) < 2:  # noqa: PLR2004 - one is not cut
+            return paths
+        found: list[Path] = []
+        for path in paths:
+            text = _behind_node(path)
+            cuts = [each for each in behind if each != text and self.begins(text, each)]
+            if cuts:
+                cut = min(cuts, key=len)
+                rest = self.branch([without(path[1:], cut)], marks)
+                path = (path[0], cut, ChoiceNode((rest,)))  # noqa: PLW2901
+            found.append(path)
+        return found
 
     def _parted(
         self, paths: Sequence[Path], words: Sequence[PatternNode]
@@ -277,6 +299,12 @@ def _opened(path: Path) -> tuple[Prose | None, Path]:
     if path and isinstance(path[0], Prose):
         return path[0], path[1:]
     return None, path
+
+
+def _behind_node(path: Path) -> str:
+    """Return the text behind the node that a path begins with; empty where none does."""
+    text = path[1] if len(path) > 1 and not isinstance(path[0], str) else ""
+    return text if isinstance(text, str) else ""
 
 
 def _close(path: Path) -> str:

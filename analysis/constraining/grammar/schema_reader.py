@@ -110,7 +110,7 @@ class SchemaReader:
                 if union == "oneOf":
                     self._tell_apart(options, schema)
                 beside = without(schema, union)
-                joined = [conjunction(beside, self.resolved(option)) for option in options]
+                joined = [_beside(beside, self.resolved(option)) for option in options]
                 # What stood beside one union may be joined now that the union is gone.
                 found = [self.resolved(each) for each in joined]
                 return found if len(found) > 1 else self.options(found[0])
@@ -168,7 +168,7 @@ class SchemaReader:
         """Whether a value may meet one of a schema's options; True where that cannot be told."""
         try:
             options = self.options(schema)
-            if len(options) > 1:
+            if options != [schema]:
                 return any(self.may_be_met(option, levels) for option in options)
             (only,) = options
             if self.kinds(only) == frozenset({JsonType.OBJECT}) and levels:
@@ -280,6 +280,13 @@ def _members(schema: Json, place: str) -> Schema:
         place=place,
         hint='give an object such as {"type": "string"}',
     )
+
+
+def _beside(schema: Schema, option: Schema) -> Schema:
+    """Return an option with what stands beside its union; what looks at both stays where it is."""
+    if schema.keys().isdisjoint(_UNEVALUATED):
+        return conjunction(schema, option)
+    return {**schema, "allOf": [*schemas_of(schema, "allOf"), option]}
 
 
 def _moved(schema: Schema) -> Schema:

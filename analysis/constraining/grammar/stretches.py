@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 from typing import TypeAlias
 
@@ -79,18 +80,27 @@ _TRIED = 8
 """How many signs of one text are tried, the rare ones first."""
 
 
-def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Iterable[str]) -> str | None:
+def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
     """Return the signs of free text, with which its masks are as quick as can be.
 
     None where a text has none: letters, digits and blanks stand in most tokens.
     """
-    before = [
-        ("".join(each for each in close if isinstance(each, str)), close[-1]) for close in closes
-    ]
-    texts = list(filter(None, dict.fromkeys([*(text for text, _ in before), *exclude])))
-    # A token tells where a text ends before it.
-    to_tell = {*exclude, *(text for text, last in before if isinstance(last, str))}
-    return _Signs(texts).cheapest([_possible(text) for text in texts if text in to_tell])
+    before: list[str] = []
+    to_tell = set(exclude)
+    for close in closes:
+        text = "".join(each for each in close if isinstance(each, str))
+        before.append(text)
+        # A token tells where a text ends before it.
+        if isinstance(close[-1], str):
+            to_tell.add(text)
+    texts = tuple(text for text in dict.fromkeys([*before, *exclude]) if text)
+    return _cheapest(texts, tuple(text for text in texts if text in to_tell))
+
+
+@lru_cache(maxsize=256)
+def _cheapest(texts: tuple[str, ...], to_tell: tuple[str, ...]) -> str | None:
+    """Return the cheapest signs; what closes a text is the same in many requests."""
+    return _Signs(texts).cheapest([_possible(each) for each in to_tell])
 
 
 def _possible(text: str) -> list[str]:

@@ -33,8 +33,14 @@ KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 """A name that a model may make up for a member."""
 
 
-def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path]:
-    """Return the ways to write a string; `exclude` are texts that would end it too early."""
+def string_ways(
+    text: Text, schema: Schema, exclude: Sequence[str], others: Sequence[str] = ()
+) -> list[Path]:
+    """Return the ways to write a string; `exclude` are texts that would end it too early.
+
+    Where nothing guards the characters of values that begin as `others`, nothing guards those of a
+    text that begins so: it may be such a value.
+    """
     if text.escape in (Escape.JSON, Escape.JSON_ASCII):
         style = JsonStyle(ascii_only=text.escape is Escape.JSON_ASCII)
         value = JsonValue({**schema, "type": "string"}, style)
@@ -73,6 +79,7 @@ def string_ways(text: Text, schema: Schema, exclude: Sequence[str]) -> list[Path
     guarded = replace(prose, exclude=(guard.close,))
     return [
         joined(text.open, plain, text.close),
+        *(joined(text.open, each, prose, text.close) for each in others),
         joined(text.open, guard.open, guarded, guard.close, text.close),
     ]
 

@@ -1,9 +1,9 @@
 """A request as a structural tag, in the form that xgrammar has documented today (0.2.8).
 
 Where the model may call or not, text is free and a trigger begins a tag (``triggered_tags``). Where
-something is asked of the answer, that a call is made, that only one is, that content is JSON, text
-free of everything would not hold it: then the tag has the rows of the format themselves, each of
-them a sequence. The end of the turn may be written, or left to the engine's stop token.
+something is asked of the answer, that a call is made, that none or only one is, that content is
+JSON, text free of everything would not hold it: then the tag has the rows of the format themselves,
+each of them a sequence. The end of the turn may be written, or left to the engine's stop token.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import Body, Start, StrictItem, StrictRow, Turn
 
 from .call_tags import CallTags, TagFormat, constant, either, in_row
-from .call_writer import GrammarError
 from .schema_reader import SchemaReader
 from .table import RuleTable
 from .triggers import GrammarTrigger
@@ -35,8 +34,8 @@ def write_structural_tag(
 ) -> dict[str, Json]:
     """Write what a model may write as a structural tag.
 
-    Raises GrammarError where there are no calls to write and content is free, and for arguments
-    that no tag can say, as the other forms do; SchemaError for schemas that cannot be read.
+    Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
+    schemas that cannot be read.
     """
     rules = TurnRules(
         turn, tools, RuleTable(OpaqueTokens()), parallel=parallel, json_schema=json_schema
@@ -44,11 +43,6 @@ def write_structural_tag(
     calls = turn.strict.calls
     if not any(row.has(Part.CALLS) for row in turn.strict.rows):
         calls = None
-    if calls is None and json_schema is None:
-        raise GrammarError(
-            "there are no calls to write as a structural tag",
-            hint="offer tools, to a template that writes calls",
-        )
     tags = None
     if calls is not None:
         tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls))

@@ -41,10 +41,8 @@ _PLAIN = {
     "boolean": "true|false",
     "null": "null",
 }
-_SAYS_NOTHING = frozenset(
-    {"type", "title", "description", "default", "examples", "x-place"}
-    | {"format", "pattern", "minLength", "maxLength"}
-)
+_ANNOTATIONS = frozenset({"type", "title", "description", "default", "examples", "x-place"})
+_SAYS_NOTHING = frozenset({*_ANNOTATIONS, "format", "pattern", "minLength", "maxLength"})
 """Keywords that hold none of these values to anything: some speak of strings alone."""
 
 
@@ -168,19 +166,21 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     for each in firsts:
         if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
             _hold_apart(each.shape, ways)
-    shapes = [each.shape for each in firsts if isinstance(each, Prose)]
-    shape = next(filter(None, shapes), None)
     if not any(isinstance(each, JsonValue) for each in firsts):
         return distinct(ways)
+    proses = [each.shape for each in firsts if isinstance(each, Prose)]
+    # What ends such a text is seen by its escapes, with which it is read as one.
+    escaped = [each.shape for each in firsts if isinstance(each, PatternNode) and each.escapes]
+    shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:
-        return distinct(ways if shapes else [_in_tokens(way, firsts) for way in ways])
+        return distinct(ways) if proses else _constants_in_tokens(ways, firsts)
     found: list[Path] = []
     for way in ways:
         first = by_its_text(way[0], closes) if way else None
-        if isinstance(first, JsonValue):
+        if isinstance(first, JsonValue) and (proses or not _PLAIN.keys().isdisjoint(_types(first))):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
-    return distinct(found)
+    return distinct(found) if proses else _constants_in_tokens(found, firsts)
 
 
 def _of_any_shape(way: Path) -> Path:
@@ -212,23 +212,32 @@ def _begins_parts(way: Path) -> list[str]:
     return [head] if isinstance(head, str) and len(way) > 1 else []
 
 
-def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path:
-    """Return a constant list, object or text as JSON where other ones of its type may stand.
+def _constants_in_tokens(ways: Sequence[Path], firsts: Sequence[Item]) -> list[Path]:
+    told = (_in_tokens(way, firsts) for way in ways)
+    return distinct([way for way in told if way is not None])
+
+
+def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
+    """Return a constant as JSON where other values of its type may stand; None: it is one of them.
 
     Readers take the longest text that something begins with: after `[1` they would wait for the
     rest of `[1, 1]`, and refuse `[10]`. Of two texts in quotes, the quote would be cut off.
     """
     head = way[0] if way else None
-    if not isinstance(head, str) or not head.startswith(("[", "{", '"')):
+    if not isinstance(head, str):
         return way
     try:
         value: Json = json.loads(head)
     except ValueError:
         return way
-    kind = str(type_of(value))
-    beside = (each for each in firsts if isinstance(each, JsonValue) and kind in _types(each))
-    found = next(beside, None)
-    return way if found is None else (JsonValue({"const": value}, found.style), *way[1:])
+    kind = type_of(value)
+    kinds = {str(kind), "number"} if kind is JsonType.INTEGER else {str(kind)}
+    values = (each for each in firsts if isinstance(each, JsonValue))
+    beside = next((each for each in values if not kinds.isdisjoint(_types(each))), None)
+    if beside is None:
+        return way
+    said = beside.schema.keys() - _ANNOTATIONS if isinstance(beside.schema, dict) else ()
+    return None if not said else (JsonValue({"const": value}, beside.style), *way[1:])
 
 
 def _types(value: JsonValue) -> list[str]:

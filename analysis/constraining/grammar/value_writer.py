@@ -52,7 +52,6 @@ from .table import RuleTable
 from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart, within_floats
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
-_CONTAINERS = frozenset({JsonType.ARRAY, JsonType.OBJECT})
 
 
 _EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None]
@@ -114,18 +113,49 @@ class ValueWriter:
         options = self.reader.options(found)
         taken_apart = options != [found]
         if taken_apart and not (_is_raw(notation.string) and any_text(self.reader, found, kinds)):
-            return told_apart(
-                [
-                    way
-                    for option in options
-                    for way in self.ways(option, notation, exclude, kinds, bare)
-                ],
-                exclude,
-            )
+            objects = self._objects(options, notation, kinds)
+            others = kinds - {JsonType.OBJECT} if objects else kinds
+            ways = [
+                way
+                for option in options
+                for way in self.ways(
+                    option, notation, exclude, others if option in objects else kinds, bare
+                )
+            ]
+            if objects:
+                ways += self._written_objects(objects, notation, exclude)
+            return told_apart(ways, exclude)
         only = options[0] if len(options) == 1 else found
         if JsonType.STRING in kinds and is_bare(notation.string):
             bare.hold(self.reader)
         return self._by_type(only, notation, exclude, kinds, bare.kinds)
+
+    def _objects(
+        self, options: Sequence[Schema], notation: Notation, kinds: frozenset[JsonType]
+    ) -> list[Schema]:
+        """Return the options that are objects, where several are and JSON does not write them.
+
+        They are written together: of objects that begin alike no reader sees which one it reads.
+        """
+        if JsonType.OBJECT not in kinds or kind_style(notation, JsonType.OBJECT) is not None:
+            return []
+        found = [
+            option
+            for option in options
+            if JsonType.OBJECT in self.reader.kinds(option)
+            and self.reader.only_values(option, kinds) is None
+        ]
+        return found if len(found) > 1 else []
+
+    def _written_objects(
+        self, schemas: Sequence[Schema], notation: Notation, exclude: Sequence[str]
+    ) -> list[Path]:
+        """Return the ways to write an object of one of several schemas that is not JSON."""
+        if notation.string.open:
+            # What encloses strings is counted where a value ends with its own bracket.
+            exclude = (*exclude, notation.string.close)
+        each = [only for schema in schemas for only in self.reader.objects(schema)]
+        return self.one_of(each, notation.object, notation, exclude)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
         """Return the way to write values of some types as JSON; none where there are no values."""
@@ -144,8 +174,11 @@ class ValueWriter:
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            ways += string_ways(notation.string, schema, [*exclude, *_elements(notation, beside)])
-            if _is_raw(notation.string) and any_text(self.reader, schema, kinds):
+            is_any = _is_raw(notation.string) and any_text(self.reader, schema, kinds)
+            kept_out = [*exclude, *_elements(notation, beside)]
+            others = _openings(notation, kinds) if is_any else []
+            ways += string_ways(notation.string, schema, kept_out, others)
+            if is_any:
                 # Whatever is written on its own is such a text, if it is not made of elements
                 # and holds nothing between its items that ends a text.
                 kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
@@ -165,9 +198,6 @@ class ValueWriter:
     ) -> list[Path]:
         """Return the ways to write a value of a type that is not written as JSON."""
         self.reader.hold(schema, kind)
-        if kind in _CONTAINERS and notation.string.open:
-            # What encloses strings is counted where a value ends with its own bracket.
-            exclude = (*exclude, notation.string.close)
         match kind:
             case JsonType.BOOLEAN:
                 return [joined(notation.true), joined(notation.false)]
@@ -180,9 +210,10 @@ class ValueWriter:
                     joined(around.open, by_its_text(number), around.close) for (number,) in numbers
                 ]
             case JsonType.ARRAY:
-                return self.array(schema, notation, exclude)
+                inside = (*exclude, notation.string.close) if notation.string.open else exclude
+                return self.array(schema, notation, inside)
             case JsonType.OBJECT:
-                return self.one_of([schema], notation.object, notation, exclude)
+                return self._written_objects([schema], notation, exclude)
             case JsonType.STRING:
                 return string_ways(notation.string, schema, exclude)
 
@@ -425,6 +456,12 @@ def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool
     return not container.open.strip() or any(
         each in container.separator for each in exclude if each
     )
+
+
+def _openings(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what values of types begin with, where something always stands around them."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    return [each.open for each in containers if each is not None and each.open.strip()]
 
 
 def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:

@@ -132,12 +132,20 @@ def _inside(format_: TurnFormat) -> Iterator[str]:
 
 
 def _between(format_: TurnFormat, layout: Layout) -> Iterator[str]:
-    """Return the texts of a layout, without an end that stands where a turn may end."""
+    """Return the texts of a layout, without an end that stands where a turn may end.
+
+    What stands last ends the turn, and may be the end of another part than the last: with calls
+    before its content, a turn that waits for results may end as after calls.
+    """
     yield layout.literals[0].removeprefix(format_.header)
-    for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
+    for part, literal in zip(layout.parts[:-1], layout.literals[1:], strict=False):
         text = literal.strip()
         for end in _ends(format_, part) if part is not Part.REASONING else ():
-            unit = edge_units(end)[0]
-            text = text.removesuffix(end) if part is layout.parts[-1] else text.removeprefix(unit)
-        if part is not layout.parts[-1] or part is not Part.REASONING:
-            yield text
+            text = text.removeprefix(edge_units(end)[0])
+        yield text
+    if layout.parts[-1] is not Part.REASONING:
+        text = layout.literals[-1].strip()
+        for part in layout.parts:
+            for end in _ends(format_, part) if part is not Part.REASONING else ():
+                text = text.removesuffix(end)
+        yield text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from autoparser.analysis.core.alignment import common_prefix
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Block, Literal, Opening, Written
 from autoparser.analysis.inference.probing import Prober, Setting
 
@@ -43,11 +43,16 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
 
 
 def _unasked(prober: Prober, setting: Setting) -> str:
-    """Return the generation prompt that a template writes whether it is asked for or not."""
+    """Return the generation prompt that a template writes whether it is asked for or not.
+
+    It may begin turns with calls alone, as one that has closed the reasoning.
+    """
     observer = Observer(prober.using(setting=setting))
     behind = observer.behind
-    turn = observer.turn(Message(prober.sentinels.content))
-    return behind if behind and turn.text.startswith(behind) else ""
+    if not behind:
+        return ""
+    shown = (observer.shown(Presence(content=True)), observer.shown(Presence(calls=True)))
+    return behind if any(turn.text.startswith(behind) for turn in shown) else ""
 
 
 def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:

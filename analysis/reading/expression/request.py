@@ -107,7 +107,7 @@ def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | No
     """Name the one tool that is chosen; None where the model chooses."""
     function = function_of(tool_choice)
     if function is not None:
-        tool_choice = function.get("name")
+        tool_choice = function.get("name", tool_choice)
     elif tool_choice in _CHOICES:
         return None
     if not isinstance(tool_choice, str) or (offered is not None and tool_choice not in offered):

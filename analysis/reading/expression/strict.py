@@ -116,7 +116,12 @@ def _cut(
         yield _items(layout, rest)
     elif start is Start.CONTENT:
         if not thinks:
-            yield _items(layout, "")
+            over = written.removeprefix(first) if written.startswith(first) else None
+            yield _begun(
+                layout,
+                _section_begun(format_, over) if over else over,
+                _after_reasoning(format_.reasoning, bare),
+            )
     elif start is not Start.REASONING or thinks:
         yield _begun(
             layout, written.removeprefix(first) if written.startswith(first) else None, bare
@@ -137,6 +142,25 @@ def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...
     if over and layout.parts[:1] == (Part.CALLS,):
         return Body(Part.CALLS, begun=over), *items[2:]
     return items
+
+
+def _after_reasoning(reasoning: Block | None, bare: str) -> str:
+    """Return what opens a layout's first part once the reasoning is closed."""
+    text = bare
+    if reasoning is not None:
+        text = bare.rpartition(reasoning.close.core)[2] if reasoning.close.core else bare
+        if reasoning.open.core and reasoning.open.core in text:
+            return ""
+    return text.lstrip()
+
+
+def _section_begun(format_: TurnFormat, over: str) -> str:
+    """Return what a prompt wrote after a layout's first text if calls begin with it.
+
+    So it does where each turn closes the reasoning, and with calls first of all.
+    """
+    calls = format_.calls
+    return over if calls is not None and calls.section_open.startswith(over) else ""
 
 
 def _behind(first: str, written: str) -> str | None:

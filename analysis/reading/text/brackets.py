@@ -36,9 +36,12 @@ _BACKSLASHED = frozenset({Escape.JSON, Escape.JSON_ASCII, Escape.JSON_HTML, Esca
 class BracketScan:
     """Scans one value as it comes."""
 
-    def __init__(self, notation: Notation) -> None:
-        """Take the brackets and quotes of a notation."""
+    def __init__(self, notation: Notation, *, literal: bool = False) -> None:
+        """Take the brackets and quotes of a notation; a `literal` may be in quotes itself."""
         self._quotes = quotes_of(notation)
+        string = notation.string
+        self._bare = not (literal or string.open.strip() or string.escape is Escape.PYTHON)
+        """Whether a quote is a part of a text, and a bracket but the first sign of all."""
         self._escaped = escaped_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
@@ -49,6 +52,8 @@ class BracketScan:
         self._depth = 0
         self._quoted = ""
         self._seen = 0
+        self.passed: int | None = None
+        """Where the first text stood that would have ended the value outside of what is open."""
 
     def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
         """Say how long the value is, which ends before one of `ends`; None: not to be seen yet."""
@@ -66,6 +71,8 @@ class BracketScan:
                 self._seen = max(self._seen, limit - start, 0)
                 return None
             word = match.group()
+            if word in ends and (self._depth or self._quoted) and self.passed is None:
+                self.passed = match.start() - start
             if self._quoted:
                 closes = word == self._quoted
                 skips = word[0] == "\\" and self._quoted in self._escaped
@@ -76,10 +83,39 @@ class BracketScan:
             elif word in ends and not self._depth:
                 return match.start() - start
             else:
-                self._quoted = quotes.get(word, "")
-                self._depth += (word in self._opens) - (word in self._closes)
+                if self._depth or not self._bare or not text[start : match.start()].strip():
+                    self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
+                    self._depth += (word in self._opens) - (word in self._closes)
                 at = match.end()
             self._seen = at - start
+
+
+class LiteralScan:
+    """Says whether a text that begins with a quote is a string in quotes, and nothing else."""
+
+    def __init__(self, opening: str, close: str, ends: Sequence[str], marks: Sequence[str]) -> None:
+        """Take its quotes, what may follow it, and what ends a value wherever it stands."""
+        self._close, self._ends = close, tuple(ends)
+        words = sorted({close, *marks}, key=len, reverse=True)
+        self._pattern = re.compile(r"\\.|" + "|".join(map(re.escape, words)), re.DOTALL)
+        self._overlap = max(2, *map(len, words)) - 1
+        self._at = len(opening)
+
+    def is_whole(self, text: str, start: int, *, closed: bool) -> bool | None:
+        """Look at the text from `start` on; None: not to be seen yet."""
+        while (match := self._pattern.search(text, start + self._at)) is not None:
+            if match.group() == self._close:
+                behind = text[match.end() :].lstrip()
+                self._at = match.start() - start
+                if behind.startswith(self._ends):
+                    return True
+                may_follow = not behind or any(each.startswith(behind) for each in self._ends)
+                return (not behind if closed else None) if may_follow else False
+            if match.group()[0] != "\\":
+                return False
+            self._at = match.end() - start
+        self._at = max(self._at, len(text) - start - self._overlap)
+        return False if closed else None
 
 
 class QuoteScan:

@@ -115,7 +115,9 @@ class EntryReader:
             found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
             if found is not None:
                 size = found.start() - tape.at
-                return tape.take(size, SpanKind.ARGUMENTS).strip().strip("\"'")
+                key = tape.take(size, SpanKind.ARGUMENTS).strip()
+                # Models also write names in quotes.
+                return key if key in self.values.schema.names else key.strip("\"'")
             if tape.closed or tape.left() >= _LONGEST_KEY:
                 return None
             yield

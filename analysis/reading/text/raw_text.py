@@ -63,7 +63,7 @@ class _Sight(Enum):
     QUOTED = auto()
     """A closer in a string or an element: it ends the value if that does not become whole."""
     DOUBT = auto()
-    """A marker that ends the value if no closer comes."""
+    """A marker, or a closer without what parts entries, that ends the value if no other comes."""
     CLOSED = auto()
     """All that closes the call, and something else after it: it ends the value, too."""
 
@@ -198,16 +198,17 @@ class RawReader:
             return (yield from self._marker(start, cut))
         if self.after.core:
             ahead = Lookahead(tape, start + size)
-            follows = yield from self._follows(ahead)
+            sight = yield from self._closer(ahead)
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
-            follows = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+            ends = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+            sight = _Sight.END if ends else _Sight.TEXT
         nested = self.depth > 0
-        if nested and (follows or not self._closes):
+        if nested and (sight is not _Sight.TEXT or not self._closes):
             self.depth -= 1
-        if not follows:
-            return _Sight.TEXT
-        return _Sight.QUOTED if quoted or nested else _Sight.END
+        if sight is _Sight.TEXT:
+            return sight
+        return _Sight.QUOTED if quoted or nested else sight
 
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Say what a marker is before which no closer stands."""
@@ -324,16 +325,21 @@ class RawReader:
                 return (yield from self._keyed(ahead)) is not None
         return True
 
-    def _follows(self, ahead: Lookahead) -> Reading[bool]:
-        """Whether what stands after a closer may stand there."""
+    def _closer(self, ahead: Lookahead) -> Reading[_Sight]:
+        """Say what a closer is by what stands after it: text, where that may not stand there.
+
+        A key without the separator before it is forgiven where no other closer comes.
+        """
         around = self.around
         begin = [unit for opening in around.openings for unit in opening.units[:1]]
         wanted = [around.separator.core, *begin, *around.stops]
         wanted = self._closes or wanted
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
-            return True
-        return not begin and (yield from self._keyed(ahead)) is not None
+            return _Sight.END
+        if begin or (yield from self._keyed(ahead)) is None:
+            return _Sight.TEXT
+        return _Sight.DOUBT if around.separator.core else _Sight.END
 
     def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
         """Return the key that comes next, with what leads to its value; None where none does."""

@@ -16,7 +16,7 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.core.schema import SchemaPart
 
-from .brackets import BracketScan, quotes_of
+from .brackets import BracketScan, LiteralScan, quotes_of
 from .elements import nested_opening
 from .entry_openings import EntryRow, openings_of
 from .json_text import Emit, ReadOutcome, read_json
@@ -72,7 +72,7 @@ class ValueReader:
             types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
         text = self.arguments.values.string
         quote = text.open.strip()
-        if row.quote or (not quote and not row.after.strip() and (yield from self._at_quote())):
+        if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
             return (yield from self._structured(row, schema, types, literal=True))
         if text.escape is Escape.PYTHON or (
             quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
@@ -87,10 +87,27 @@ class ValueReader:
             return (yield from self._structured(row, schema, types))
         return (yield from self._raw(key, row, schema, types, quoted=False))
 
-    def _at_quote(self) -> Reading[bool]:
-        """Whether a string begins as the notation writes those in arrays and objects."""
+    def _at_literal(self) -> Reading[bool]:
+        """Whether a string begins as the notation writes those in arrays and objects, and ends so.
+
+        Of a text that only begins with a quote, the quote is a part.
+        """
         quotes = quotes_of(self.arguments.values)
-        return bool(quotes) and (yield from at_any(self.tape, tuple(quotes))) is not None
+        opening = (yield from at_any(self.tape, tuple(quotes))) if quotes else None
+        if opening is None:
+            return False
+        marks = tuple(self.separator.text + each.text for each in self.openings if each.core)
+        scan = LiteralScan(opening, quotes[opening], self._ends(), marks)
+        while (
+            found := scan.is_whole(self.tape.text, self.tape.at, closed=self.tape.closed)
+        ) is None:
+            yield
+        return found
+
+    def _ends(self) -> tuple[str, ...]:
+        """Return what ends a value that nothing closes."""
+        opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        return tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
@@ -162,19 +179,37 @@ class ValueReader:
         A `literal` is what it says, whatever its type should be.
         """
         tape = self.tape
-        opens = [] if self.separator.core else [opening.core for opening in self.openings]
-        ends = tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
-        scan = BracketScan(python_notation() if row.quote else self.arguments.values)
-        while True:
-            size = scan.end_of(tape.text, tape.at, ends, closed=tape.closed)
-            if size is not None:
-                break
+        ends = self._ends()
+        notation = python_notation() if row.quote else self.arguments.values
+        scan = BracketScan(notation, literal=literal)
+        while (size := scan.end_of(tape.text, tape.at, ends, closed=tape.closed)) is None:
             if tape.closed:
-                return self._ended(schema, types, ends)
+                break
             yield
+        if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
+            # What does not become whole is a text that begins like an array or object.
+            size = size if size and self._is_whole(size) else scan.passed
+        if size is None:
+            return self._ended(schema, types, ends)
         text = tape.take(size, SpanKind.ARGUMENTS)
         self._give(text.strip(), schema, types, literal=literal)
         return (yield from self._closed(row))
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether so much of the text can be read as a value."""
+        try:
+            decode(
+                self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
+            )
+        except Unreadable:
+            return False
+        return True
+
+    def _may_be_text(self, types: frozenset[str] | None) -> bool:
+        """Whether a value of these types may be a text that nothing encloses."""
+        return (
+            types is None or "string" in types
+        ) and not self.arguments.values.string.open.strip()
 
     def _give(
         self, text: str, schema: SchemaPart, types: frozenset[str] | None, *, literal: bool

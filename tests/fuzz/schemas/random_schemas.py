@@ -11,9 +11,18 @@ from autoparser.analysis.core.conversation import Json
 Parts: TypeAlias = dict[str, Json]
 
 NAMES = ("a", "ab", "b", "kind")
+ODD_NAMES = ("a-b", "it's", "item", "ä", "A b", "$ref", '"a"', "<b>", "1", "name")
+"""Names that look like something else, or that few notations can write."""
 PATTERNS = (
     *("^a", "b$", "^[ab]+$", "^a|b$", "a.b", "^\\d{2,4}$", "^[A-Z]{3}-\\d+$", "[^a]", "^(x|yz)*$"),
     *("^$", "^a?b{1,2}$", "\\w\\s\\w", "^\\S+$", "(?=a)b", "(a)\\1", "^['\"<&]$", "^[^<]{1,4}$"),
+    *(
+        "^[äé]+$",
+        "^[\u4e00-\u9fff]{1,3}$",
+        "[^\\x00-\\x7f]",
+        "^(?:GET|PUT) /\\S*$",
+        "^#[0-9a-f]{3}$",
+    ),
 )
 FORMATS = (
     *("date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri"),
@@ -24,6 +33,21 @@ VALUES: tuple[Any, ...] = (
     *("", "a", "ab", "abc", "b", "xyz", "2024-02-29", "12", "a b", "it's", '"', "<b>", "&amp;"),
     *(0, 1, -1, 3, 7, 12, 0.5, -2.5, True, False, None),
     *([], [1], ["a"], [1, 1], {}, {"a": 1}, {"a": "x", "b": 2}, {"kind": "a"}),
+    *(
+        "'a'",
+        '"b"',
+        "null",
+        "[1",
+        "{",
+        "1.0",
+        "é",
+        "日本",
+        "a\nb",
+        "\\",
+        "$1",
+        "-0",
+        [{"a": [None]}],
+    ),
 )
 BOUNDS: tuple[Json, ...] = (-3, -1, 0, 0.5, 1, 2.5, 5, 10)
 STEPS: tuple[Json, ...] = (1, 2, 3, 5, 0.5)
@@ -35,6 +59,12 @@ DEFS: Parts = {
         "type": "object",
         "properties": {"a": {"$ref": "#/$defs/tree"}, "b": {"type": "integer"}},
         "additionalProperties": False,
+    },
+    "list": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/pair"}, {"type": "integer"}]}},
+    "pair": {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/list"}},
+        "required": ["a"],
     },
 }
 
@@ -53,6 +83,8 @@ def random_schema(rng: random.Random, depth: int) -> Json:
     """Return a schema, with schemas inside it as deep as `depth`."""
     is_leaf = depth <= 0 or rng.random() < 0.55
     found = _leaf(rng) if is_leaf else rng.choice(_LARGER)(rng, depth)
+    if isinstance(found, dict) and rng.random() < 0.1:
+        found = _as_tools_have_it(rng, found)
     if isinstance(found, dict) and rng.random() < 0.2:
         found = {**found, **_conditions(rng, depth - 1)}
     return found
@@ -72,18 +104,37 @@ def _leaf(rng: random.Random) -> Json:
     return rng.choice(others)
 
 
+def _as_tools_have_it(rng: random.Random, schema: Parts) -> Parts:
+    """Return what programs write that make schemas of types: what may be null, and words."""
+    told: Parts = {"title": "A", "description": 'It\'s "a" <b>.', "examples": ["a", 1]}
+    kind = schema.get("type")
+    match rng.choice(("or null", "null type", "words", "default")):
+        case "or null":
+            return {"anyOf": [schema, {"type": "null"}], "default": None}
+        case "null type" if isinstance(kind, str) and kind != "null":
+            return {**schema, "type": [kind, "null"]}
+        case "default":
+            return {**schema, "default": rng.choice(VALUES)}
+        case _:
+            return {**schema, **told}
+
+
 def _typed(rng: random.Random, chance: float) -> Parts:
     return {"type": [*rng.sample(TYPES, rng.randint(1, 3))]} if rng.random() < chance else {}
 
 
 def _object(rng: random.Random, depth: int) -> Parts:
-    names = rng.sample(NAMES, rng.randint(0, 3))
+    names: list[str] = rng.sample(NAMES, rng.randint(0, 3))
+    if rng.random() < 0.06:
+        names.append(rng.choice(ODD_NAMES))
     found: Parts = {
         "type": "object",
         "properties": {n: random_schema(rng, depth - 1) for n in names},
     }
     if rng.random() < 0.7:
         found["required"] = [name for name in names if rng.random() < 0.6]
+    if rng.random() < 0.03:
+        found["required"] = [rng.choice(NAMES)]
     if rng.random() < 0.8:
         found["additionalProperties"] = (
             False if rng.random() < 0.8 else random_schema(rng, depth - 1)
@@ -110,6 +161,20 @@ def _array(rng: random.Random, depth: int) -> Parts:
     return found
 
 
+def _told_by_kind(rng: random.Random, depth: int) -> Parts:
+    """Return one of several objects, each of which says by a constant which it is."""
+    kinds: list[Json] = rng.sample(["a", "b", "text", 1], rng.randint(2, 3))
+    options: list[Json] = []
+    for kind in kinds:
+        option = _object(rng, depth - 1)
+        inner = option["properties"]
+        assert isinstance(inner, dict)
+        option["properties"] = {**inner, "kind": {"const": kind}}
+        option["required"] = ["kind"]
+        options.append(option)
+    return {rng.choice(("anyOf", "oneOf")): options}
+
+
 def _union(rng: random.Random, depth: int) -> Parts:
     keyword = rng.choice(("anyOf", "anyOf", "oneOf", "allOf"))
     return {keyword: [random_schema(rng, depth - 1) for _ in range(rng.randint(1, 3))]}
@@ -119,7 +184,10 @@ def _reference(rng: random.Random, _depth: int) -> Parts:
     return {"$ref": f"#/$defs/{rng.choice([*DEFS])}", **_some(rng, {**_TEXT, **_NUMBER}, 0.1)}
 
 
-_LARGER: tuple[Callable[[random.Random, int], Parts], ...] = (_object, _array, _union, _reference)
+_LARGER: tuple[Callable[[random.Random, int], Parts], ...] = (
+    *(_object, _array, _union, _reference, _object, _array, _union, _reference),
+    _told_by_kind,
+)
 
 
 _SAID_BESIDE = (*("anyOf", "oneOf", "allOf", "not", "if", "dependent", "schemas", "unevaluated"),)

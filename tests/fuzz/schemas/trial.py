@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Any, Literal, cast
 
@@ -184,6 +184,17 @@ def trial(name: str, format_: TurnFormat, form: Form, seed: str) -> SchemaTally:
         return asked.raised(error)
 
 
+_SAMPLES: list[dict[str, Json]] = [
+    {"a": "x"},
+    {"b": 1},
+    {"kind": []},
+    {"a": "x", "ab": "'y"},
+    {"a": ["x", 1], "b": {"a": "x"}},
+    {"kind": True, "ab": None},
+]
+"""Arguments of calls that show what a format writes."""
+
+
 class SchemaTrial:
     """One schema in one format and form."""
 
@@ -318,8 +329,7 @@ class SchemaTrial:
 
     def _prefix(self) -> str:
         """Return what every call begins with."""
-        samples: tuple[dict[str, Json], ...] = ({"a": "x"}, {"b": 1}, {"kind": []})
-        turns = [self._turn(sample) for sample in samples]
+        turns = [self._turn(sample) for sample in _SAMPLES[:3]]
         alike = takewhile(
             lambda chars: len(set(chars)) == 1, zip(*filter(None, turns), strict=False)
         )
@@ -331,6 +341,7 @@ class SchemaTrial:
         taken = [*self.prefix[self.begun :].encode()]
         done = matcher.try_consume_tokens(taken)
         del taken[done:]
+        wish = b""
         while len(taken) < LONGEST and not (matcher.is_accepting() and self.rng.random() < 0.5):
             mask = matcher.compute_bitmask()
             allowed = [at for at in range(256) if mask[at // 8] >> at % 8 & 1]
@@ -339,12 +350,30 @@ class SchemaTrial:
                     self._find(Fault.STUCK, f"behind {bytes(taken)!r}")
                     return ""
                 break
-            token = _likely(allowed, len(taken), self.rng)
+            token = next(iter(wish), -1)
+            if token not in allowed:
+                wish = self._wish() if self.rng.random() < 0.04 else b""
+                token = _likely(allowed, len(taken), self.rng)
+            else:
+                wish = wish[1:]
             if not matcher.consume_token(token):
                 self._find(Fault.STUCK, f"behind {bytes(taken)!r}: {matcher.get_error()[:200]}")
                 return ""
             taken.append(token)
         return bytes(taken).decode() if len(taken) < LONGEST else ""
+
+    @cached_property
+    def _written(self) -> list[str]:
+        return [*filter(None, map(self._turn, _SAMPLES))]
+
+    def _wish(self) -> bytes:
+        """Return a part of what the format writes: free text that holds it might be read otherwise.
+
+        As much of it is written as the grammar takes.
+        """
+        written = self.rng.choice(self._written)
+        at = self.rng.randrange(len(written))
+        return written[at : at + self.rng.randint(1, 24)].encode()
 
     def _judge_call(self, text: str, parser: OutputParser) -> None:
         parsed = parser.parse(text)

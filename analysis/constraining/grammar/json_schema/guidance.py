@@ -32,6 +32,7 @@ from autoparser.analysis.core.schema import (
 )
 
 from .loadable import refusals
+from .numbers import interval_of
 from .plain_schemas import is_plain, plain_words
 from .regex_text import rust_text
 from .schema_options import tell_apart
@@ -68,7 +69,7 @@ def guidance_schema(schema: Json) -> GuidanceSchema:
     that is malformed.
     """
     words = plain_words(schema)
-    if words is not None and words.isdisjoint(_GONE):
+    if words is not None and words.isdisjoint(_LOOKED_AT):
         try:
             return GuidanceSchema(_json_text(schema))
         except (TypeError, ValueError):
@@ -150,7 +151,29 @@ def _hold(schema: Schema, pointer: str, document: Document) -> None:
         string_shape({"pattern": source}, pointer)
     if "oneOf" in schema:
         tell_apart(schemas_of(schema, "oneOf"), document, pointer)
+    _hold_bounds(schema, pointer)
     _hold_counts(schema, pointer)
+
+
+def _hold_bounds(schema: Schema, pointer: str) -> None:
+    """Raise UnheldKeywordError where llguidance would take the bound that is left out.
+
+    Above 0 and up to 0.5 it takes the 0, too: the whole part that all numbers there have.
+    """
+    bounds = interval_of(schema)
+    for keyword, is_open, near, far in (
+        ("exclusiveMinimum", bounds.low_open, bounds.low, bounds.high),
+        ("exclusiveMaximum", bounds.high_open, bounds.high, bounds.low),
+    ):
+        if not is_open or near is None or far is None or not _may_be_fraction(schema):
+            continue
+        if near == int(near) and abs(far - near) < 1:
+            raise unwritable(keyword, pointer, "llguidance takes the bound where the other is near")
+
+
+def _may_be_fraction(schema: Schema) -> bool:
+    kinds = schema.get("type", "number")
+    return "number" in (kinds if isinstance(kinds, list) else [kinds])
 
 
 def _hold_counts(schema: Schema, pointer: str) -> None:
@@ -208,6 +231,9 @@ def _written(schema: Schema) -> Json:
 _MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 """What these mean where no other schema speaks of the same value."""
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
+
+_LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}
+"""Keywords that do not stay as they are, or not everywhere."""
 
 
 def _is_tuple(schema: Schema) -> bool:

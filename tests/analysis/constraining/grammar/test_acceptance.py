@@ -58,3 +58,42 @@ def test_tokens_are_those_of_the_tokenizer() -> None:
     assert grammar.accepts(f"{CALL}<|im_end|>", TOKENS).accepted
     # The marker's token alone opens a call: cut in another way it is no call.
     assert not grammar.accepts(CALL[:-1], TOKENS).accepted
+
+
+def _called(arguments: str) -> str:
+    return CALL.replace("list_rooms", "get_weather").replace("{}", arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "argument", "allowed"),
+    [
+        (_called('{"city": "Oslo", "days": "2"}'), "days", tuple("123456789")),
+        (_called('{"city": 5, "days": 2}'), "city", ('"',)),
+        # Between two arguments none is being written.
+        (_called('{"city": "Oslo"; "days": 2}'), "", (', "',)),
+        (_called('{"days": 2}'), "", ('city": "',)),
+        (CALL.replace("list_", "lost_"), "", ('ist_rooms", "arguments": {}}\n</tool_call>',)),
+    ],
+)
+def test_the_argument_is_named_whose_value_is_refused(
+    text: str, argument: str, allowed: tuple[str, ...]
+) -> None:
+    found = analysis_of("j1-json-in-tags").grammar(STRICT).accepts(text)
+    assert (found.argument, found.allowed) == (argument, allowed)
+
+
+def test_the_argument_is_named_where_tags_hold_it() -> None:
+    grammar = analysis_of("a1-function-parameter").grammar(STRICT)
+    text = (
+        "Hm.\n</think>\n\n<tool_call>\n<function=book_room>\n<parameter=room>\nR1\n</parameter>\n"
+        "<parameter=price>\ntwo\n</parameter>\n</function>\n</tool_call>"
+    )
+    found = grammar.accepts(text)
+    assert (found.refused, found.argument, found.call) == ("t", "price", "book_room")
+
+
+def test_a_marker_that_may_not_stand_in_text_is_named() -> None:
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT, tool_choice="none")
+    found = grammar.accepts(f"Look. {CALL}")
+    assert (found.refused, found.completes) == (">", "<tool_call>")
+    assert not grammar.accepts("<tool_call").completes

@@ -6,8 +6,10 @@ import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
 
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.loading.tokens import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
+from tests.analysis.tiny import CONTENT, calls, turn
 
 from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
@@ -59,3 +61,37 @@ def test_a_token_is_masked_until_its_whitespace_stands_before_it(added: tuple[st
     for piece, allowed in (("Look.", 0), ("\n", 200), ("\n", 200), ("x", 0)):
         assert matcher.consume_tokens(ids(tokenizer, piece))
         assert matcher.compute_logit_bias()[call] == allowed, piece
+
+
+NESTED = ChatTemplate(
+    "{% macro part(v) %}{% if v is mapping %}{% for k, x in v.items() if x is not none %}"
+    "]~[<{{ k }}>{{ part(x) }}]~[</{{ k }}>{% endfor %}"
+    "{% elif v is iterable and v is not string %}"
+    "{% for x in v %}]~[<each>{{ part(x) }}]~[</each>{% endfor %}"
+    "{% elif v is none %}{% elif v is string %}{{ v }}{% else %}{{ v|tojson }}{% endif %}"
+    "{% endmacro %}"
+    + turn(
+        CONTENT,
+        calls(
+            "]~[<do {{ f.name }}>{% for k, v in f.arguments.items() if v is not none %}"
+            "]~[<{{ k }}>{{ part(v) }}]~[</{{ k }}>{% endfor %}</do>"
+        ),
+    ).text
+)
+"""A list within a list begins with the text that the list begins with."""
+
+
+def test_a_list_that_begins_as_the_list_around_it_is_written() -> None:
+    parameters = {
+        "type": "object",
+        "properties": {"o": {"type": "array"}},
+        "additionalProperties": False,
+    }
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    grammar = analyze(NESTED).grammar([tool])
+    for value in ([], ["x"], [["x"], "y"], [[["x"]], [["y", 1]], True], ["]~[ <b>"]):
+        call = {"type": "function", "function": {"name": "f", "arguments": {"o": value}}}
+        written = NESTED.render([{"role": "assistant", "content": "", "tool_calls": [call]}])
+        answer = written.removeprefix("A:").removesuffix(".\n")
+        assert grammar.accepts(answer).accepted, answer
+        assert not grammar.accepts(answer.replace("</o>", "</p>")).accepted

@@ -250,6 +250,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
             ["Oslo", "{}"],
         ),
         ({"prompt": CLOSED, "tool_choice": "required"}, [CALL], [THOUGHT + CALL]),
+        ({"tool_choice": "none"}, ["Hello.", f"{THOUGHT}Hello."], [CALL, f"Look.\n{CALL}"]),
     ],
 )
 def test_xgrammar_holds_what_is_asked(
@@ -263,9 +264,21 @@ def test_xgrammar_holds_what_is_asked(
     assert [text for text in refused if accepts(compiled, text)] == []
 
 
-def test_without_calls_there_is_no_structural_tag() -> None:
-    with pytest.raises(GrammarError, match="there are no calls"):
-        analysis_of("reasoning-none").grammar(BATTERY).structural_tag()
+def test_where_nothing_may_be_called_a_structural_tag_leaves_text_without_calls() -> None:
+    excluded = [
+        each["excludes"]
+        for each in _formats(tag_of(HERMES, tool_choice="none")["format"])
+        if each["type"] == "any_text"
+    ]
+    assert any("<tool_call>" in texts for texts in excluded)
+    found = {each["type"] for each in _formats(tag_of("reasoning-none")["format"])}
+    assert "any_text" in found
+
+
+def _formats(tag: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a format and all those within it."""
+    within = [*tag.get("elements", ()), *([tag["content"]] if "content" in tag else [])]
+    return [tag, *(each for part in within for each in _formats(part))]
 
 
 @pytest.mark.parametrize("name", [HERMES, XML])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.constraining.grammar import Grammar, SchemaError
+from autoparser.analysis.constraining.grammar import Grammar, GrammarError, SchemaError
 from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import UnheldKeywordError
@@ -28,6 +28,9 @@ SORTED_JSON = TEMPLATES / "arguments-sorted.jinja"
 LINES = TEMPLATES / "a1-function-parameter.jinja"
 UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
 CDATA = TEMPLATES / "arguments-cdata.jinja"
+GUARDED = TEMPLATES / "a5-cdata-when-needed.jinja"
+HTML = TEMPLATES / "arguments-html-escaped.jinja"
+BROKEN = TEMPLATES / "a1-7-break-after-value.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
 BOTH = pytest.mark.parametrize("dialect", [*GrammarDialect])
@@ -75,6 +78,13 @@ SHORT: Json = {"type": "string", "maxLength": 4}
 ENDS_IN_B: Json = {"type": "string", "pattern": "b$"}
 TREE: Json = {**members(b={"type": "integer"}), "$defs": {}}
 LATER: dict[str, Json] = {"additionalProperties": {}}
+NUMBER: Json = {"type": "integer"}
+EMPTY: Json = {"oneOf": [{"type": "null"}]}
+KEPT: Json = {"k": "x"}
+EITHER: Json = [
+    {"properties": {"b": {"description": "How many."}}, "required": ["b", "a"]},
+    {"properties": {"a": False}},
+]
 CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (ATTRIBUTES, members(b={"type": "integer"}), {"b": 10}),
     (ATTRIBUTES, members(a=TEXT, b={}), {"a": "<&>", "b": [1]}),
@@ -111,6 +121,20 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (SORTED_JSON, {**members(b={}), **LATER, "required": ["b", "a"]}, {"b": 1, "a": "x"}),
     (SORTED_JSON, {**members(b={}), **LATER, "anyOf": [{"required": ["a"]}, {}]}, {"b": 1, "a": 2}),
     (FLAGS, members(a={}, b=TEXT), {"a": "<", "b": "<d"}),
+    (ATTRIBUTES, members(a={"anyOf": [{"type": "integer"}, ENDS_IN_B]}), {"a": 6}),
+    (ATTRIBUTES, members(a={"anyOf": [{"type": "integer"}, ENDS_IN_B]}), {"a": "6'b"}),
+    (GUARDED, members(a={}), {"a": ["<b>"]}),
+    (GUARDED, members(a={}), {"a": {"x": "&"}}),
+    (GUARDED, members(a={}), {"a": "[<"}),
+    (GUARDED, members(a={}), {"a": "[x"}),
+    (ELEMENTS, members(b=members(a={}, ab={"type": "integer"})), {"b": {"a": "x"}}),
+    (ELEMENTS, members(b=members(a={}, ab={"type": "integer"})), {"b": {"a": "x", "ab": 1}}),
+    (BROKEN, {**members(b={"type": "number"}, a=TEXT), "anyOf": EITHER}, {"b": 2, "a": "x"}),
+    (BROKEN, {**members(b={"type": "number"}, a=TEXT), "anyOf": EITHER}, {"b": 2}),
+    (GUARDED, members(a={"anyOf": [members(k={"const": 1}), members(k=TEXT)]}), {"a": {"k": "b"}}),
+    (HTML, members(a={"oneOf": [members(k=TEXT), members(k=NUMBER)]}), {"a": {"k": 1}}),
+    (LINES, members(a={"oneOf": [members(k=TEXT)], "unevaluatedProperties": False}), {"a": KEPT}),
+    (NOVEL / "bullets.jinja", members(b={"anyOf": [{"const": None}, EMPTY]}), {"b": None}),
     (PYTHON, members(a=TEXT), {"a": "a\u200bb"}),
     (PYTHON, members(a=TEXT), {"a": "it's \x00\x7f \U000e0001"}),
 ]
@@ -293,6 +317,13 @@ def test_a_member_that_no_value_meets_is_left_out(never: Json, dialect: GrammarD
         grammar_of(TAGS, {**schema, "required": ["a"]}).accepts("", dialect=dialect)
 
 
+def test_a_name_that_is_only_required_stands_where_the_format_sorts_it() -> None:
+    schema: dict[str, Json] = {**members(b={}), **LATER, "required": ["a"]}
+    text = written(SORTED, schema, {"b": 1, "a": 2})
+    assert text.index("a:2") < text.index("b:1")
+    assert grammar_of(SORTED, schema).accepts(text.rstrip("\n")).accepted
+
+
 def test_a_name_that_is_made_up_stands_where_the_format_sorts_it() -> None:
     schema: dict[str, Json] = {
         "type": "object",
@@ -312,7 +343,6 @@ def test_a_name_that_is_made_up_stands_where_the_format_sorts_it() -> None:
     assert not grammar.accepts(written(SORTED, schema, {"a": 1}).rstrip("\n")).accepted
 
 
-NUMBER: Json = {"type": "integer"}
 WAYS: Json = [members(a=NUMBER, ab=TEXT), members(a=NUMBER), members(b=NUMBER, ab=TEXT)]
 
 
@@ -335,6 +365,16 @@ def test_objects_of_a_union_that_begin_alike_are_all_taken(
     for arguments, taken in cases:
         text = written(path, schema, arguments).rstrip("\n")
         assert grammar.accepts(text, dialect=dialect).accepted is taken, text
+
+
+@pytest.mark.parametrize("other", [{"type": "string", "format": "uuid"}, {"type": "number"}])
+def test_any_text_of_one_object_is_not_told_in_gbnf_from_values_of_another(other: Json) -> None:
+    either: Json = [members(a={}), {**members(a=other, b=NUMBER), "required": ["b"]}]
+    grammar = grammar_of(ELEMENTS, {"type": "object", "anyOf": either}, loosen=True)
+    text = written(ELEMENTS, {"type": "object", "anyOf": either}, {"a": "ABC-1"})
+    assert grammar.accepts(text.rstrip("\n")).accepted
+    with pytest.raises(GrammarError, match="any text in one object"):
+        grammar.gbnf()
 
 
 def test_a_number_beyond_all_floats_is_not_written_where_it_would_be_read_as_text() -> None:
@@ -429,9 +469,6 @@ def test_a_union_may_ask_for_a_name_that_stands_among_made_up_ones() -> None:
     for arguments in cases:
         text = written(SORTED, schema, arguments).rstrip("\n")
         assert grammar.accepts(text).accepted, text
-
-
-HTML = TEMPLATES / "arguments-html-escaped.jinja"
 
 
 @BOTH

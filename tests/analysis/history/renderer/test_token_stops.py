@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from autoparser import ChatTemplate, Status, analyze
@@ -31,6 +33,14 @@ RESUMED = turn(
     end="<over>",
 )
 """The history writes content after calls: what ends a turn stands between them."""
+
+WAITING = turn(
+    calls(opening="<do>", close="</do>"),
+    CONTENT,
+    "{% if m.tool_calls %}<over>{% else %}<end>{% endif %}",
+    end="",
+)
+"""A turn with calls waits for their results, also where content stands after them."""
 
 
 def made(template: ChatTemplate, *without: str) -> Renderer:
@@ -64,6 +74,23 @@ def test_a_stop_of_several_tokens_is_complete_at_its_last() -> None:
     assert stop.text == "<close>msg<end><fin>"
     assert stop.ids == tuple(renderer.encode(stop.text))
     assert renderer.get_stop_token_ids() == renderer.encode("<fin>")
+
+
+def test_the_end_of_calls_ends_a_turn_whose_content_stands_after_them() -> None:
+    renderer = made(WAITING)
+    assert {stop.text: stop.inside for stop in renderer.stops.after_calls} == {"<over>": False}
+    user = {"role": "user", "content": "Hello?"}
+    called: dict[str, Any] = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "f", "arguments": {}},
+    }
+    said: dict[str, Any] = {"role": "assistant", "content": "Hi.", "tool_calls": [called]}
+    written = WAITING.render([user, said]).removeprefix(WAITING.render([user], None, True))
+    assert "Hi." in written
+    ids = renderer.encode(written)
+    stops = renderer.get_stop_token_ids()
+    assert next(at for at, id_ in enumerate(ids) if id_ in stops) == len(ids) - 1
 
 
 @pytest.mark.parametrize("swallowed", ["", "<fin>", "<end><fin>", "msg<end><fin>"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.conversation import tool_for
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.reading.expression import build, request_of
 from tests.analysis.reading.parsing.loop import TOOLS, analysis_of
@@ -21,3 +23,34 @@ def test_an_empty_turn_is_a_row_where_the_prompt_leads_to_one(fixture: str, empt
     turn = build(analysis_of(fixture).formats, request_of(TOOLS))
     rows = [row for row in turn.strict.rows if not any(map(row.has, Part))]
     assert any(not row.items for row in rows) is empty
+
+
+UNASKED = ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'user' %}<u>{{ m.content }}<over>"
+    "{% elif m.role == 'assistant' %}<bot>"
+    "{% if m.tool_calls %}<muse>{{ m.reasoning_content or '' }}<mused><acts>"
+    "{% for c in m.tool_calls %}{{ c.function.name }}({{ c.function.arguments|tojson }});"
+    "{% endfor %}<acted>{% else %}<say>{{ m.content }}<said>{% endif %}<over>"
+    "{% else %}<result>{{ m.content }}<over>{% endif %}{% endfor %}<bot><muse><mused>"
+)
+"""Its prompt is written whether it is asked for or not, and begins turns with calls alone: what
+closes the reasoning is to other turns no text of theirs."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "content", "called"),
+    [("<acts>go({});<acted><over>", None, ["go"]), ("<say>Hello.<said><over>", "Hello.", [])],
+)
+def test_after_a_prompt_that_closed_the_reasoning_each_part_begins_with_its_own_text(
+    answer: str, content: str | None, called: list[str]
+) -> None:
+    analysis = analyze(UNASKED)
+    prompt = UNASKED.render([{"role": "user", "content": "Hi."}])
+    (opening,) = analysis.formats.openings
+    assert opening.text == "<bot><muse><mused>"
+    assert prompt.endswith(opening.text)
+    tools = [{"type": "function", "function": tool_for("go", "Go.", {})}]
+    for grammar in (analysis.grammar(tools), analysis.grammar(tools, prompt=prompt)):
+        assert grammar.accepts(answer).accepted
+    message = analysis.parser(tools).parse(answer)
+    assert (message.content, [call.name for call in message.tool_calls]) == (content, called)

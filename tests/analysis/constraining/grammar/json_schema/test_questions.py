@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
+from llguidance import LLMatcher, LLTokenizer
 
 from autoparser.analysis.constraining.grammar.json_schema import (
     SchemaError,
@@ -13,6 +15,7 @@ from autoparser.analysis.constraining.grammar.json_schema import (
     loadable,
 )
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema import UnheldKeywordError
 
 
 @pytest.fixture
@@ -84,3 +87,23 @@ def test_a_part_that_no_value_meets_may_be_left_out(questions: list[int]) -> Non
 def test_a_schema_that_contradicts_itself_is_not_plain(schema: Json) -> None:
     with pytest.raises(SchemaError, match="no value meets"):
         ensure_loaded([guidance_schema(schema)])
+
+
+NEAR: list[tuple[dict[str, Json], str]] = [
+    ({"exclusiveMinimum": 0, "maximum": 0.5}, "0"),
+    ({"exclusiveMinimum": 2, "exclusiveMaximum": 2.5}, "2"),
+    ({"minimum": -0.5, "exclusiveMaximum": 0}, "-0"),
+]
+
+
+@pytest.mark.parametrize(("bounds", "text"), NEAR)
+def test_a_bound_that_llguidance_takes_although_it_is_left_out_is_named(
+    bounds: dict[str, Json], text: str
+) -> None:
+    schema: Json = {"type": "number", **bounds}
+    matcher = LLMatcher(LLTokenizer("byte"), LLMatcher.grammar_from_json_schema(json.dumps(schema)))
+    assert matcher.try_consume_tokens([*text.encode()]) == len(text)
+    assert matcher.is_accepting()
+    with pytest.raises(UnheldKeywordError, match="exclusive"):
+        guidance_schema(schema)
+    assert guidance_schema({**bounds, "type": "integer"}).text
