@@ -51,7 +51,10 @@ def _words(media: MediaTreatment) -> Text:
         lost = ", and the text beside them is lost" if media.loses_text else ""
         return sentence(_SAID[media.outcome], lost, _why(media.reason))
     many = "for each part" if media.each else "once, however many there are"
-    said = sentence(quoted(placeholder_text(media.placeholder)), f" {many}, {media.place}")
+    alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
+    only = alone if media.alone else ""
+    written = quoted(placeholder_text(media.placeholder))
+    said = sentence(written, f" {many}", only, f", {media.place}")
     if not media.earlier:
         said.append(", in the last message alone")
     if "tool" in media.roles:

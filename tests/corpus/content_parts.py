@@ -147,7 +147,8 @@ class _PartsJudge:
 def _placeholder(media: MediaTreatment) -> str:
     slots = {MediaSlot.DATA: DATA, MediaSlot.NUMBER: str(media.first_number)}
     return "".join(
-        slots[piece] if isinstance(piece, MediaSlot) else piece for piece in media.placeholder
+        slots[piece] if isinstance(piece, MediaSlot) else piece
+        for piece in media.alone or media.placeholder
     )
 
 

@@ -57,6 +57,8 @@ class MediaTreatment:
     """What becomes of each form in which callers send such parts, by its name."""
     placeholder: Placeholder = ()
     """What stands for one part; empty where nothing does."""
+    alone: Placeholder = ()
+    """What stands for a part that is the only one of its kind; empty where that is the same."""
     place: MediaPlace | None = None
     each: bool = True
     """Whether every part of a message has a placeholder of its own; else all have one."""

@@ -36,6 +36,8 @@ class MediaDocument(JsonDocument, frozen=True):
     """What becomes of each form in which callers send such parts."""
     placeholder: tuple[Annotated[PlaceholderPieceDocument, ONE], ...]
     """What stands for a part; empty where nothing does."""
+    alone: tuple[Annotated[PlaceholderPieceDocument, ONE], ...]
+    """What stands for a part that is the only one of its kind; empty where that is the same."""
     place: MediaPlace | None
     """Where it stands; null where nothing does."""
     each: bool
@@ -76,12 +78,8 @@ def _media_document(media: MediaTreatment) -> MediaDocument:
         kind=media.kind,
         outcome=media.outcome,
         forms=media.forms,
-        placeholder=tuple(
-            PlaceholderPieceDocument(slot=piece)
-            if isinstance(piece, MediaSlot)
-            else PlaceholderPieceDocument(literal=piece)
-            for piece in media.placeholder
-        ),
+        placeholder=tuple(map(_piece_document, media.placeholder)),
+        alone=tuple(map(_piece_document, media.alone)),
         place=media.place,
         each=media.each,
         first_number=media.first_number,
@@ -90,3 +88,9 @@ def _media_document(media: MediaTreatment) -> MediaDocument:
         loses_text=media.loses_text,
         reason=media.reason,
     )
+
+
+def _piece_document(piece: str | MediaSlot) -> PlaceholderPieceDocument:
+    if isinstance(piece, MediaSlot):
+        return PlaceholderPieceDocument(slot=piece)
+    return PlaceholderPieceDocument(literal=piece)

@@ -24,6 +24,7 @@ from .attribution import Attributed, Segment, attribute, historic_closes
 from .earlier_turns import EarlierTurns, History
 from .given_prompts import GivenPrompts, PromptPast
 from .history_renders import Messages
+from .media_spans import media_parts
 from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, TokenOwner, own_tokens
 from .response import ReadOutput, Responses
@@ -113,6 +114,9 @@ class Bridge:
         roles = tuple(str(message.get("role")) for message in messages)
         if "assistant" in roles:
             return BridgeRefusal(Reason.ASSISTANT, f"new_messages[{roles.index('assistant')}]")
+        counted = self._counted(messages)
+        if counted is not None:
+            return BridgeRefusal(Reason.DEPENDS, counted)
         response = self._responses.parse(completion, prompt, tools=tools)
         try:
             try:
@@ -128,6 +132,15 @@ class Bridge:
         except TemplateRenderError as error:
             return refused_as(error).refusal
         return bridged
+
+    def _counted(self, new: Messages) -> str | None:
+        """Name a new part that has its number in the whole conversation; None where none has."""
+        for part in media_parts(new):
+            media = self._analysis.content_parts.of(part.kind)
+            if media is not None and (media.first_number is not None or media.alone):
+                place = f"new_messages[{part.message}].content[{part.part}]"
+                return f"{place}: each {part.kind} has a number"
+        return None
 
     def _bridged(
         self,

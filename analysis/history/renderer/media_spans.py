@@ -1,22 +1,27 @@
 """Where in a render the images, videos and sounds of its messages stand.
 
-Each part is replaced by a text with an invented word, and then by an empty text, the last part
-first, so that the numbers of those before it stay. What stands where the word stood is the part's:
+Each part is replaced by a text with an invented word, and then left out, the last part first, so
+that the numbers of those before it stay. What stands where the word stood is the part's:
 
     see <image> now      with the image
     see zqxv now         with the word in its place        so the image is `<image>`
 
 Where the template moves parts, nothing stands there; then what the render has more than the one
-with the empty text is the part's. A part of which neither is so has no stretch.
+without the part is the part's. A part of which neither is so has no stretch.
+
+What the analysis says to stand for each part of a kind is then looked for in the stretches, and in
+the whole text where a stretch is no such thing: the parts' placeholders stand in their order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.conversation import MediaKind, media_kind
+from autoparser.analysis.core.format import MediaSlot, MediaTreatment
 from autoparser.analysis.core.value_kind import is_list
 
 from .history_renders import HistoryRenders, Message, Messages
@@ -59,25 +64,74 @@ def _content(message: Message) -> Sequence[object]:
 
 
 def media_spans(
-    renders: HistoryRenders, messages: Messages, text: str, *, generation: bool
+    renders: HistoryRenders,
+    messages: Messages,
+    text: str,
+    treatments: Iterable[MediaTreatment],
+    *,
+    generation: bool,
 ) -> tuple[MediaSpan, ...]:
-    """Find the parts of `messages` in `text`, their render, in two renders a part."""
+    """Find the parts of `messages` in `text`, their render, in two renders a part.
+
+    `treatments` says what stands for the parts of each kind.
+    """
     parts = media_parts(messages)
     word = unused_word(renders.template.text + text)
     found: list[MediaSpan] = []
     seen: str | None = text
     for part in reversed(parts):
-        marked = renders.attempt(_with_text(messages, part, word), generation=generation)
-        messages = _with_text(messages, part, "")
+        marked = renders.attempt(_with_texts(messages, part, word), generation=generation)
+        # A message without any part may be refused.
+        alone = len(_content(messages[part.message])) == 1
+        messages = _with_texts(messages, part, *([""] if alone else []))
         plain = renders.attempt(messages, generation=generation)
         found.append(_span(part, text, seen, marked, plain, word))
         seen = plain
-    return tuple(reversed(found))
+    found.reverse()
+    for media in treatments:
+        found = _settled(found, text, seen, media)
+    return tuple(found)
 
 
-def _with_text(messages: Messages, part: MediaPart, text: str) -> list[Message]:
+def _settled(
+    found: Sequence[MediaSpan], text: str, without: str | None, media: MediaTreatment
+) -> list[MediaSpan]:
+    """Give each part of a kind the one placeholder in its stretch, or its own of the whole text."""
+    pattern = _pattern(media)
+    asked = [each for each in found if each.part.kind is media.kind]
+    if pattern is None or not asked:
+        return [*found]
+    inside = [[*pattern.finditer(text, each.start, each.end)] for each in asked]
+    if all(len(matches) == 1 for matches in inside):
+        places = [matches[0].span() for matches in inside]
+    else:
+        places = [match.span() for match in pattern.finditer(text)]
+        if len(places) != len(asked) or without is None or pattern.search(without):
+            return [*found]
+    settled = iter(places)
+    return [
+        MediaSpan(each.part, *next(settled)) if each.part.kind is media.kind else each
+        for each in found
+    ]
+
+
+def _pattern(media: MediaTreatment) -> re.Pattern[str] | None:
+    """Return what finds the placeholder of each part; None where there is no such text."""
+    said = media.placeholder
+    if not said or not media.each or MediaSlot.DATA in said:
+        return None
+    # Whitespace at its edges parts it from what is around it.
+    first, last = ("" if isinstance(piece, MediaSlot) else piece for piece in (said[0], said[-1]))
+    pieces = [r"\d+" if isinstance(piece, MediaSlot) else re.escape(piece) for piece in said]
+    pieces[0] = pieces[0].removeprefix(re.escape(first[: len(first) - len(first.lstrip())]))
+    pieces[-1] = pieces[-1].removesuffix(re.escape(last[len(last.rstrip()) :]))
+    return re.compile("".join(pieces))
+
+
+def _with_texts(messages: Messages, part: MediaPart, *texts: str) -> list[Message]:
+    """Return messages with texts in the place of a part."""
     content = [*_content(messages[part.message])]
-    content[part.part] = {"type": "text", "text": text}
+    content[part.part : part.part + 1] = [{"type": "text", "text": text} for text in texts]
     changed: Message = {**messages[part.message], "content": content}
     return [changed if at == part.message else each for at, each in enumerate(messages)]
 

@@ -19,7 +19,7 @@ from .attribution import Attributed, attribute
 from .bridge import Bridge, BridgeRefusal
 from .history_renders import HistoryRenders
 from .leaves import fields_of
-from .media_spans import MediaSpan, media_spans
+from .media_spans import MediaSpan, media_parts, media_spans
 from .media_tokens import Expand, check_placed, expanded, media_tokens
 from .prompt_tokens import RenderedTokens, own_tokens
 from .response import ReadOutput, Responses
@@ -114,8 +114,12 @@ class Renderer:
         *,
         generation: bool,
     ) -> Sequence[MediaSpan]:
+        given = messages_of(messages)
+        if not media_parts(given):
+            return ()
         renders = HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
-        return media_spans(renders, messages_of(messages), text, generation=generation)
+        treatments = self.analysis.content_parts.media
+        return media_spans(renders, given, text, treatments, generation=generation)
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
         """Return the tokens of an attributed text, and the text of each.

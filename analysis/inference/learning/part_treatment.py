@@ -8,6 +8,8 @@ what stands for the part.
 
 Where nothing between the words changes, but what stands before or after them, the template has
 moved it there. Two parts of one message tell whether each has its own, and whether it counts them.
+What a second part adds is what stands for a part: `<image>` where one adds `</text><image><text>`
+and two add `</text><image><image><text>`.
 """
 
 from __future__ import annotations
@@ -244,30 +246,65 @@ def _written(
 ) -> MediaTreatment:
     part = form.part(scene.prober.sentinels.values[2])
     both = _seen(scene, [part, part])
-    placeholder, first = _numbered(one.added, both.added)
+    repeated = _repeated(one.added, both.added)
     followed = _seen(replace(scene, followed=True), [part])
     return replace(
         found,
-        placeholder=tuple(_with_data(placeholder, scene.prober.sentinels.values[2])),
+        placeholder=tuple(_with_data(repeated.placeholder, scene.prober.sentinels.values[2])),
+        alone=tuple(_with_data(repeated.alone, scene.prober.sentinels.values[2])),
         place=one.place,
         each=len(both.added) > len(one.added),
-        first_number=first,
-        roles=tuple(_roles(scene, part, one, calls=calls)),
+        first_number=repeated.number,
+        roles=tuple(_roles(scene, part, repeated.single, calls=calls)),
         earlier=followed.outcome is PartsOutcome.WRITTEN,
     )
 
 
-def _numbered(one: str, both: str) -> tuple[Placeholder, int | None]:
-    """Find the number in what stands for a part: `<image_1>`, of `<image_1><image_2>`."""
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """What stands for each of several parts."""
+
+    placeholder: Placeholder
+    number: int | None = None
+    """The number of the first, where they are counted."""
+    alone: Placeholder = ()
+    """What stands for a part that is the only one, where that is another text."""
+
+    @property
+    def single(self) -> str:
+        """What stands for a part in a conversation with one."""
+        pieces = self.alone or self.placeholder
+        return "".join(f"{self.number if piece is MediaSlot.NUMBER else piece}" for piece in pieces)
+
+
+def _repeated(one: str, both: str) -> _Repeated:
+    """Find what stands for each part in what one adds and what two add.
+
+    For example `<image_«number»>` in `<image_1>` and `<image_1><image_2>`.
+    """
     second = both.removeprefix(one)
-    if second in (both, one):
-        return (one,), None
-    start = prefix_length(one, second)
-    tail = one[start:].lstrip(digits)
-    number = one[start : len(one) - len(tail)]
-    if not number or second != f"{one[:start]}{int(number) + 1}{tail}":
-        return (one,), None
-    return (one[:start], MediaSlot.NUMBER, tail), int(number)
+    if second == one:
+        return _Repeated((one,))
+    if second != both:
+        return _counted(one, second) or _Repeated((one,))
+    split = diff_split(one, both)
+    if split.right.strip() and not split.left and split.right.strip() in one:
+        return _Repeated((split.right,))
+    for cut in range(1, len(both)):
+        found = _counted(both[:cut], both[cut:])
+        if found is not None and one.strip() in both[:cut]:
+            return replace(found, alone=(one,))
+    return _Repeated((one,))
+
+
+def _counted(first: str, second: str) -> _Repeated | None:
+    """Return what stands for two parts that differ in their number alone."""
+    start = prefix_length(first, second)
+    tail = first[start:].lstrip(digits)
+    number = first[start : len(first) - len(tail)]
+    if not number or second != f"{first[:start]}{int(number) + 1}{tail}":
+        return None
+    return _Repeated((first[:start], MediaSlot.NUMBER, tail), int(number))
 
 
 def _with_data(placeholder: Placeholder, data: str) -> Iterator[str | MediaSlot]:
@@ -279,12 +316,13 @@ def _with_data(placeholder: Placeholder, data: str) -> Iterator[str | MediaSlot]
         yield from (each for each in (before, MediaSlot.DATA, after) if each)
 
 
-def _roles(scene: _PartsScene, part: Json, one: _Added, *, calls: bool) -> Iterator[str]:
+def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Iterator[str]:
     yield "user"
     for role in ("system", "assistant", "tool"):
         if role == "tool" and not calls:
             continue
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
         seen = _seen(there, [part])
-        if seen.outcome is PartsOutcome.WRITTEN and seen.added.strip() == one.added.strip():
+        # A header may stand beside it, where parts are in lines or messages of their own.
+        if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
             yield role

@@ -12,6 +12,7 @@ from autoparser.analysis.core.format import (
     CallFormat,
     ContentParts,
     MediaSlot,
+    Placeholder,
     ReasoningRetention,
     Row,
     Slot,
@@ -234,17 +235,21 @@ def _content_parts(parts: ContentParts) -> Iterator[Fact]:
     yield (aspect, "a list of texts", ""), parts.texts.value
     for media in parts.media:
         name = media.kind.value
-        written = "".join(
-            f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece
-            for piece in media.placeholder
-        )
-        yield (aspect, name, ""), written or media.outcome.value
+        yield (aspect, name, ""), _placeholder(media.placeholder) or media.outcome.value
+        if media.alone:
+            yield (aspect, f"the only {name}", ""), _placeholder(media.alone)
         if media.place is not None:
             many = "for each part" if media.each else "once"
             yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
             yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
         for form, outcome in media.forms.items():
             yield (aspect, f"the form {form}", ""), outcome.value
+
+
+def _placeholder(placeholder: Placeholder) -> str:
+    return "".join(
+        f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece for piece in placeholder
+    )
 
 
 def _json(value: Json) -> str:

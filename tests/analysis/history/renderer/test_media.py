@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, Renderer, RequestError, analyze
-from autoparser.analysis.history.renderer import MediaTokens, RenderedTokens
+from autoparser.analysis.history.renderer import (
+    BridgeRefusal,
+    MediaTokens,
+    Reason,
+    RenderedTokens,
+)
 
 from .made import FIXTURES, TOKENS
 from .tokenizers_here import small
@@ -44,7 +49,9 @@ TWO = [
         ("numbered", [f"<picture_{at}>" for at in (1, 2, 3, 4)]),
         ("moved", ["(picture)"] * 4),
         ("address", ["<see cat.png/>"] * 4),
-        ("split", ["</text><picture><text>", "<picture>", "<picture>", "<picture>"]),
+        ("split", ["<picture>"] * 4),
+        ("counted", [f"Photo {at}: <|photo|>" for at in (1, 2, 3, 4)]),
+        ("apart", ["<|photo|>"] * 4),
     ],
 )
 def test_each_part_has_the_tokens_of_its_placeholder(name: str, placeholders: list[str]) -> None:
@@ -57,6 +64,25 @@ def test_each_part_has_the_tokens_of_its_placeholder(name: str, placeholders: li
         assert prompt.token_ids[each.start : each.end] == each.token_ids
         assert renderer.decode(each.token_ids) == placeholder
         assert not any(prompt.sampled[each.start : each.end])
+
+
+@pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved"])
+def test_a_single_picture_has_the_tokens_of_its_placeholder_wherever_it_stands(name: str) -> None:
+    renderer = rendering(name)
+    one, two = text("one"), text("two")
+    for parts in ([PICTURE, one], [one, PICTURE], [one, PICTURE, two]):
+        prompt = renderer.render([user(*parts)], add_generation_prompt=True)
+        (found,) = prompt.media
+        assert (found.message, found.part) == (0, parts.index(PICTURE))
+        assert renderer.decode(found.token_ids) in ("<|photo|>", "<|picture|>", "(picture)")
+
+
+def test_what_a_user_types_is_no_placeholder() -> None:
+    renderer = rendering("moved")
+    messages = [user(text("a (picture) of"), PICTURE, text(" (picture)"))]
+    prompt = renderer.render(messages)
+    (found,) = prompt.media
+    assert renderer.decode(prompt.token_ids[: found.end]) == "user: (picture)"
 
 
 def test_other_ids_stand_in_the_place_of_placeholders() -> None:
@@ -127,3 +153,23 @@ def test_a_bridge_takes_a_prompt_whose_placeholders_were_replaced() -> None:
     )
     assert isinstance(following, RenderedTokens), following
     assert following.token_ids[: len(prompt)] == prompt.token_ids
+
+
+@pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved", "numbered"])
+def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str) -> None:
+    renderer = rendering(name)
+    prompt = renderer.render(TWO[:2], add_generation_prompt=True)
+    new = [user(text("And "), PICTURE)]
+    following = renderer.bridge_to_next_turn(prompt.token_ids, renderer.encode("Cats."), new)
+    if name in ("counted", "numbered"):
+        # What was given holds none that could be counted: others may stand for them in the ids.
+        assert isinstance(following, BridgeRefusal)
+        assert (following.reason, following.detail) == (
+            Reason.DEPENDS,
+            "new_messages[0].content[1]: each image has a number",
+        )
+        return
+    assert isinstance(following, RenderedTokens), following
+    messages = [*TWO[:2], {"role": "assistant", "content": "Cats."}, *new]
+    whole = renderer.analysis.template.render(messages, add_generation_prompt=True)
+    assert renderer.decode(following.token_ids) == whole
