@@ -42,7 +42,7 @@ def traffic_report(
         return Text("\n").join(drawn)
     whole = found.kept + found.lost
     words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
-    words += f" ({100 * found.lost / whole:.1f} %), in {len(found.losses)} requests."
+    words += f" ({100 * found.lost / whole:.1f} %), in {_requests(found.losses)}."
     drawn += prose(words, width, indent=0)
     causes: dict[Cause, list[PrefixLoss]] = {}
     for loss in found.losses:
@@ -59,12 +59,15 @@ def _sum(losses: list[PrefixLoss]) -> int:
     return sum(loss.lost for loss in losses)
 
 
+def _requests(losses: Sequence[PrefixLoss]) -> str:
+    return "1 request" if len(losses) == 1 else f"{len(losses)} requests"
+
+
 def _cause(
     cause: Cause, losses: list[PrefixLoss], given: Sequence[Advice], unit: str, width: int
 ) -> Lines:
     """Show a cause with the request that lost most by it."""
-    many = "request" if len(losses) == 1 else "requests"
-    title = f"{cause.value}: {_sum(losses)} {unit} in {len(losses)} {many}"
+    title = f"{cause.value}: {_sum(losses)} {unit} in {_requests(losses)}"
     drawn = [*heading(title, width), *prose(f"{ABOUT[cause]}.", width)]
     worst = max(losses, key=lambda loss: loss.lost)
     words = f"{worst.place}, {worst.lost} {unit}:"

@@ -52,10 +52,7 @@ TOOLS: list[dict[str, Any]] = [
             "description": "Looks something up in one of the tables.",
             "parameters": {
                 "type": "object",
-                "properties": {
-                    "query": {"type": "string", "description": "What to look for."},
-                    "limit": {"type": "integer", "description": "How many rows."},
-                },
+                "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
             },
         },
     }

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.given import read
-from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of
+from autoparser.analysis.loading.tokens import TokenText, tokenizer_of
 
 from .traffic import TrafficRecord
 
@@ -96,11 +96,11 @@ class _LoggedRequest(Struct, frozen=True):
 
 
 def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
-    """Read a log. Raises TrafficLogError where no line can be read.
+    """Read a log. Raises TrafficLogError where no line can be read, TokenizerError.
 
     Token ids without a text need a tokenizer.
     """
-    model = None if tokenizer is None else tokenizer_of(tokenizer)
+    model = None if tokenizer is None else tokenizer_of(tokenizer, segmenting=True).text
     records: list[TrafficRecord] = []
     left_out: list[TrafficLogError] = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -108,15 +108,17 @@ def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> T
             records += _records(line, file, number, model) if line.strip() else ()
         except TrafficLogError as error:
             left_out.append(error)
+        except LookupError as error:
+            words, hint = "token ids need the model's tokenizer", "add --tokenizer PATH"
+            place = f"line {number}"
+            raise TrafficLogError(words, file=file, place=place, hint=hint) from error
     if not records:
         empty = TrafficLogError("this is empty", file=file, hint=_WANTED)
         raise next(iter(left_out), empty)
     return TrafficLog(tuple(records), tuple(left_out))
 
 
-def _records(
-    line: str, file: str, number: int, model: ModelTokenizer | None
-) -> list[TrafficRecord]:
+def _records(line: str, file: str, number: int, model: TokenText | None) -> list[TrafficRecord]:
     place = f"line {number}"
     try:
         value = json.loads(line)
@@ -125,12 +127,8 @@ def _records(
     given = read(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
     found: list[TrafficRecord] = []
     for prompt, prompt_ids, written, ids in given.answers():
-        try:
-            texts = _both(prompt, prompt_ids, model), _both(written, ids, model)
-        except LookupError as error:
-            words, hint = "token ids need the model's tokenizer", "add --tokenizer PATH"
-            raise TrafficLogError(words, file=file, place=place, hint=hint) from error
-        (prompt_text, prompt_tokens), (completion, tokens) = texts
+        prompt_text, prompt_tokens = _both(prompt, prompt_ids, model, place)
+        completion, tokens = _both(written, ids, model, place)
         if not prompt_text:
             hint = "add prompt, or prompt_token_ids"
             raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
@@ -143,7 +141,9 @@ def _records(
     return found
 
 
-def _both(given: _Given, ids: _Ids | None, model: ModelTokenizer | None) -> tuple[str, _Ids | None]:
+def _both(
+    given: _Given, ids: _Ids | None, model: TokenText | None, place: str
+) -> tuple[str, _Ids | None]:
     """Return a text and its ids, where those are known. Raises LookupError without a tokenizer.
 
     The ids' own text is taken where it can be: what an engine gives back may lack special tokens.
@@ -154,4 +154,5 @@ def _both(given: _Given, ids: _Ids | None, model: ModelTokenizer | None) -> tupl
         return text, ids
     if model is None:
         raise LookupError
+    model.check(ids, f"{place}, ids")
     return model.decode(ids), ids

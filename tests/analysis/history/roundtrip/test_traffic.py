@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, analyze
+from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.history.roundtrip import (
     Cause,
     TrafficLogError,
@@ -211,6 +212,14 @@ def test_engines_own_lines_are_read() -> None:
     assert [each.line for each in found.records] == [2, 3, 3]
     reasons = ["there is no completion", "this is not JSON"]
     assert [each.message for each in found.left_out] == reasons
+
+
+def test_ids_are_asked_of_the_tokenizer_before_any_line_is_left_out() -> None:
+    lines = '{"prompt": "x", "completion": ""}\n{"prompt": [1], "completion": [2]}'
+    with pytest.raises(TrafficLogError, match="line 2: token ids need the model's tokenizer"):
+        traffic_of(lines, "log")
+    with pytest.raises(TokenizerError, match=r"line 2, ids\[0\]: the id 99999 is not in"):
+        traffic_of(lines.replace("[1]", "[99999]"), "log", tokenizer=tiny())
 
 
 def test_a_switch_that_loses_nothing_is_named() -> None:
