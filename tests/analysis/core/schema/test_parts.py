@@ -67,5 +67,5 @@ def test_the_types_of_items(schema: dict[str, Any], kinds: list[str | None]) -> 
 
 
 def test_a_member_that_is_only_required_is_named_by_its_schema() -> None:
-    schema: Json = {"properties": {"a": {}}, "allOf": [{"required": ["b"]}]}
+    schema: dict[str, Any] = {"properties": {"a": {}}, "allOf": [{"required": ["b"]}]}
     assert SchemaPart.of(schema).names == {"a", "b"}
