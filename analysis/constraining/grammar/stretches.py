@@ -80,15 +80,21 @@ _TRIED = 8
 """How many signs of one text are tried, the rare ones first."""
 
 
-def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Iterable[str]) -> str | None:
+def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
     """Return the signs of free text, with which its masks are as quick as can be.
 
     None where a text has none: letters, digits and blanks stand in most tokens.
     """
-    plain = {"".join(each for each in close if isinstance(each, str)): close for close in closes}
-    texts = dict.fromkeys([*plain, *exclude])
-    to_tell = [text for text in texts if text and not isinstance(plain.get(text, text)[-1], int)]
-    return _cheapest(tuple(filter(None, texts)), tuple(to_tell))
+    before: list[str] = []
+    to_tell = set(exclude)
+    for close in closes:
+        text = "".join(each for each in close if isinstance(each, str))
+        before.append(text)
+        # A token tells where a text ends before it.
+        if isinstance(close[-1], str):
+            to_tell.add(text)
+    texts = tuple(text for text in dict.fromkeys([*before, *exclude]) if text)
+    return _cheapest(texts, tuple(text for text in texts if text in to_tell))
 
 
 @lru_cache(maxsize=256)
@@ -229,7 +235,7 @@ class _Stretcher:
         self.found, self.signs, self.tokens = found, signs, tokens
         """`signs` are those of each state."""
         self.not_alone, self.first = not_alone, first
-        self.known: dict[tuple[str, str], list[_Stretch]] = {}
+        self.known: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
         """What may stand before each sign or token, among some signs, wherever the text is."""
 
     def text(self, closes: int, *, may_be_empty: bool) -> StretchedText:
@@ -281,11 +287,14 @@ class _Stretcher:
     def _is_begun(self, whole: str | None) -> bool:
         return whole is not None and any(text.startswith(whole) for text in self.not_alone)
 
-    def _anywhere(self, signs: str, end: str) -> list[_Stretch]:
-        """Return what tells one outcome from another, whatever stands before it."""
+    def _anywhere(self, signs: str, end: str) -> list[tuple[_Stretch, list[str]]]:
+        """Return what tells one outcome from another, whatever stands before it.
+
+        With each stands what looks like it and is something else, as regular expressions.
+        """
         known = self.known.get((signs, end))
         if known is None:
-            known = self.known[signs, end] = []
+            found: list[_Stretch] = []
             for state in self.found:
                 word = state.read
                 is_told = end in state.goes or end in state.closes or end in state.refused
@@ -293,8 +302,17 @@ class _Stretcher:
                     continue
                 outcome = self._after(_START, word, end)
                 if not word or outcome != self._after(_START, word[1:], end):
-                    known.append(_Stretch(word, outcome))
+                    found.append(_Stretch(word, outcome))
+            known = [(each, self._written(each.unlike(found), signs, end)) for each in found]
+            self.known[signs, end] = known
         return known
+
+    def _written(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
+        """Write stretches that are not empty, each with its sign; a token is none of them."""
+        sign, any_ = "" if end in self.tokens else end, any_but(signs)
+        return [
+            each.regex([escaped(each.end + sign)], any_) for each in stretches if each.end + sign
+        ]
 
     def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
         """Return the stretches of which what stands before them makes something else."""
@@ -314,39 +332,37 @@ class _Stretcher:
 
     def _steps(self, place: _Place) -> Iterator[tuple[_Place | _Closed, str, int | None]]:
         """Return where the stretches after a state lead, and the terminals of those."""
-        signs = self.signs[place[0]]
-        any_ = any_but(signs)
-        for end in self.tokens:
-            here = [*self._anywhere(signs, end), *self._here(place, end)]
-            for each in here:
-                if each.outcome is not None:
-                    for terminal in _before_token(each, each.unlike(here), any_):
-                        yield each.outcome, terminal, self.tokens[end]
-        alike: dict[_Stretch, tuple[list[str], list[str]]] = {}
-        for end in signs:
-            here = [*self._anywhere(signs, end), *self._here(place, end)]
-            for each in here:
-                others = each.unlike(here)
+        any_ = any_but(self.signs[place[0]])
+        for end, token in self.tokens.items():
+            for each, but_not in self._told(place, end):
+                if each.outcome is None:
+                    continue
+                if not each.end and each.outcome == self._after(place, "", end):
+                    yield each.outcome, "", token
+                if each.end or not each.is_whole:
+                    whole = each.regex([escaped(each.end)], any_) if each.end else f"{any_}+"
+                    yield each.outcome, _but(whole, but_not), token
+        alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
+        for end in self.signs[place[0]]:
+            for each, but_not in self._told(place, end):
                 # Those of which nothing is taken away may be one terminal, and so may those that
                 # only their signs tell apart.
-                key = each if others and each.end else replace(each, end=each.end[:1] and "?")
-                texts, but_not = alike.setdefault(key, ([], []))
+                own = each.end if but_not and each.end else None
+                key = (each.outcome, each.is_whole, not each.end, own)
+                _, texts, others = alike.setdefault(key, (each, [], []))
                 texts.append(escaped(each.end + end))
-                but_not += [other.regex([escaped(other.end + end)], any_) for other in others]
-        for each, (texts, but_not) in alike.items():
+                others += but_not
+        for each, texts, but_not in alike.values():
             if each.outcome is not None:
                 yield each.outcome, _but(each.regex(texts, any_), but_not), None
 
-
-def _before_token(each: _Stretch, others: Sequence[_Stretch], any_: str) -> Iterator[str]:
-    """Return the terminals that end where a token comes."""
-    if not each.end and not any(other.is_whole and not other.end for other in others):
-        yield ""
-    if each.end or not each.is_whole:
-        whole = each.regex([escaped(each.end)], any_) if each.end else f"{any_}+"
-        yield _but(
-            whole, [other.regex([escaped(other.end)], any_) for other in others if other.end]
-        )
+    def _told(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
+        """Return the stretches up to a sign or token, and what looks like each and is not it."""
+        signs, here = self.signs[place[0]], list(self._here(place, end))
+        for each, but_not in self._anywhere(signs, end):
+            unlike = each.unlike(here) if here else []
+            yield each, [*but_not, *self._written(unlike, signs, end)] if unlike else but_not
+        yield from ((each, []) for each in here)
 
 
 def _but(regex: str, but_not: Sequence[str]) -> str:

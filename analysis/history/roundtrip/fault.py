@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.reading.parsing import ParsedMessage, Status
 
 from .broken_step import BrokenStep
 from .cause import Cause
@@ -45,6 +46,8 @@ def fault_of(
     case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
     if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
         return Culprit.ENGINE
+    if cause in _OF_CALLS and _not_whole(replay.parsed):
+        return Culprit.MODEL
     if plain is not None and plain != exchange.sampled:
         departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
         if case.at < departs:
@@ -56,3 +59,11 @@ def fault_of(
         if straight.kept.message == replay.kept.message:
             return Culprit.MODEL
     return Culprit.TEMPLATE
+
+
+_OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
+
+
+def _not_whole(parsed: ParsedMessage) -> bool:
+    """Say whether a call was cut, or is not as calls are: no template could write it back."""
+    return unreadable(parsed) or bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED

@@ -146,6 +146,12 @@ def test_a_sign_is_one_that_few_tokens_hold(text: str) -> None:
     assert signs_of([("</x>",)], [text]) is None
 
 
+def test_a_text_before_a_token_needs_no_sign_unless_it_closes_by_itself() -> None:
+    assert signs_of([("ends", 7), ("</x>",)], []) == ">"
+    assert signs_of([("</x>",), ("</x>", 7)], []) == ">"
+    assert signs_of([("ends", 7), ("</x>",)], ["ends"]) is None
+
+
 def test_a_mark_is_cut_where_stretches_of_the_text_would_end() -> None:
     marks = stretched([("[e~[",)], ["<a>"], ">~", marks=["<a>[e~[>"]).marks
     assert marks == {"<a>[e~[>": ["<a>", "[e~", "[", ">"]}

@@ -60,6 +60,18 @@ def test_reasoning_that_the_template_drops_is_its_fault_in_a_turn_with_a_broken_
     assert (found.cause, found.fault) == (Cause.REASONING_DROPPED, Culprit.TEMPLATE)
 
 
+IN_TAGS = "{% if m.content %}<answer>{{ m.content }}</answer>{% endif %}"
+
+
+@pytest.mark.parametrize(
+    "name", ["malformed call, kept", "malformed call, dropped", "cut in a call, kept"]
+)
+def test_a_call_that_is_not_whole_is_lost_by_the_model(name: str) -> None:
+    # Whatever the engine keeps of it is content, and that has tags of its own.
+    found = verdict(analyze(chat(IN_TAGS, JSON)), name, Next.USER)
+    assert (found.cause, found.fault) == (Cause.CALL_LOST, Culprit.MODEL)
+
+
 def test_a_malformed_call_stays_malformed_in_the_history() -> None:
     # The tagged call lacks one closer, which the parser forgives and no engine's does.
     found = verdict(fixture("a1-function-parameter"), "malformed call, kept", Next.USER)
