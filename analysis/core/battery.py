@@ -29,6 +29,9 @@ STRANGE_KEY = "naïve'&<\\key"
 """What notations escape, without the double quote: many a format puts that around a name as it is,
 so that no reader could tell where the name ends."""
 
+_SIGNS = '(#1) $2 + 3 * 4 = ~5; a|b, c/d - me@e.x: ^ no_one `c` \\ it\'s "so"!?'
+"""With the brackets of markup, every sign of ASCII: a template may write one otherwise."""
+
 _REASONING = "The user wants facts.\nA lookup is due."
 _CONTENT = "Here is what I found."
 _IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
@@ -44,7 +47,7 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("an empty string", "title", ""),
     ("quotes and backslashes", "title", 'say "hi", it\'s C:\\new\\table'),
     ("lines and tabs", "title", "first\n\tsecond\n\nlast"),
-    ("markup", "title", "<b>bold</b> & <br/> [x] {y} %}"),
+    ("markup", "title", f"<b>bold</b> & <br/> [x] {{y}} %}} {_SIGNS}"),
     ("letters beyond ASCII", "title", "naïve 日本語 – 🚀"),
     ("digits in a string", "title", "007"),
     ("JSON in a string", "title", '{"inner": [1, true, null]}'),
@@ -101,7 +104,10 @@ def battery() -> tuple[BatteryCase, ...]:
         BatteryCase(
             "content with whitespace at its edges", Message("\n  Indented, then blank. \n\n")
         ),
-        BatteryCase("content with markup", Message('Use <b> & [x], {y} or "z":\n\n```\ncode\n```')),
+        BatteryCase(
+            "content with markup",
+            Message(f"Use <b> & [x], {{y}} or {_SIGNS}:\n\n```\ncode - 100%\n```"),
+        ),
         BatteryCase(
             "reasoning with whitespace at its edges",
             Message(_CONTENT, "\n\n  So far so good. \n"),

@@ -116,10 +116,10 @@ ALLOWED: dict[tuple[str, str], str] = {
         "loading/tokens/from_gguf.py",
         "gpt-2",
     ): "what a GGUF header calls the rule that the tokenizers library has built in",
-    ("core/battery.py", "<b>bold</b> & <br/> [x] {y} %}"): HOSTILE,
+    ("core/battery.py", "<b>bold</b> & <br/> [x] {y} %} "): HOSTILE,
     ("core/battery.py", "<c>"): HOSTILE,
     ("core/battery.py", "Report <1>"): HOSTILE,
-    ("core/battery.py", 'Use <b> & [x], {y} or "z":\n\n```\ncode\n```'): HOSTILE,
+    ("core/battery.py", "Use <b> & [x], {y} or "): HOSTILE,
     (
         "history/renderer/asked.py",
         "thinking_retention",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -152,3 +153,32 @@ def test_the_battery_calls_tools_that_are_offered() -> None:
             properties = schema["properties"]
             assert isinstance(properties, dict)
             assert set(call.arguments) <= set(properties)
+
+
+def test_every_sign_stands_in_a_content_and_in_an_argument() -> None:
+    signs = set(string.punctuation)
+    texts = [case.message.content for case in battery()]
+    values = [
+        value
+        for case in battery()
+        for call in case.message.calls
+        for value in call.arguments.values()
+        if isinstance(value, str)
+    ]
+    assert any(signs <= set(text) for text in texts)
+    assert any(signs <= set(value) for value in values)
+
+
+@pytest.mark.parametrize(
+    ("written", "rewritten"),
+    [
+        (CONTENT, "{{ (m.content or '')|replace('^', '') }}"),
+        (CONTENT, "{{ (m.content or '')|replace('~', '-') }}"),
+        ("f.arguments|tojson", "f.arguments|tojson|replace('@', '')"),
+    ],
+)
+def test_a_template_that_rewrites_a_sign_does_not_pass(written: str, rewritten: str) -> None:
+    text = TEMPLATE.text.replace(written, rewritten)
+    assert text != TEMPLATE.text
+    (failure,) = analyze(ChatTemplate(text)).check.failures
+    assert "markup" in failure.title
