@@ -30,6 +30,7 @@ from autoparser.analysis.core.format import (
     Container,
     Escape,
     JsonType,
+    Literal,
     Notation,
     Order,
     Row,
@@ -412,9 +413,12 @@ class ValueWriter:
         close = container.close + behind
         key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
-        if last and container.entry[-1:] == (Slot.VALUE,) and is_bare(outer.string):
+        if last and container.entry[-1:] == (Slot.VALUE,):
             # Nothing but this ends the last text, so that its reader stops at any of it.
-            exclude = (*exclude, last)
+            if is_bare(outer.string):
+                exclude = (*exclude, last)
+            elif outer.string.escape is Escape.VERBATIM:
+                exclude = (*exclude, outer.string.close + Literal.of(last).first)
 
         # Of a plain object its reader knows just what its writer does.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)

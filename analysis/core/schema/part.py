@@ -13,7 +13,7 @@ from autoparser.analysis.core.conversation import Json
 from .allowed_types import ANY, kinds_of
 from .conjunction import both
 from .json_type import JsonType
-from .keywords import Schema, schema_map, schemas_of
+from .keywords import Schema, names_of, schema_map, schemas_of
 from .schema_document import Document
 from .schema_errors import SchemaError
 
@@ -68,9 +68,10 @@ class SchemaPart:
 
     @property
     def names(self) -> frozenset[str]:
-        """The members that it names."""
+        """The members that it declares or requires."""
         parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
-        return frozenset(name for each in parts for name in schema_map(each, "properties"))
+        told = ((*schema_map(each, "properties"), *names_of(each, "required")) for each in parts)
+        return frozenset(name for names in told for name in names)
 
     @property
     def invites_other_names(self) -> bool:

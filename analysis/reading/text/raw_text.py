@@ -102,7 +102,7 @@ class RawReader:
         that closes as the value does.
         """
         self.around, self.key, self.after = around, key, after
-        self.nests = bool(nested)
+        self.nests, self.quoted = bool(nested), quoted
         self.depth = 0
         """Elements in the value that are open and close as it does."""
         self.pieces: list[str] = []
@@ -222,7 +222,7 @@ class RawReader:
                     return _Sight.TEXT
                 space = self.between[-1:]
                 apart = not space.isspace() or cut < start
-                ends = apart and key not in around.given and not self.nests
+                ends = apart and key not in around.given and not self.nests and not self.quoted
                 return _Sight.END if ends else _Sight.DOUBT
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]

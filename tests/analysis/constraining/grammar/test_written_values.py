@@ -165,6 +165,14 @@ def test_text_without_quotes_holds_no_sign_that_ends_it(dialect: GrammarDialect)
         assert grammar.accepts(text, dialect=dialect).accepted is taken, value
 
 
+def test_text_in_quotes_that_are_not_escaped_does_not_hold_what_ends_a_call() -> None:
+    path = TEMPLATES / "p1-2-python-list.jinja"
+    text = written(path, members(a=TEXT), {"a": "x'y"}).rstrip("\n")
+    grammar = grammar_of(path, members(a=TEXT))
+    assert grammar.accepts(text).accepted
+    assert not grammar.accepts(text.replace("x'y", "x')y")).accepted
+
+
 OPEN: dict[str, Json] = {
     "type": "object",
     "properties": {"a": {"anyOf": [{"type": "integer"}, {}]}, "ab": {"type": "object"}},

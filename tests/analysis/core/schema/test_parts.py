@@ -64,3 +64,8 @@ def test_the_types_of_items(schema: dict[str, Any], kinds: list[str | None]) -> 
     part = SchemaPart.of(schema)
     found = [part.item(at).kinds for at in range(len(kinds))]
     assert found == [None if each is None else {each} for each in kinds]
+
+
+def test_a_member_that_is_only_required_is_named_by_its_schema() -> None:
+    schema: dict[str, Any] = {"properties": {"a": {}}, "allOf": [{"required": ["b"]}]}
+    assert SchemaPart.of(schema).names == {"a", "b"}

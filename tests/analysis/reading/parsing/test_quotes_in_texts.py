@@ -11,6 +11,7 @@ from autoparser.analysis.core.conversation import Json
 from .loop import analysis_of, disagreement
 
 UNQUOTED, QUOTED, LINES = "p1-4-unquoted", "p1-2-python-list", "../novel/directive-lines"
+CDATA = "arguments-cdata"
 TOOL: Json = {
     "type": "function",
     "function": {
@@ -43,6 +44,7 @@ TOOL: Json = {
         (QUOTED, {"note": "so' days=3"}),
         (UNQUOTED, {"any": "[so", "days": 2}),
         (UNQUOTED, {"any": "so {", "days": 2}),
+        (CDATA, {"note": "so\n<k>any</k><v>1", "days": 2}),
         (LINES, {'"a"': 1, "days": 2}),
     ],
 )
