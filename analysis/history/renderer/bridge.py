@@ -443,11 +443,11 @@ class Bridge:
 
 
 def _lead(response: ReadOutput) -> str | None:
-    """Return what stands before the content of a turn that is content alone, else None."""
+    """Return what stands before the content of a turn that is content alone, or empty."""
     message = response.message
-    if message.reasoning_content or message.tool_calls or not message.content:
+    if message.reasoning_content or message.tool_calls or (response.text and not message.content):
         return None
-    at = response.text.find(message.content)
+    at = response.text.find(message.content or "")
     return response.text[:at] if at >= 0 else None
 
 

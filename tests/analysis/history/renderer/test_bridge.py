@@ -647,6 +647,11 @@ def test_a_block_that_the_model_left_out_is_not_dropped() -> None:
     # The template's own render of the conversation goes on from what the model wrote.
     text = template.render(messages, tools(), add_generation_prompt=True)
     assert (made.decode(found.token_ids), found.notes) == (text, ())
+    messages[1] = said("")
+    found = bridged(made, prompt, [], messages[2:])
+    assert made.decode(found.token_ids) == template.render(
+        messages, tools(), add_generation_prompt=True
+    )
     for written in ("<think></think>Hi.<|im_end|>", "<think>Hm.</think>Hi.<|im_end|>"):
         reason = refusal(made, prompt, made.encode(written), messages[2:])
         assert reason is Reason.REASONING_DROPPED
