@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from autoparser.analysis.core.conversation import Json
 
+from .json_type import type_of
 from .keywords import Schema, mapped, schemas_of, without
 from .schema_errors import below
 from .schema_places import schemas_in
@@ -28,6 +29,9 @@ _LOOSE = "x-loose"
 """The keyword that holds those that a grammar is held to in part; the standard knows none such."""
 _IN_PART = frozenset({"additionalProperties"})
 """Keywords that allow what would not be allowed without them."""
+
+_VALUES = ("const", "enum")
+"""Keywords that list values: of which types these are is still said without them."""
 
 
 def nearest(schema: Json, keyword: str, pointer: str) -> str:
@@ -84,6 +88,12 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         rest = without(schema, "oneOf")
         return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
     rest = without(schema, keyword, *_WITH.get(keyword, ()))
+    if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
+        # Where any value may stand, a text without quotes does not begin as a list does.
+        listed = schema.get(keyword)
+        values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
+        kinds: list[Json] = [*sorted({str(type_of(each)) for each in values})]
+        return {**rest, "type": kinds}
     # Said, since a notation other than JSON's closes an object that says nothing of it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
     return {**rest, "additionalProperties": True} if opened else rest

@@ -540,3 +540,12 @@ def test_an_object_without_a_value_for_what_it_requires_is_not_written(
     assert grammar_of(path, schema).accepts(text, dialect=dialect).accepted
     with pytest.raises(SchemaError):
         grammar_of(path, {**schema, "required": ["ab"]}).accepts("", dialect=dialect)
+
+
+@BOTH
+def test_text_begins_as_it_will_beside_a_constant_that_is_left_out(dialect: GrammarDialect) -> None:
+    schema = members(a={"anyOf": [NUMBER, SHORT, {"const": "1.0", "maximum": 0}]})
+    grammar = grammar_of(UNQUOTED, schema, loosen=True)
+    assert [each.keyword for each in grammar.loosened(dialect.value)] == ["const"]
+    text = written(UNQUOTED, schema, {"a": "{x}"})
+    assert grammar.accepts(text, dialect=dialect).accepted
