@@ -130,7 +130,7 @@ def roundtrip(
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
         _refuse_beside(edited, "--to")
     if log is not None:
-        logged = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--profile": profile}
+        logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
         _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
@@ -138,7 +138,7 @@ def roundtrip(
     asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
     if log is not None:
-        return _logged(asked_for, log, tokenizer, output)
+        return _logged(asked_for, log, tokenizer, output, as_json=as_json)
     template = asked_for.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
@@ -166,7 +166,9 @@ def roundtrip(
     return FOUND if failing(found.rows, wanted) else 0
 
 
-def _logged(asked_for: NamedSource, log: Path, tokenizer: Path | None, output: Path | None) -> int:
+def _logged(
+    asked_for: NamedSource, log: Path, tokenizer: Path | None, output: Path | None, *, as_json: bool
+) -> int:
     """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough.
 
     A template can be asked which setting of its switches would have lost nothing.
@@ -179,7 +181,7 @@ def _logged(asked_for: NamedSource, log: Path, tokenizer: Path | None, output: P
         shipped_scenarios,
         traffic_of,
     )
-    from autoparser.reports import traffic_report
+    from autoparser.reports import traffic_document, traffic_report
 
     learnt = asked_for.learnt(tokenizer, noted=False)
     loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
@@ -196,7 +198,10 @@ def _logged(asked_for: NamedSource, log: Path, tokenizer: Path | None, output: P
         played = round_trip(learnt, shipped_scenarios(), progress=_progress)
         settings = fixing_settings(played.rows, causes)
     with result_to(output) as outlet:
-        outlet.report(traffic_report(found, outlet.width, settings))
+        if as_json:
+            outlet.json(traffic_document(found, logged.left_out, settings))
+        else:
+            outlet.report(traffic_report(found, outlet.width, settings))
     return 0
 
 

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .taught import taught_report
     from .tokens import TokensDocument, tokens_document, tokens_report
     from .traffic import traffic_report
+    from .traffic_json import TrafficDocument, traffic_document
     from .training import training_lines
     from .verdict import check_doubt, check_score
 
@@ -86,6 +87,7 @@ __all__ = [
     "RoundTripDocument",
     "StreamedDocument",
     "TokensDocument",
+    "TrafficDocument",
     "acceptance_document",
     "acceptance_report",
     "all_read",
@@ -144,6 +146,7 @@ __all__ = [
     "template_diff",
     "tokens_document",
     "tokens_report",
+    "traffic_document",
     "traffic_report",
     "training_lines",
     "turn_expression",
@@ -206,6 +209,7 @@ _HOMES = {
     "taught": ("taught_report",),
     "tokens": ("TokensDocument", "tokens_document", "tokens_report"),
     "traffic": ("traffic_report",),
+    "traffic_json": ("TrafficDocument", "traffic_document"),
     "training": ("training_lines",),
     "verdict": ("check_doubt", "check_score"),
 }

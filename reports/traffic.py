@@ -44,10 +44,7 @@ def traffic_report(
     words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
     words += f" ({100 * found.lost / whole:.1f} %), in {_requests(found.losses)}."
     drawn += prose(words, width, indent=0)
-    causes: dict[Cause, list[PrefixLoss]] = {}
-    for loss in found.losses:
-        causes.setdefault(loss.cause, []).append(loss)
-    for cause, losses in sorted(causes.items(), key=lambda each: -_sum(each[1])):
+    for cause, losses in found.by_cause:
         advice = cause_advice(cause, (settings or {}).get(cause))
         drawn += _cause(cause, losses, advice, unit, width)
     if found.losses:

@@ -27,6 +27,7 @@ from autoparser.reports import (
     RoundTripDocument,
     StreamedDocument,
     TokensDocument,
+    TrafficDocument,
 )
 from autoparser.reports.fixing_document import FixDocument
 from autoparser.reports.lint import LintDocument
@@ -51,6 +52,7 @@ PUBLISHED = (
     Published(Record, "survey", "One line of a survey: one chat template"),
     Published(TokensDocument, "tokens", "A rendered conversation as tokens"),
     Published(RenderTraceDocument, "trace", "A render of a chat template, step by step"),
+    Published(TrafficDocument, "traffic", "What an engine's traffic lost of its prefix cache"),
 )
 
 

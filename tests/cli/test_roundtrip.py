@@ -60,6 +60,23 @@ def test_all_scenarios_are_played(autoparser: Run) -> None:
     assert all(len(line) <= 80 for line in ran.out.splitlines())
 
 
+def test_what_traffic_lost_is_written_as_json(autoparser: Run, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text((ROOT / "fixtures/traffic/last-query.jsonl").read_text("utf-8") + '{"prompt"\n')
+    ran = autoparser("roundtrip", GOOD, "--log", log, "--json")
+    document = json.loads(ran.out)
+    schema = json.loads((ROOT / "docs" / "traffic.schema.json").read_text("utf-8"))
+    Draft202012Validator(schema).validate(document)
+    assert (document["requests"], document["continued"], document["unit"]) == (4, 2, "characters")
+    (cause,) = document["causes"]
+    assert (cause["cause"], cause["requests"]) == ("reasoning-dropped", 2)
+    assert cause["lost"] == document["lost"] == sum(loss["lost"] for loss in document["losses"])
+    first = document["losses"][0]
+    assert (first["line"], first["after"]) == (2, 1)
+    assert "preserve_thinking=true" in cause["advice"][-1]["text"]
+    assert [each["place"] for each in document["unread"]] == ["line 5"]
+
+
 def test_json_is_as_its_schema_says(autoparser: Run) -> None:
     ran = autoparser("roundtrip", GOOD, "--json")
     schema = json.loads((ROOT / "docs" / "roundtrip.schema.json").read_text("utf-8"))

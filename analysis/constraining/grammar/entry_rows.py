@@ -55,6 +55,18 @@ def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     return [after.strip() or container.separator.strip(), *openings]
 
 
+def lead_of(container: Container) -> str:
+    r"""Return what every entry begins with, where nothing else tells it from a bare text before it.
+
+    In `@arg a\nx\n@arg b\ny` a line break ends no text: one in a text looks alike.
+    """
+    if container.separator.strip():
+        return ""
+    rows = {container.entry, *filter(None, container.typed.values())}
+    leads = {str(row[0]) if opening_of(row) else "" for row in rows}
+    return leads.pop() if len(leads) == 1 else ""
+
+
 def opening_of(row: Row) -> str:
     """Return the text that an entry begins with; empty where that may as well stand in a text."""
     opening = "" if isinstance(row[0], Slot) else row[0].strip()

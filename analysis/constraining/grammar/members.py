@@ -38,10 +38,10 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
-from .entry_rows import writes_key_twice
+from .entry_rows import lead_of, writes_key_twice
 from .member_row import MemberRow, as_node
 from .paths import Path, joined, without
-from .rules import NOTHING, LiteralNode, Node, Ref, choice, sequence
+from .rules import NOTHING, LiteralNode, Node, Prose, Ref, choice, sequence
 from .string_ways import key_path
 from .table import RuleTable
 
@@ -250,13 +250,38 @@ class MemberRules:
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""
+        return self.table.brancher.branch(self._paths(at))
+
+    def _paths(self, at: int) -> list[Path]:
         paths: list[Path] = []
         for entry, following in self.steps(at):
             if self.goes_on(following):
-                paths.append(joined(*entry, self.container.separator, self._state(following)))
+                lead = self.lead(entry)
+                later = self.led(following) if lead else self._state(following)
+                paths.append(joined(*entry, self.container.separator, lead, later))
             if self.may_end(following):
                 paths.append(joined(*entry, self.close))
-        return self.table.brancher.branch(paths)
+        return paths
+
+    def lead(self, entry: Path) -> str:
+        """Return what the next member begins with, where it is needed to end an entry's text."""
+        return self._lead if entry and isinstance(entry[-1], Prose) else ""
+
+    @cached_property
+    def _lead(self) -> str:
+        lead = lead_of(self.container)
+        heads = [way[0] for entry in self._entries for way in entry]
+        begins = self.table.brancher.begins
+        return lead if all(isinstance(head, str) and begins(head, lead) for head in heads) else ""
+
+    def led(self, at: int) -> Ref:
+        """Return the rule for the members from one on, after what each of them begins with."""
+
+        def make() -> Node:
+            paths = [without(path, self._lead) for path in self._paths(at)]
+            return self.table.brancher.branch(paths)
+
+        return self.table.rule((self.key, at, "led"), self._hint(at), make)
 
     def steps(self, at: int) -> Iterator[tuple[Path, int]]:
         """Return the ways to write the next member from one on, and the place after each."""

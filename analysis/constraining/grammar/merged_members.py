@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from .members import MemberRules
-from .paths import Item, Path, joined
+from .paths import Item, Path, joined, without
 from .rules import JsonValue, Node, Ref
 from .table import RuleTable
 
@@ -32,14 +32,16 @@ class MergedMembers:
             return self.objects[0].begin()
         return self._state([(each, 0) for each in range(len(self.objects))])
 
-    def _state(self, places: Sequence[_Place]) -> Ref:
+    def _state(self, places: Sequence[_Place], lead: str = "") -> Ref:
+        """Return the rule for the members from some places on, after what each begins with."""
         if len(places) == 1:
             ((each, at),) = places
-            return self.objects[each].begin(at)
-        key = f"{[self.objects[each].key for each, _ in places]} {places}"
-        return self.table.rule(key, "member", lambda: self._from(places))
+            rules = self.objects[each]
+            return rules.led(at) if lead else rules.begin(at)
+        key = f"{[self.objects[each].key for each, _ in places]} {places} {lead}"
+        return self.table.rule(key, "member", lambda: self._from(places, lead))
 
-    def _from(self, places: Sequence[_Place]) -> Node:
+    def _from(self, places: Sequence[_Place], lead: str) -> Node:
         """Make the rule for the members from some places on, parted where their texts differ."""
         entries: dict[tuple[object, ...], Path] = {}
         after: dict[tuple[object, ...], list[_Place]] = {}
@@ -55,10 +57,13 @@ class MergedMembers:
             # Where names are sorted, several members of one object lead to the same place.
             on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
             if on:
-                paths.append(joined(*entry, first.container.separator, self._state(on)))
+                leads = {self.objects[each].lead(entry) for each, _ in on}
+                next_lead = leads.pop() if len(leads) == 1 else ""
+                later = self._state(on, next_lead)
+                paths.append(joined(*entry, first.container.separator, next_lead, later))
             if any(self.objects[each].may_end(at) for each, at in found):
                 paths.append(joined(*entry, first.close))
-        return self.table.brancher.branch(paths)
+        return self.table.brancher.branch([without(path, lead) if lead else path for path in paths])
 
 
 def _told(item: Item) -> object:

@@ -27,7 +27,7 @@ REWRITTEN = "it rewrites what the turn says"
 
 
 def says(parsed: ParsedMessage, text: str, message: Message) -> bool:
-    """Whether a text that was read is this message, whatever its ids and the order of its arguments."""
+    """Whether a text that was read is this message, whatever ids and order of arguments it has."""
     try:
         read = message_of(parsed, text)
     except ValueError:

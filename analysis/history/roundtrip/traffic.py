@@ -95,6 +95,14 @@ class Traffic:
         """All that was lost, in the same unit."""
         return sum(loss.lost for loss in self.losses)
 
+    @property
+    def by_cause(self) -> list[tuple[Cause, list[PrefixLoss]]]:
+        """The losses by what caused them, that which costs most first."""
+        causes: dict[Cause, list[PrefixLoss]] = {}
+        for loss in self.losses:
+            causes.setdefault(loss.cause, []).append(loss)
+        return sorted(causes.items(), key=lambda each: -sum(loss.lost for loss in each[1]))
+
 
 CONTEXT = 60
 """So many characters are kept of what departs."""

@@ -30,6 +30,7 @@ UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
 CDATA = TEMPLATES / "arguments-cdata.jinja"
 GUARDED = TEMPLATES / "a5-cdata-when-needed.jinja"
 HTML = TEMPLATES / "arguments-html-escaped.jinja"
+MARKED = NOVEL / "directive-lines.jinja"
 BROKEN = TEMPLATES / "a1-7-break-after-value.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
 ASKED = {"role": "user", "content": "Book it."}
@@ -135,6 +136,9 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (HTML, members(a={"oneOf": [members(k=TEXT), members(k=NUMBER)]}), {"a": {"k": 1}}),
     (LINES, members(a={"oneOf": [members(k=TEXT)], "unevaluatedProperties": False}), {"a": KEPT}),
     (NOVEL / "bullets.jinja", members(b={"anyOf": [{"const": None}, EMPTY]}), {"b": None}),
+    (MARKED, members(a=TEXT, b=NUMBER), {"a": "x\n\ny\n", "b": 1}),
+    (MARKED, members(a=TEXT, b=NUMBER), {"a": "x\ny"}),
+    (MARKED, {**members(a=TEXT, b=NUMBER), "anyOf": EITHER}, {"a": "x\ny", "b": 1}),
     (PYTHON, members(a=TEXT), {"a": "a\u200bb"}),
     (PYTHON, members(a=TEXT), {"a": "it's \x00\x7f \U000e0001"}),
 ]
@@ -163,6 +167,16 @@ def test_text_without_quotes_holds_no_sign_that_ends_it(dialect: GrammarDialect)
     for value, taken in (("x", True), ("x)y", False), ("x, y", False)):
         text = written(UNQUOTED, schema, {"a": value, "b": 1})
         assert grammar.accepts(text, dialect=dialect).accepted is taken, value
+
+
+@BOTH
+def test_text_up_to_the_next_marked_line_holds_no_such_line(dialect: GrammarDialect) -> None:
+    schema: dict[str, Json] = {**members(a=TEXT, b=TEXT), "required": ["a", "b"]}
+    text = written(MARKED, schema, {"a": "x\ny", "b": "1\n"}).rstrip("\n")
+    grammar = grammar_of(MARKED, schema)
+    assert grammar.accepts(text, dialect=dialect).accepted
+    marked = text.replace("x\ny", "x\n@arg y")
+    assert not grammar.accepts(marked, dialect=dialect).accepted
 
 
 def test_text_in_quotes_that_are_not_escaped_does_not_hold_what_ends_a_call() -> None:

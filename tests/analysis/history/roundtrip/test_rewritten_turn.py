@@ -42,18 +42,11 @@ def played(calls: str, name: str) -> Row:
     return row
 
 
-SORTED = ".arguments|dictsort %}"
-
 REWRITING = [
     # what writes the calls, scenario, what the model writes of it
     (tagged("v|replace('^', '')"), "quotes in values", "x^2"),
     (tagged("v|replace('~', '-')"), "quotes in values", "~ y_1"),
     (as_json("|replace('^', '')"), "quotes in values", "x^2"),
-    (
-        tagged("v|replace('^', '')").replace(".arguments.items() %}", SORTED),
-        "quotes in values",
-        "x^2",
-    ),
     (tagged("v|trim"), "padded values", "> padded <"),
     (tagged("v|lower"), "tool call", ">Oslo<"),
     (tagged("v|lower"), "Python literals", ">True<"),
@@ -78,7 +71,7 @@ HONEST = [
     (tagged(other="(v|string|lower if v is boolean else v|tojson)"), "many parameters"),
     (tagged("v|replace('<', '&lt;')"), "quotes in values"),
     (as_json(""), "quotes in values"),
-    (tagged().replace(".arguments.items() %}", SORTED), "quotes in values"),
+    (tagged().replace("arguments.items()", "arguments|dictsort"), "quotes in values"),
     # No schema says of what type these values are: nothing is rewritten.
     (tagged(), "unknown parameters"),
 ]
