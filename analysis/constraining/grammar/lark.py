@@ -263,9 +263,13 @@ class _LarkWriter:
         for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
             ways = alone if exit_.prose is None else thens
             ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
-        known = {*thens, *((text,) for text in kept_out)}
-        if any(isinstance(each[-1], str) and each not in known for each in alone if each):
-            # A stretch of the text would go on past such a mark.
+        ends = tuple(text for text in kept_out if text)
+        if any(
+            isinstance(each[-1], str) and each not in thens and not each[-1].endswith(ends)
+            for each in alone
+            if each
+        ):
+            # A stretch of the text would go on past such a mark; it ends with a text kept out.
             return None
         return self._closed(prose, thens, alone, kept_out, signs)
 

@@ -30,6 +30,7 @@ UNQUOTED = TEMPLATES / "p1-4-unquoted.jinja"
 CDATA = TEMPLATES / "arguments-cdata.jinja"
 GUARDED = TEMPLATES / "a5-cdata-when-needed.jinja"
 HTML = TEMPLATES / "arguments-html-escaped.jinja"
+TYPED = TEMPLATES / "a4-type-flags.jinja"
 MARKED = NOVEL / "directive-lines.jinja"
 BROKEN = TEMPLATES / "a1-7-break-after-value.jinja"
 PYTHON = TEMPLATES / "j8-2-python-dict-in-tags.jinja"
@@ -82,6 +83,7 @@ LATER: dict[str, Json] = {"additionalProperties": {}}
 NUMBER: Json = {"type": "integer"}
 EMPTY: Json = {"oneOf": [{"type": "null"}]}
 KEPT: Json = {"k": "x"}
+NAMED: Json = [{"required": ["b"]}, {"properties": {"a": {"enum": ["x", "yz"]}}}]
 EITHER: Json = [
     {"properties": {"b": {"description": "How many."}}, "required": ["b", "a"]},
     {"properties": {"a": False}},
@@ -136,6 +138,9 @@ CASES: list[tuple[Path, dict[str, Json], dict[str, Json]]] = [
     (HTML, members(a={"oneOf": [members(k=TEXT), members(k=NUMBER)]}), {"a": {"k": 1}}),
     (LINES, members(a={"oneOf": [members(k=TEXT)], "unevaluatedProperties": False}), {"a": KEPT}),
     (NOVEL / "bullets.jinja", members(b={"anyOf": [{"const": None}, EMPTY]}), {"b": None}),
+    (TYPED, {**members(a={}, b=NUMBER), "anyOf": NAMED}, {"a": "yz"}),
+    (TYPED, {**members(a={}, b=NUMBER), "anyOf": NAMED}, {"a": "yz", "b": 1}),
+    (TYPED, {**members(a={}, b=NUMBER), "anyOf": NAMED}, {"a": "y", "b": 1}),
     (MARKED, members(a=TEXT, b=NUMBER), {"a": "x\n\ny\n", "b": 1}),
     (MARKED, members(a=TEXT, b=NUMBER), {"a": "x\ny"}),
     (MARKED, {**members(a=TEXT, b=NUMBER), "anyOf": EITHER}, {"a": "x\ny", "b": 1}),
