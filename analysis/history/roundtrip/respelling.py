@@ -1,4 +1,4 @@
-"""The same values spelled otherwise: the spacing, the escapes and the literals of JSON."""
+"""The same values spelled otherwise: JSON's spacing, escapes and literals, the edges of strings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from autoparser.analysis.core.format import (
     Arguments,
     CallFormat,
     Container,
+    Edges,
     Escape,
     Notation,
     Row,
@@ -32,6 +33,8 @@ class Spelling:
     ascii_only: bool = False
     literals: str | None = None
     """`json` or `python`."""
+    whole: bool = False
+    """Strings keep what the template strips from them."""
 
 
 def respelled(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
@@ -122,6 +125,8 @@ def _row(row: Row, spelling: Spelling) -> Row:
 
 
 def _text(text: Text, spelling: Spelling) -> Text:
+    if spelling.whole:
+        text = replace(text, edges=Edges())
     if spelling.ascii_only and text.escape is Escape.JSON:
         return replace(text, escape=Escape.JSON_ASCII)
     return text

@@ -1,7 +1,7 @@
 """A turn as the format writes it, less what the prompt wrote: in pieces that can be varied.
 
 It is what the model is taken to have written where the template itself does not write the turn
-after the prompt, or where it writes that text and a variation changes a piece of it.
+after the prompt or rewrites what it says, or where a variation changes a piece of that text.
 
 Contract: nothing is rendered here. The text comes from the format alone, in pieces whose kinds
 are known.

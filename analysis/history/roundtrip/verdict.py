@@ -17,6 +17,7 @@ from .causes import cause_of
 from .fault import Culprit, fault_of
 from .remembering import unreadable
 from .replay import Exchange, Replay, ReplayStage
+from .rewritten_turn import REWRITTEN, format_meaning, says
 from .sampled import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece, sample
 from .scenario import Next, Scenario
 from .template_sample import TemplateSample, template_sample
@@ -113,21 +114,27 @@ def exchange_of(
     written = _sample(stage, scenario, setting)
     if coming is Next.CONTINUATION and not written.cut:
         raise NotWrittenError("only a turn that was cut goes on")
-    exchange = Exchange(
-        setting,
-        scenario.history,
-        scenario.tools,
-        written.text,
-        written.cut,
-        coming,
-        scenario.answers,
-        scenario.engine,
-    )
+    exchange = _exchange(scenario, setting, coming, written.text, cut=written.cut)
     if any(VARIATIONS[name].breaks_call for name in scenario.variations):
         parsed = stage.read(exchange)
         if parsed.tool_calls and not unreadable(parsed) and parsed.status is not Status.MALFORMED:
             raise NotWrittenError("what is left of the call is a whole one")
     return exchange, written
+
+
+def _exchange(
+    scenario: Scenario, setting: Setting, coming: Next, sampled: str, *, cut: bool = False
+) -> Exchange:
+    return Exchange(
+        setting,
+        scenario.history,
+        scenario.tools,
+        sampled,
+        cut,
+        coming,
+        scenario.answers,
+        scenario.engine,
+    )
 
 
 def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
@@ -146,7 +153,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
 
 
 def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
-    """Let the template write the turn, and the format where that does not, or to vary it."""
+    """Let the template write the turn, or the format where that does not, and to vary it."""
     prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
     if scenario.sampled is not None:
         return Sample(_whole(scenario.sampled), cut=scenario.cut)
@@ -155,6 +162,20 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     message = _thinking(usual, scenario, opening)
     told = usual.with_naming_ids(message)
     said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
+
+    def write(format_: TurnFormat) -> str:
+        return sample(format_, message, prompt, opening).text
+
+    def right(text: str) -> bool:
+        exchange = _exchange(scenario, setting, scenario.next[0], text)
+        return says(stage.read(exchange), text, message)
+
+    if not said.unwritten and not right(said.text):
+        meant = format_meaning(usual, write, right)
+        if meant is None:
+            _check_alike(said, write(usual))
+        else:
+            usual, said = meant, TemplateSample("", REWRITTEN)
     if not names and not said.unwritten:
         return Sample(_whole(said.text), plain=said.text)
     plain = sample(usual, message, prompt, opening)
