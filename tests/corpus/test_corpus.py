@@ -39,7 +39,6 @@ STRANGE_NAMES = 1
 
 
 BEGUN_OTHERWISE = {
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
     "Reka-Edge",
     "RekaAI-reka-edge-2603",
     "meituan-longcat-LongCat-2.0",

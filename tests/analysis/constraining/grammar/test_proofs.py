@@ -19,11 +19,13 @@ RARE = 30
 GBNF_WALKS = 3
 
 _UNESCAPED = "strings are written without their quotes escaped, or without quotes"
+_CLOSING_SIGN = "a text may not hold the sign that closes it, though a reader sees it go on"
 _ARRAY_TAGS = "an array whose items are tags of one name: its text is its own markup"
 
 KNOWN: Mapping[tuple[str, Question], str] = {
     ("p1-3-double-quotes", Question.COMPLETE): _UNESCAPED,
     ("p1-4-unquoted", Question.COMPLETE): _UNESCAPED,
+    ("arguments-type-flags", Question.COMPLETE): _CLOSING_SIGN,
     ("a6-key-is-tag", Question.COMPLETE): _ARRAY_TAGS,
 }
 """What is known to go wrong, and why. Each does, or this table is wrong."""
