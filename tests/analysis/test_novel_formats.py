@@ -26,7 +26,6 @@ READ: Mapping[str, tuple[str, int]] = {
 HELD: Mapping[str, str] = {
     "attributes": "a value is the whole of an attribute, quotes escaped as markup escapes them",
     "names-are-tags": "a string's own tags look like an argument's",
-    "directive-lines": "an argument's text ends where a line begins like the next one",
 }
 """Formats whose grammar refuses some text that the template writes, and why."""
 
