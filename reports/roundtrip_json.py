@@ -41,9 +41,9 @@ from autoparser.analysis.history.roundtrip import (
 )
 from autoparser.analysis.reading.parsing import Status
 
-__all__ = ["RoundTripDocument", "roundtrip_document"]
+__all__ = ["CauseCode", "RoundTripDocument", "roundtrip_document"]
 
-_CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
+CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
 _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
 
 
@@ -86,7 +86,7 @@ class VerdictDocument(JsonDocument, frozen=True):
     """At string level."""
     tokens: TokenVerdict | None
     """At token level; null where there is no tokenizer or no next prompt."""
-    cause: _CauseCode | None
+    cause: CauseCode | None
     """Null where both levels hold."""
     fault: Culprit | None
     """Whose fault it is: the message in the history holds what was sampled and the template writes

@@ -9,6 +9,7 @@ from rich.text import Text
 from autoparser.analysis.history.roundtrip import (
     Advice,
     Cause,
+    CausedLosses,
     PrefixLoss,
     Traffic,
     cause_advice,
@@ -44,29 +45,23 @@ def traffic_report(
     words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
     words += f" ({100 * found.lost / whole:.1f} %), in {_requests(found.losses)}."
     drawn += prose(words, width, indent=0)
-    for cause, losses in found.by_cause:
-        advice = cause_advice(cause, (settings or {}).get(cause))
-        drawn += _cause(cause, losses, advice, unit, width)
+    for each in found.by_cause:
+        advice = cause_advice(each.cause, (settings or {}).get(each.cause))
+        drawn += _cause(each, advice, unit, width)
     if found.losses:
         drawn += [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0)]
     return Text("\n").join(drawn)
-
-
-def _sum(losses: list[PrefixLoss]) -> int:
-    return sum(loss.lost for loss in losses)
 
 
 def _requests(losses: Sequence[PrefixLoss]) -> str:
     return "1 request" if len(losses) == 1 else f"{len(losses)} requests"
 
 
-def _cause(
-    cause: Cause, losses: list[PrefixLoss], given: Sequence[Advice], unit: str, width: int
-) -> Lines:
+def _cause(found: CausedLosses, given: Sequence[Advice], unit: str, width: int) -> Lines:
     """Show a cause with the request that lost most by it."""
-    title = f"{cause.value}: {_sum(losses)} {unit} in {_requests(losses)}"
-    drawn = [*heading(title, width), *prose(f"{ABOUT[cause]}.", width)]
-    worst = max(losses, key=lambda loss: loss.lost)
+    title = f"{found.cause.value}: {found.lost} {unit} in {_requests(found.losses)}"
+    drawn = [*heading(title, width), *prose(f"{ABOUT[found.cause]}.", width)]
+    worst = max(found.losses, key=lambda loss: loss.lost)
     words = f"{worst.place}, {worst.lost} {unit}:"
     pairs = [
         ("written", Text(visible(worst.sampled)[:_SHOWN])),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
-
-from msgspec import Meta
+from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, Positive, json_of
@@ -19,15 +17,15 @@ from autoparser.analysis.history.roundtrip import (
 )
 from autoparser.analysis.inference.probing import Setting
 
-__all__ = ["TrafficDocument", "traffic_document"]
+from .roundtrip_json import CauseCode
 
-_CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
+__all__ = ["TrafficDocument", "traffic_document"]
 
 
 class LostByCauseDocument(JsonDocument, frozen=True):
     """What was lost by one cause."""
 
-    cause: _CauseCode
+    cause: CauseCode
     lost: Count
     requests: Positive
     advice: tuple[Advice, ...]
@@ -40,7 +38,7 @@ class LossDocument(JsonDocument, frozen=True):
     """Its line in the log."""
     after: Positive
     """The line of the request that it goes on from."""
-    cause: _CauseCode
+    cause: CauseCode
     lost: Count
     written: str
     """What the earlier request had from the departure on; the beginning of it."""
@@ -94,12 +92,12 @@ def traffic_document(
         lost=found.lost,
         causes=tuple(
             LostByCauseDocument(
-                code_of(cause),
-                sum(loss.lost for loss in losses),
-                len(losses),
-                cause_advice(cause, settings.get(cause)),
+                code_of(each.cause),
+                each.lost,
+                len(each.losses),
+                cause_advice(each.cause, settings.get(each.cause)),
             )
-            for cause, losses in found.by_cause
+            for each in found.by_cause
         ),
         losses=tuple(
             LossDocument(

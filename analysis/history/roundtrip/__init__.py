@@ -26,7 +26,7 @@ from .scenario import (
 )
 from .scenario_files import ScenarioError, scenarios_of, shipped_scenarios
 from .token_level import TokenVerdict
-from .traffic import PrefixLoss, Traffic, TrafficRecord, prefix_losses
+from .traffic import CausedLosses, PrefixLoss, Traffic, TrafficRecord, prefix_losses
 from .traffic_log import TrafficLog, TrafficLogError, traffic_of
 from .variations import VARIATIONS
 from .verdict import Difference, Outcome, Verdict
@@ -40,6 +40,7 @@ __all__ = [
     "ArgumentsAs",
     "BesideCalls",
     "Cause",
+    "CausedLosses",
     "Culprit",
     "Difference",
     "EngineHabits",

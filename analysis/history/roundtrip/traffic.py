@@ -28,7 +28,7 @@ from .traffic_lineage import LoggedTurn, lineage
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["PrefixLoss", "Traffic", "TrafficRecord", "prefix_losses"]
+__all__ = ["CausedLosses", "PrefixLoss", "Traffic", "TrafficRecord", "prefix_losses"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,19 @@ class PrefixLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class CausedLosses:
+    """What was lost by one cause."""
+
+    cause: Cause
+    losses: tuple[PrefixLoss, ...]
+
+    @property
+    def lost(self) -> int:
+        """The sum, in the unit of the losses."""
+        return sum(loss.lost for loss in self.losses)
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """What a log says of the prefix cache."""
 
@@ -96,12 +109,13 @@ class Traffic:
         return sum(loss.lost for loss in self.losses)
 
     @property
-    def by_cause(self) -> list[tuple[Cause, list[PrefixLoss]]]:
+    def by_cause(self) -> list[CausedLosses]:
         """The losses by what caused them, that which costs most first."""
         causes: dict[Cause, list[PrefixLoss]] = {}
         for loss in self.losses:
             causes.setdefault(loss.cause, []).append(loss)
-        return sorted(causes.items(), key=lambda each: -sum(loss.lost for loss in each[1]))
+        found = [CausedLosses(cause, tuple(losses)) for cause, losses in causes.items()]
+        return sorted(found, key=lambda each: -each.lost)
 
 
 CONTEXT = 60
