@@ -27,8 +27,7 @@ def is_closed(tail: Row) -> bool:
 
 def writes_key_twice(container: Container) -> bool:
     """Whether a member's name stands in what closes it, too."""
-    rows = [container.entry, *filter(None, container.typed.values())]
-    return any(row.count(Slot.KEY) > 1 for row in rows)
+    return any(row.count(Slot.KEY) > 1 for row in _rows(container))
 
 
 def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
@@ -50,8 +49,7 @@ def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
-    rows = [container.entry, *filter(None, container.typed.values())]
-    openings = dict.fromkeys([opening_of(row), *map(opening_of, rows)])
+    openings = dict.fromkeys([opening_of(row), *map(opening_of, _rows(container))])
     return [after.strip() or container.separator.strip(), *openings]
 
 
@@ -62,8 +60,7 @@ def lead_of(container: Container) -> str:
     """
     if container.separator.strip():
         return ""
-    rows = {container.entry, *filter(None, container.typed.values())}
-    leads = {str(row[0]) if opening_of(row) else "" for row in rows}
+    leads = {str(row[0]) if opening_of(row) else "" for row in _rows(container)}
     return leads.pop() if len(leads) == 1 else ""
 
 
@@ -71,3 +68,8 @@ def opening_of(row: Row) -> str:
     """Return the text that an entry begins with; empty where that may as well stand in a text."""
     opening = "" if isinstance(row[0], Slot) else row[0].strip()
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
+
+
+def _rows(container: Container) -> list[Row]:
+    """Return the rows in which entries are written, whatever their values are."""
+    return [container.entry, *filter(None, container.typed.values())]
