@@ -1,12 +1,12 @@
 """A template in which findings of lint are fixed: the smallest edits, proven by renders."""
 
-from .edit_proof import ProvenEdit
+from .edit_proof import ChangedRender, ProvenEdit
 from .fix import FindingFix, FixedTemplate, Unfixed, fix_template, fixes_apart
-from .fix_run import FixRequest, FixRun, FixTarget, fix_sources
+from .fix_run import FixRun, FixTarget, fix_sources
 
 __all__ = [
+    "ChangedRender",
     "FindingFix",
-    "FixRequest",
     "FixRun",
     "FixTarget",
     "FixedTemplate",

@@ -1,28 +1,51 @@
 """Whether an edited template renders as the original did, and better where that was wrong.
 
-Contract: a conversation in which nothing was wrong is rendered to the same text. Another may change
-if less is wrong with it afterwards and nothing more, and if nothing that was written is lost but
-for a turn that the history wrote otherwise, or a prompt that nobody asked for. What says in other
-words what a plain conversation says may change in any way that makes nothing else wrong. A text
-that a switch was set to leave out stays left out.
+Contract: a conversation in which nothing was wrong is rendered to the same text, and none raises
+that did not. Another may change if less is wrong with it afterwards and nothing more, and if
+nothing that was written is lost but for a turn that the history wrote otherwise, or a prompt that
+nobody asked for. What says in other words what a plain conversation says may change in any way that
+makes nothing else wrong. A text that a switch was set to leave out stays left out.
+
+An edit is safe if in every render that it changes all that is mended was asked for, or comes of
+what was. A render that crashed has no text that anybody relies on, so that it may be mended.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from autoparser.analysis.lint import Subject
+from autoparser.analysis.lint import TRAINED, FaultKind, MendedFault, Subject
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.loading.edits import TemplateEdit
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .proof_conversation import ProofConversation, proof_conversations
 from .reached_bodies import ReachedBodies
-from .render_faults import IN_OTHER_WORDS, NO_PROMPT, REWRITTEN, UNCLOSED, Fault, faults_of, worse
+from .render_faults import Fault, faults_of, worse
 
-__all__ = ["EditProof", "ProvenEdit"]
+__all__ = ["ChangedRender", "EditProof", "ProvenEdit"]
+
+CONSEQUENCES = (FaultKind.REWRITTEN, FaultKind.NOT_BEGUN, FaultKind.PROMPT_REWRITES)
+"""What comes of other faults too: a text that is lost in one turn is an earlier turn rewritten."""
+
+LOSSES = (FaultKind.LOST, FaultKind.LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRender:
+    """A conversation that an edited template renders to another text, and what is mended by it."""
+
+    conversation: str
+    before: str | None
+    """None where the original raises."""
+    after: str
+    mended: str
+    """What was wrong, in words."""
+    asked_for: bool
+    """Whether all that is mended is what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +53,39 @@ class ProvenEdit:
     """What the proof of an edited template counted."""
 
     conversations: int
-    """All that were rendered by both."""
+    """All that were asked."""
     changed: int
     """Those whose text differs; in each of them less is wrong than before."""
     better: int
     """Things that were wrong and are not any more."""
     crashed: int = 0
     """Of those whose text differs, those at which the original crashed."""
+    raising: int = 0
+    """Those that both templates refuse; none raises that did not."""
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many conversations are of each kind, such as those with tools."""
+    beyond: int = 0
+    """Of those whose text differs, those in which something is mended that nobody asked for."""
+    examples: tuple[ChangedRender, ...] = ()
+    """One for all that are mended of the same, those first that nobody asked for."""
+
+    halfway: bool = False
+    """Whether what was refused is taken now in one conversation, and not with the same messages
+    where a generation prompt, tools or a switch is asked for."""
+
+    @property
+    def safe(self) -> bool:
+        """Whether every render that changes was asked for."""
+        return not self.beyond
 
 
 class EditProof:
     """Holds edited templates against the original."""
 
-    def __init__(self, subject: Subject) -> None:
-        """Prepare to prove edits of the subject's template."""
+    def __init__(self, subject: Subject, mends: Sequence[MendedFault] | None = None) -> None:
+        """Prepare to prove edits of the subject's template, made to mend these; None takes all."""
         self._subject = subject
+        self._mends = mends
         self._original = _ProofRenders(subject, subject.rendering)
         self._faults: dict[int, Mapping[Fault, int]] = {}
         self._reaching: dict[int, frozenset[int | None]] = {}
@@ -73,7 +114,10 @@ class EditProof:
         """
         edited = _ProofRenders(self._subject, template)
         around = self.reached.around(edits)
-        changed = better = crashed = 0
+        changed = better = crashed = healed = beyond = 0
+        examples: dict[tuple[bool, str], ChangedRender] = {}
+        # What is sent in other words, in the conversations that change.
+        sent: set[str] = set()
         for at in [*self._order]:
             if around and not around & self._reached_by(at):
                 continue
@@ -88,9 +132,83 @@ class EditProof:
                 self._order.insert(0, at)
                 return None
             changed += 1
+            sent.add(each.sent if each.plainly is not None else "")
             crashed += before.crashed
+            healed += not before.rendered
             better += sum(self.faults(at).values()) - sum(faults.values())
-        return ProvenEdit(len(self.conversations), changed, better, crashed)
+            mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
+            asked_for = before.crashed or self._asked_for(each, mended)
+            beyond += not asked_for
+            words = "; ".join(dict.fromkeys(it.words for it in mended))
+            example = ChangedRender(
+                each.name, before.text if before.rendered else None, after.text, words, asked_for
+            )
+            # The shortest shows it best, whatever order they are asked in.
+            known = examples.setdefault((asked_for, words), example)
+            examples[asked_for, words] = min(known, example, key=_length)
+        shown = tuple(each for _, each in sorted(examples.items(), key=lambda it: it[0]))
+        refused, kinds = self._counts
+        return ProvenEdit(
+            len(self.conversations),
+            changed,
+            better,
+            crashed,
+            refused - healed,
+            kinds,
+            beyond,
+            shown,
+            any(each.sent in sent and self._refuses(each, edited) for each in self._respelled),
+        )
+
+    @cached_property
+    def _respelled(self) -> Sequence[ProofConversation]:
+        return [each for each in self.conversations if each.plainly is not None]
+
+    def _refuses(self, each: ProofConversation, edited: _ProofRenders) -> bool:
+        """Say whether a template still raises at what it takes in plain words."""
+        plain = each.plainly
+        return plain is not None and edited.text(each) is None and edited.text(plain) is not None
+
+    def unchanged(self, template: ChatTemplate) -> ProvenEdit | None:
+        """Return the proof that another template renders the same texts; None where it does not.
+
+        What crashed may render: an output of its own takes what could not be put together with
+        others.
+        """
+        other = _ProofRenders(self._subject, template)
+        crashed = 0
+        for each in self.conversations:
+            before, after = self._original.render(each), other.render(each)
+            if (after.rendered, after.text) != (before.rendered, before.text):
+                if not before.crashed:
+                    return None
+                crashed += 1
+        refused, kinds = self._counts
+        return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)
+
+    @cached_property
+    def _counts(self) -> tuple[int, Mapping[str, int]]:
+        """How many conversations the original refuses, and how many are of each kind."""
+        kinds = Counter(kind for each in self.conversations for kind in each.kinds)
+        refused = sum(not self._original.render(each).rendered for each in self.conversations)
+        return refused, dict(sorted(kinds.items()))
+
+    def _asked_for(self, each: ProofConversation, mended: Sequence[Fault]) -> bool:
+        """Say whether all that is mended was asked for, but for what comes of that."""
+        if self._mends is None:
+            return True
+        if each.plainly is not None and self._is_asked_for(Fault(FaultKind.OTHERWISE, each.words)):
+            # It is written as what says the same plainly, whatever else was wrong with it.
+            return any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended)
+        wanted = [it for it in mended if self._is_asked_for(it)]
+        others = [it for it in mended if it not in wanted and it.kind not in CONSEQUENCES]
+        return bool(wanted) and not others
+
+    def _is_asked_for(self, fault: Fault) -> bool:
+        return fault.kind not in TRAINED and any(
+            each.kind is fault.kind and each.whose in ("", fault.whose)
+            for each in self._mends or ()
+        )
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Say whether two edited templates render every conversation to the same text."""
@@ -143,19 +261,21 @@ class EditProof:
             {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults
         ):
             return None
-        if wrong.get((IN_OTHER_WORDS, "")):
+        if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
             # It was not written as it is meant, so that no part of it has to stay.
             return faults
         if sum(faults.values()) >= sum(wrong.values()):
             return None
-        if _less(wrong, faults, REWRITTEN) or _within(before.text, after.text):
+        if _less(wrong, faults, FaultKind.REWRITTEN, FaultKind.LEFT_OUT) or _within(
+            before.text, after.text
+        ):
             return faults
         if _only_altered(each, before.text, after.text):
             return faults
-        if _less(wrong, faults, UNCLOSED) and _within(after.text, before.text):
+        if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
             return faults
         # A prompt that nobody asked for is the one thing that may be taken away.
-        unasked = not each.generation and (NO_PROMPT, "") in wrong
+        unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
         return faults if unasked and before.text.startswith(after.text) else None
 
     def _known(self, each: ProofConversation) -> Mapping[Fault, int]:
@@ -170,16 +290,20 @@ class EditProof:
         each = self.conversations[at]
         alike = self._alike[each.request] if each.explicit else ()
         kinds = {
-            frozenset(fault for fault in self.faults(other) if fault[0].endswith("is lost"))
+            frozenset(fault for fault in self.faults(other) if fault.kind in LOSSES)
             for other in alike
         }
         return len(kinds) > 1
 
 
-def _less(before: Mapping[Fault, int], after: Mapping[Fault, int], kind: str) -> bool:
-    """Say whether less is wrong of this kind."""
+def _length(each: ChangedRender) -> tuple[int, str]:
+    return len(each.after), each.conversation
+
+
+def _less(before: Mapping[Fault, int], after: Mapping[Fault, int], *kinds: FaultKind) -> bool:
+    """Say whether less is wrong of these kinds."""
     old, new = (
-        sum(count for fault, count in faults.items() if fault[0] == kind)
+        sum(count for fault, count in faults.items() if fault.kind in kinds)
         for faults in (before, after)
     )
     return new < old

@@ -3,55 +3,57 @@
 Contract: the renders of one template judge. A text that is said must be read as often as it is said
 and with the whitespace at its edges; what was written at an earlier point of the conversation must
 stand there still; a generation prompt must begin the turn that follows, and must be there where it
-is asked for and only there; and what says the same in other words must be written alike.
+is asked for and only there; and what says the same in other words must be written alike. An earlier
+turn that is written as it was but for its reasoning is a fault of its own kind: most templates
+leave that out, and their models are trained on it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.lint import FaultKind
+from autoparser.analysis.lint.conversations import Voice
 
 from .proof_conversation import ProofConversation
 
-__all__ = [
-    "IN_OTHER_WORDS",
-    "NO_PROMPT",
-    "REWRITTEN",
-    "UNCLOSED",
-    "Fault",
-    "RenderedBy",
-    "faults_of",
-    "worse",
-]
+__all__ = ["Fault", "RenderedBy", "faults_of", "worse"]
 
-Fault: TypeAlias = tuple[str, str]
-"""What is wrong, and the text or the place that it is about."""
+
+class Fault(NamedTuple):
+    """What is wrong, with whose words, and the text or the place that it is about."""
+
+    kind: FaultKind
+    whose: str = ""
+    place: str = ""
+
+    @property
+    def words(self) -> str:
+        """What is wrong, for a person."""
+        return f"{self.whose} {self.kind.value}" if self.whose else self.kind.value
+
 
 RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
 """Renders a conversation; None where the template refuses it."""
 
 
-REWRITTEN = "an earlier turn is rewritten"
-NO_PROMPT = "no generation prompt"
-UNCLOSED = "a section of calls is not closed once"
-IN_OTHER_WORDS = "what says the same is written otherwise"
-
-
 def faults_of(each: ProofConversation, text: str | None, rendered: RenderedBy) -> dict[Fault, int]:
     """Count what is wrong with the text of a conversation."""
     if text is None:
-        return {("refused", ""): 1}
+        return {Fault(FaultKind.REFUSED): 1}
     found = Counter(dict(_texts(each, text, rendered)))
     found.update(dict(_calls(each, text, rendered)))
     if each.closer:
-        found[UNCLOSED, ""] = _unclosed(each, text, rendered)
+        found[Fault(FaultKind.UNCLOSED)] = _unclosed(each, text, rendered)
     found.update(dict(_history(each, text, rendered)))
     if each.plainly is not None:
-        found[IN_OTHER_WORDS, ""] = text != rendered(each.plainly)
+        found[Fault(FaultKind.OTHERWISE, each.words)] = text != rendered(each.plainly)
     return {fault: count for fault, count in found.items() if count}
 
 
@@ -61,12 +63,33 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
     for words, times in said.items():
         read = text.count(words.strip())
         voice = voices[words]
-        yield (f"{voice} is lost", words), max(0, times - read)
-        yield (f"{voice} is repeated", words), max(0, read - times)
+        lost = Fault(FaultKind.LOST, voice, words)
+        if voice == Voice.REASONING and _is_earlier(each, words):
+            lost = Fault(FaultKind.LEFT_OUT, "", words)
+        yield lost, max(0, times - read)
+        yield Fault(FaultKind.REPEATED, voice, words), max(0, read - times)
         if words != words.strip():
             # What is lost has lost its edges, too, so that to be read without them is better.
             cut = times > read or _stripped(each, text, words, rendered)
-            yield (f"{voice} is stripped", words), cut
+            yield Fault(FaultKind.STRIPPED, voice, words), cut
+
+
+def _is_earlier(each: ProofConversation, reasoning: str) -> bool:
+    """Say whether a question or an answer comes after the message with this reasoning."""
+    said = [at for at, message in enumerate(each.messages) if _holds(message, reasoning)]
+    return any(
+        message["role"] == "user" or (message["role"] == "assistant" and message.get("content"))
+        for message in each.messages[said[-1] + 1 if said else 0 :]
+        if not message.get("tool_calls")
+    )
+
+
+def _holds(value: Json | Mapping[str, Json], words: str) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds(inner, words) for inner in value.values())
+    if isinstance(value, list):
+        return any(_holds(inner, words) for inner in value)
+    return value == words
 
 
 def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> bool:
@@ -94,7 +117,7 @@ def _calls(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
     asked = rendered(_until(each, first, generation=False)) if each.calls and first else None
     for name, times in Counter(each.calls).items() if asked is not None else ():
         read = text.count(name) - (asked or "").count(name)
-        yield ("a call is lost", name), max(0, times - read)
+        yield Fault(FaultKind.CALL_LOST, "", name), max(0, times - read)
 
 
 def _unclosed(each: ProofConversation, text: str, rendered: RenderedBy) -> int:
@@ -113,20 +136,42 @@ def _history(
             continue
         asked = rendered(_until(each, at, generation=True))
         if message["role"] == "assistant" and asked is not None:
-            yield ("a prompt does not begin its turn", str(at)), not text.startswith(asked)
+            yield _departure(each, FaultKind.NOT_BEGUN, asked, text, str(at))
         told = rendered(_until(each, at, generation=False))
         if told is not None:
-            yield (REWRITTEN, str(at)), not text.startswith(told.rstrip())
+            yield _departure(each, FaultKind.REWRITTEN, told.rstrip(), text, str(at))
     if not each.generation:
         told = rendered(_gone_on(each))
         if told is not None:
-            yield (REWRITTEN, "as the last"), not told.startswith(text.rstrip())
+            yield _departure(each, FaultKind.REWRITTEN, text.rstrip(), told, "as the last")
     other = rendered(replace(each, generation=not each.generation))
     if other is not None:
         without, prompted = (other, text) if each.generation else (text, other)
-        yield ("a generation prompt rewrites", ""), not prompted.startswith(without)
+        yield Fault(FaultKind.PROMPT_REWRITES), not prompted.startswith(without)
     if each.messages and each.messages[-1]["role"] != "assistant":
-        yield (NO_PROMPT, ""), text == other
+        yield Fault(FaultKind.NO_PROMPT), text == other
+    elif not each.generation and each.header:
+        yield Fault(FaultKind.NO_PROMPT, "", "unasked"), text.rstrip().endswith(each.header)
+
+
+def _departure(
+    each: ProofConversation, kind: FaultKind, before: str, text: str, place: str
+) -> tuple[Fault, int]:
+    """Return the fault of a text that does not begin as it did before, and whether it is there."""
+    if text.startswith(before):
+        return Fault(kind, "", place), 0
+    if each.block is not None:
+        kept, whole = _without_reasoning(text, each.block), _without_reasoning(before, each.block)
+        if kept.startswith(whole):
+            return Fault(FaultKind.LEFT_OUT, "", place), 1
+    return Fault(kind, "", place), 1
+
+
+@lru_cache(maxsize=4096)
+def _without_reasoning(text: str, block: tuple[str, str]) -> str:
+    """Leave out blocks of reasoning, one that is only opened at the end too, and all whitespace."""
+    opened, closed = map(re.escape, block)
+    return "".join(re.sub(f"{opened}.*?({closed}|\\Z)", "", text, flags=re.DOTALL).split())
 
 
 def _until(each: ProofConversation, at: int, *, generation: bool) -> ProofConversation:
