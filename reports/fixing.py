@@ -66,25 +66,21 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
         if fix.reason is None:
             yield "edits", Text("none of its own: it went with another")
         return
-    yield "edits", Text(f"{len(fix.edits)}, of {fix.tried} that were tried")
-    yield (
-        "proven",
-        Text(
-            f"{proof.conversations - proof.changed} conversations are rendered to the same text;"
-            f" {proof.changed} are not, and in each of them less is wrong than before; no rule"
-            f" finds anything new. {proof_words(proof)}"
-        ),
-    )
+    yield "edits", Text(f"{len(fix.edits)}; {fix.tried} were tried")
+    yield "proven", Text(f"{proof_words(proof)} No rule finds anything new.")
     if proof.beyond:
         words = f"no finding that is shown calls {proof.beyond} of the {proof.changed} wrong"
         yield "unsafe", Text(words)
 
 
 def proof_words(proof: ProvenEdit) -> str:
-    """Say of which kinds the conversations of a proof are, and which of them raise."""
+    """Say what the renders of a proof came to, of which kinds they are, and which raise."""
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
-    raising = f"{proof.raising} raise in both" if proof.raising else "none raises"
-    return f"Asked: {kinds}; {raising}, and none raises that did not."
+    same = f"{proof.conversations - proof.changed} conversations are rendered to the same text"
+    if proof.changed:
+        same += f"; {proof.changed} are not, and in each of them less is wrong than before"
+    raising = f"; {proof.raising} raise in both" if proof.raising else ""
+    return f"{same}{raising}; none raises that did not. Of them {kinds}."
 
 
 def _example(each: ChangedRender, width: int) -> Lines:

@@ -137,9 +137,11 @@ class EditProof:
             healed += not before.rendered
             better += sum(self.faults(at).values()) - sum(faults.values())
             mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
-            asked_for = before.crashed or self._asked_for(each, mended)
+            others = () if before.crashed else self._beyond(each, mended)
+            asked_for = not others
             beyond += not asked_for
-            words = "; ".join(dict.fromkeys(it.words for it in mended))
+            named = others or [it for it in mended if self._is_asked_for(it)] or mended
+            words = "; ".join(dict.fromkeys(it.words for it in named))
             example = ChangedRender(
                 each.name, before.text if before.rendered else None, after.text, words, asked_for
             )
@@ -193,21 +195,30 @@ class EditProof:
         refused = sum(not self._original.render(each).rendered for each in self.conversations)
         return refused, dict(sorted(kinds.items()))
 
-    def _asked_for(self, each: ProofConversation, mended: Sequence[Fault]) -> bool:
-        """Say whether all that is mended was asked for, but for what comes of that."""
+    def _beyond(self, each: ProofConversation, mended: Sequence[Fault]) -> Sequence[Fault]:
+        """Return what is mended that nobody asked for, and that comes of nothing that was."""
         if self._mends is None:
-            return True
-        if each.plainly is not None and self._is_asked_for(Fault(FaultKind.OTHERWISE, each.words)):
+            return ()
+        respelled = self._is_asked_for(Fault(FaultKind.OTHERWISE, each.words))
+        if respelled and any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended):
             # It is written as what says the same plainly, whatever else was wrong with it.
-            return any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended)
-        wanted = [it for it in mended if self._is_asked_for(it)]
-        others = [it for it in mended if it not in wanted and it.kind not in CONSEQUENCES]
-        return bool(wanted) and not others
+            return ()
+        others = [it for it in mended if not self._is_asked_for(it)]
+        # A text that was not there had no edges either.
+        there = {it.place for it in mended if it.kind in LOSSES}
+        primary = [
+            it
+            for it in others
+            if it.kind not in CONSEQUENCES
+            and not (it.kind is FaultKind.STRIPPED and it.place in there)
+        ]
+        return primary if primary or len(others) < len(mended) else mended
 
     def _is_asked_for(self, fault: Fault) -> bool:
+        if self._mends is None:
+            return True
         return fault.kind not in TRAINED and any(
-            each.kind is fault.kind and each.whose in ("", fault.whose)
-            for each in self._mends or ()
+            each.kind is fault.kind and each.whose in ("", fault.whose) for each in self._mends
         )
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
@@ -255,7 +266,8 @@ class EditProof:
         faults = faults_of(each, after.text, edited.text)
         known = self._known(each)
         if not before.rendered:
-            meant = each.plainly is not None or before.crashed
+            # What is right of parts that no plain conversation says, nobody could tell.
+            meant = each.plainly is not None or (before.crashed and not each.of_parts)
             return faults if meant and not worse(known, faults) else None
         if worse(
             {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults

@@ -30,6 +30,13 @@ RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
 """Roles of OpenAI's protocol that mean the same, the newer first."""
 
 
+SAID_BY: Mapping[str, tuple[str, ...]] = {
+    "user": (Voice.USER,),
+    "assistant": (Voice.ANSWER, Voice.PREFACE),
+    "tool": (Voice.RESULT,),
+}
+"""Whose texts those of a role are."""
+
 LONG = 12
 """So many messages are a long conversation."""
 
@@ -59,6 +66,8 @@ class ProofConversation:
     """What opens and closes reasoning in the template's turns; None where it writes none."""
     header: str = ""
     """What the model's turns begin with."""
+    of_parts: bool = False
+    """Whether a content of it is a list of parts that no plain conversation says."""
     reasoned: bool = False
     """Whether a message of it holds reasoning."""
     plainly: ProofConversation | None = None
@@ -228,7 +237,8 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
         if request.first or request.arguments_as_string is not None:
             # These are among the conversations in other words.
             continue
-        texts = () if request.content is not None else tuple(_texts(request.dialogue))
+        role = "" if request.content is None else request.content[0]
+        texts = tuple(it for it in _texts(request.dialogue) if it[0] not in SAID_BY.get(role, ()))
         yield ProofConversation(
             request.conversation,
             tuple(request.messages(shape)),
@@ -240,6 +250,7 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             as_given=shape.empty_content is EmptyContent.NULL,
             closer=closer_of(subject),
             reasoned=any(isinstance(it, Message) and it.reasoning for it in request.dialogue),
+            of_parts=bool(role),
         )
 
 
@@ -287,11 +298,10 @@ Respelled = tuple[str, Sequence[Mapping[str, Json]], Mapping[str, Json]]
 def _respelled(plain: ProofConversation) -> Iterator[Respelled]:
     for other, known in RESPELLED_ROLES.items():
         if any(each["role"] == known for each in plain.messages):
-            yield (
-                f"a {other}'s message",
-                [_with_role(each, known, other) for each in plain.messages],
-                {},
-            )
+            sent = [_with_role(each, known, other) for each in plain.messages]
+            yield f"a {other}'s message", sent, {}
+            as_list = [_listed(other)(dict(each)) for each in sent]
+            yield f"a {other}'s message as a list of parts", as_list, {}
     if plain.tools is None:
         yield "an empty list of tools", plain.messages, {"tools": []}
     for words, change in _CHANGES.items():
@@ -318,10 +328,15 @@ def _empty_content(message: dict[str, Json]) -> dict[str, Json]:
     return message if message.get("content") else {**message, "content": ""}
 
 
-def _listed(message: dict[str, Json]) -> dict[str, Json]:
-    content = message.get("content")
-    texts: Json = [{"type": "text", "text": content}]
-    return {**message, "content": texts} if isinstance(content, str) and content else message
+def _listed(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
+    def changed(message: dict[str, Json]) -> dict[str, Json]:
+        content = message.get("content")
+        if message["role"] not in roles or not (isinstance(content, str) and content):
+            return message
+        texts: Json = [{"type": "text", "text": content}]
+        return {**message, "content": texts}
+
+    return changed
 
 
 def _reasoning_of(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
@@ -366,7 +381,8 @@ _CHANGES = {
     "content of null": _null_content,
     "no content": _no_content,
     "empty content": _empty_content,
-    "content as a list of parts": _listed,
+    "content as a list of parts": _listed("system", "user", "assistant", "tool"),
+    **{f"content of {role} as a list of parts": _listed(role) for role in ("system", "assistant")},
     "reasoning of null": _reasoning_of(None),
     "empty reasoning": _reasoning_of(""),
     "an empty list of calls": _empty_calls,
@@ -383,7 +399,8 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
     many = (first, answer, *(User("And?"), Message("So.")) * (LONG // 2), second)
     for dialogue in ((first, Message(""), second), (first, Message("")), (User(""),), many):
         whole = WholeConversation("many messages" if dialogue is many else "nothing said", dialogue)
-        for generation in (False, True):
+        # A prompt after an assistant's last message is asked for by nobody.
+        for generation in (False, True)[: 1 + isinstance(dialogue[-1], User)]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)
             plain = _whole(subject, whole, generation=generation)
@@ -406,14 +423,18 @@ def _padded_out(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]
 
 def _written_out(subject: Subject) -> Iterator[ProofConversation]:
     """Return messages whose content holds all that was written, as servers without a parser do."""
-    renders = {True: "", False: ""}
-    for each in _largest(subject):
+    texts = texts_for(subject.template.text, subject.marks)
+    system = texts.system if subject.shape.system else ""
+    answer = Message(texts.answers[0], texts.reasonings[0])
+    told: Dialogue = (texts.users[0], answer)
+    short = WholeConversation("an answer with reasoning", told, system, generation=False)
+    for each in (*_largest(subject), short):
         last = each.dialogue[-1]
         if not isinstance(last, Message) or last.calls or not last.reasoning:
             continue
         before = replace(each, dialogue=each.dialogue[:-1])
         whole = subject.play_whole(each).render.text
-        for ends in renders:
+        for ends in (True, False):
             asked = subject.play_whole(replace(before, generation=ends)).render.text
             end = whole.rfind(last.content) + len(last.content)
             if asked and whole.startswith(asked) and end > len(asked):

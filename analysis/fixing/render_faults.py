@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint import FaultKind
+from autoparser.analysis.lint import FaultKind, fault_words
 from autoparser.analysis.lint.conversations import Voice
 
 from .proof_conversation import ProofConversation
@@ -36,7 +36,7 @@ class Fault(NamedTuple):
     @property
     def words(self) -> str:
         """What is wrong, for a person."""
-        return f"{self.whose} {self.kind.value}" if self.whose else self.kind.value
+        return fault_words(self.kind, self.whose)
 
 
 RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
@@ -64,7 +64,7 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
         read = text.count(words.strip())
         voice = voices[words]
         lost = Fault(FaultKind.LOST, voice, words)
-        if voice == Voice.REASONING and _is_earlier(each, words):
+        if voice == Voice.REASONING and _is_earlier(each.messages, _place_of(each, words)):
             lost = Fault(FaultKind.LEFT_OUT, "", words)
         yield lost, max(0, times - read)
         yield Fault(FaultKind.REPEATED, voice, words), max(0, read - times)
@@ -74,14 +74,18 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
             yield Fault(FaultKind.STRIPPED, voice, words), cut
 
 
-def _is_earlier(each: ProofConversation, reasoning: str) -> bool:
-    """Say whether a question or an answer comes after the message with this reasoning."""
-    said = [at for at, message in enumerate(each.messages) if _holds(message, reasoning)]
+def _is_earlier(messages: Sequence[Mapping[str, Json]], at: int) -> bool:
+    """Say whether a question or an answer comes after a message: no loop goes on with it."""
     return any(
         message["role"] == "user" or (message["role"] == "assistant" and message.get("content"))
-        for message in each.messages[said[-1] + 1 if said else 0 :]
+        for message in messages[at + 1 :]
         if not message.get("tool_calls")
     )
+
+
+def _place_of(each: ProofConversation, words: str) -> int:
+    """Return the place of the last message that says this; before all where none does."""
+    return max((at for at, it in enumerate(each.messages) if _holds(it, words)), default=-1)
 
 
 def _holds(value: Json | Mapping[str, Json], words: str) -> bool:
@@ -136,14 +140,15 @@ def _history(
             continue
         asked = rendered(_until(each, at, generation=True))
         if message["role"] == "assistant" and asked is not None:
-            yield _departure(each, FaultKind.NOT_BEGUN, asked, text, str(at))
+            yield _departure(each, FaultKind.NOT_BEGUN, asked, text, at)
         told = rendered(_until(each, at, generation=False))
         if told is not None:
-            yield _departure(each, FaultKind.REWRITTEN, told.rstrip(), text, str(at))
+            yield _departure(each, FaultKind.REWRITTEN, told.rstrip(), text, at - 1)
     if not each.generation:
         told = rendered(_gone_on(each))
         if told is not None:
-            yield _departure(each, FaultKind.REWRITTEN, text.rstrip(), told, "as the last")
+            gone_on, last = _gone_on(each), len(each.messages) - 1
+            yield _departure(gone_on, FaultKind.REWRITTEN, text.rstrip(), told, last)
     other = rendered(replace(each, generation=not each.generation))
     if other is not None:
         without, prompted = (other, text) if each.generation else (text, other)
@@ -155,12 +160,14 @@ def _history(
 
 
 def _departure(
-    each: ProofConversation, kind: FaultKind, before: str, text: str, place: str
+    each: ProofConversation, kind: FaultKind, before: str, text: str, at: int
 ) -> tuple[Fault, int]:
-    """Return the fault of a text that does not begin as it did before, and whether it is there."""
+    """Return the fault of a text that departs from one that ended at a message, if it does."""
+    place = str(at)
     if text.startswith(before):
         return Fault(kind, "", place), 0
-    if each.block is not None:
+    ours = [it for it in range(at + 1) if each.messages[it]["role"] == "assistant"]
+    if each.block is not None and ours and _is_earlier(each.messages, ours[-1]):
         kept, whole = _without_reasoning(text, each.block), _without_reasoning(before, each.block)
         if kept.startswith(whole):
             return Fault(FaultKind.LEFT_OUT, "", place), 1

@@ -81,6 +81,18 @@ class MendedFault(NamedTuple):
     whose: str = ""
     """Whose words it happens to, or what a caller sends; empty for all."""
 
+    @property
+    def words(self) -> str:
+        """What is wrong, for a person."""
+        return fault_words(self.kind, self.whose)
+
+
+def fault_words(kind: FaultKind, whose: str) -> str:
+    """Return what is wrong with a render in words, such as ``an answer is lost``."""
+    if kind.startswith("is "):
+        return f"{whose or 'a text'} {kind}"
+    return kind.value
+
 
 class NoFix(StrEnum):
     """Why no edits are known for what a rule finds."""
