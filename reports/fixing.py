@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.fixing import ChangedRender, FindingFix, FixRun, FixTarget, ProvenEdit
+from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget
 from autoparser.analysis.lint.project import Problem
 
-from .difference import compared, difference_lines
 from .layout import Lines, heading, prose, report_text, rows, sentence
 from .lint import problem_words
-from .preserving import template_diff
+from .preserving import example_lines, proof_words, template_diff
 from .visible import visible
 
-__all__ = ["fix_diff", "fix_report", "proof_words"]
+__all__ = ["fix_diff", "fix_report"]
 
 
 def fix_diff(run: FixRun) -> str:
@@ -53,7 +52,7 @@ def _template(target: FixTarget, width: int) -> Lines:
         drawn += prose(head, width)
         drawn += rows([*_facts(fix)], width, indent=4)
         for each in () if fix.proof is None else fix.proof.examples:
-            drawn += _example(each, width)
+            drawn += example_lines(each, width)
     return drawn
 
 
@@ -71,25 +70,9 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     if proof.beyond:
         words = f"no finding that is shown calls {proof.beyond} of the {proof.changed} wrong"
         yield "unsafe", Text(words)
-
-
-def proof_words(proof: ProvenEdit) -> str:
-    """Say what the renders of a proof came to, of which kinds they are, and which raise."""
-    kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
-    same = f"{proof.conversations - proof.changed} conversations are rendered to the same text"
-    if proof.changed:
-        same += f"; {proof.changed} are not, and in each of them less is wrong than before"
-    raising = f"; {proof.raising} raise in both" if proof.raising else ""
-    return f"{same}{raising}; none raises that did not. Of them {kinds}."
-
-
-def _example(each: ChangedRender, width: int) -> Lines:
-    """Show what changes in one of the renders that change alike."""
-    words = sentence(("for example", "dim"), f" {visible(each.conversation)}: {each.mended}")
-    drawn = prose(words, width, indent=4)
-    if each.before is None:
-        return drawn + prose("it raised, and is rendered", width, indent=6)
-    return drawn + difference_lines(compared(each.before, each.after), width, 6)
+    if proof.spoiled:
+        words = f"{proof.spoiled} of the {proof.changed} raised, and are rendered as nobody means"
+        yield "unsafe", Text(words)
 
 
 def _summary(run: FixRun, *, written: bool) -> Iterable[str]:

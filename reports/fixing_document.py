@@ -43,6 +43,8 @@ class FixProofDocument(JsonDocument, frozen=True):
     """How many conversations are of each kind, such as those with tools."""
     beyond: Count
     """Of those whose text differs, those that no shown finding calls wrong: it is unsafe."""
+    spoiled: Count
+    """Of them, those at which the original crashed, and which are rendered now as nobody means."""
     examples: tuple[ChangedRenderDocument, ...]
     """One render for all that are mended of the same."""
 
@@ -150,6 +152,7 @@ def _proof(proof: ProvenEdit) -> FixProofDocument:
         proof.raising,
         {**proof.kinds},
         proof.beyond,
+        proof.spoiled,
         tuple(
             ChangedRenderDocument(
                 each.conversation, each.before, each.after, each.mended, each.asked_for

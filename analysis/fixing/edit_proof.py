@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from autoparser.analysis.lint import TRAINED, FaultKind, MendedFault, Subject
+from autoparser.analysis.lint import FaultKind, MendedFault, Subject
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.loading.edits import TemplateEdit
 from autoparser.analysis.loading.template import ChatTemplate
@@ -66,6 +66,8 @@ class ProvenEdit:
     """How many conversations are of each kind, such as those with tools."""
     beyond: int = 0
     """Of those whose text differs, those in which something is mended that nobody asked for."""
+    spoiled: int = 0
+    """Those at which the original crashed, and which are rendered now and not as they should."""
     examples: tuple[ChangedRender, ...] = ()
     """One for all that are mended of the same, those first that nobody asked for."""
 
@@ -76,7 +78,7 @@ class ProvenEdit:
     @property
     def safe(self) -> bool:
         """Whether every render that changes was asked for."""
-        return not self.beyond
+        return not (self.beyond or self.spoiled)
 
 
 class EditProof:
@@ -114,7 +116,7 @@ class EditProof:
         """
         edited = _ProofRenders(self._subject, template)
         around = self.reached.around(edits)
-        changed = better = crashed = healed = beyond = 0
+        changed = better = crashed = healed = beyond = spoiled = 0
         examples: dict[tuple[bool, str], ChangedRender] = {}
         # What is sent in other words, in the conversations that change.
         sent: set[str] = set()
@@ -138,8 +140,11 @@ class EditProof:
             better += sum(self.faults(at).values()) - sum(faults.values())
             mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
             others = () if before.crashed else self._beyond(each, mended)
-            asked_for = not others
-            beyond += not asked_for
+            # What is right of parts that no plain conversation says, nobody could tell.
+            bad = before.crashed and (each.of_parts or worse(self._known(each), faults))
+            asked_for = not others and not bad
+            beyond += bool(others)
+            spoiled += bad
             named = others or [it for it in mended if self._is_asked_for(it)] or mended
             words = "; ".join(dict.fromkeys(it.words for it in named))
             example = ChangedRender(
@@ -158,6 +163,7 @@ class EditProof:
             refused - healed,
             kinds,
             beyond,
+            spoiled,
             shown,
             any(each.sent in sent and self._refuses(each, edited) for each in self._respelled),
         )
@@ -217,7 +223,7 @@ class EditProof:
     def _is_asked_for(self, fault: Fault) -> bool:
         if self._mends is None:
             return True
-        return fault.kind not in TRAINED and any(
+        return any(
             each.kind is fault.kind and each.whose in ("", fault.whose) for each in self._mends
         )
 
@@ -266,9 +272,8 @@ class EditProof:
         faults = faults_of(each, after.text, edited.text)
         known = self._known(each)
         if not before.rendered:
-            # What is right of parts that no plain conversation says, nobody could tell.
-            meant = each.plainly is not None or (before.crashed and not each.of_parts)
-            return faults if meant and not worse(known, faults) else None
+            taken = before.crashed or (each.plainly is not None and not worse(known, faults))
+            return faults if taken else None
         if worse(
             {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults
         ):
@@ -302,7 +307,7 @@ class EditProof:
         each = self.conversations[at]
         alike = self._alike[each.request] if each.explicit else ()
         kinds = {
-            frozenset(fault for fault in self.faults(other) if fault.kind in LOSSES)
+            frozenset(it for it in self.faults(other) if it.kind in LOSSES and it.whose)
             for other in alike
         }
         return len(kinds) > 1

@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import chain
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.lint import LintFinding, Rule, RuleGroup, Subject, lint
+from autoparser.analysis.lint import TRAINED, LintFinding, Rule, RuleGroup, Subject, lint
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     changed_lines,
@@ -107,7 +107,8 @@ def fix_template(
             "an encoder in Python has no template that could be edited", file=template.origin
         )
     text = in_newlines(template.text)
-    mends = tuple(dict.fromkeys(fault for each in findings for fault in each.rule.mends))
+    asked = dict.fromkeys(fault for each in findings for fault in each.rule.mends)
+    mends = tuple(fault for fault in asked if fault.kind not in TRAINED)
     known = replace(template, text=text)
     trials: TemplateTrials | None = None
     fixes: list[FindingFix] = []

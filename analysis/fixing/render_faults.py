@@ -48,6 +48,7 @@ def faults_of(each: ProofConversation, text: str | None, rendered: RenderedBy) -
     if text is None:
         return {Fault(FaultKind.REFUSED): 1}
     found = Counter(dict(_texts(each, text, rendered)))
+    found.update(dict(_tools(each, text)))
     found.update(dict(_calls(each, text, rendered)))
     if each.closer:
         found[Fault(FaultKind.UNCLOSED)] = _unclosed(each, text, rendered)
@@ -65,7 +66,7 @@ def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator
         voice = voices[words]
         lost = Fault(FaultKind.LOST, voice, words)
         if voice == Voice.REASONING and _is_earlier(each.messages, _place_of(each, words)):
-            lost = Fault(FaultKind.LEFT_OUT, "", words)
+            lost = Fault(FaultKind.LEFT_OUT, voice, words)
         yield lost, max(0, times - read)
         yield Fault(FaultKind.REPEATED, voice, words), max(0, read - times)
         if words != words.strip():
@@ -94,6 +95,21 @@ def _holds(value: Json | Mapping[str, Json], words: str) -> bool:
     if isinstance(value, list):
         return any(_holds(inner, words) for inner in value)
     return value == words
+
+
+def _tools(each: ProofConversation, text: str) -> Iterator[tuple[Fault, int]]:
+    """Count the descriptions of tools that are not read as often as they are sent."""
+    sent = repr(each.tools)
+    for words in map(_description, each.tools or ()):
+        read = text.count(words) if words else 1
+        yield Fault(FaultKind.LOST, "a tool", words), not read
+        yield Fault(FaultKind.REPEATED, "a tool", words), max(0, read - sent.count(words))
+
+
+def _description(tool: Json) -> str:
+    function = tool.get("function", tool) if isinstance(tool, dict) else {}
+    words = function.get("description") if isinstance(function, dict) else None
+    return words if isinstance(words, str) else ""
 
 
 def _stripped(each: ProofConversation, text: str, words: str, rendered: RenderedBy) -> bool:

@@ -129,6 +129,8 @@ def test_what_cannot_be_read_is_a_problem(autoparser: Run, tmp_path: Path) -> No
     assert (ran.code, ran.out) == (2, "")
     # A long path is broken into lines as all text is.
     assert str(broken) in ran.err.replace("\n", "")
+    assert "Not finished: 1 problem, see above." in ran.err
+    assert "Nothing to fix" not in ran.err
 
 
 def test_a_finding_without_a_fix_is_listed_with_its_reason(autoparser: Run) -> None:
@@ -186,12 +188,6 @@ def test_what_a_comment_accepts_is_not_fixed(autoparser: Run, template: Path) ->
     assert autoparser("fix", template, "--select", "AP109").code == 0
 
 
-def test_a_limit_that_ends_lint_is_named(autoparser: Run, template: Path) -> None:
-    ran = autoparser("fix", template, "--timeout", "0.1")
-    assert (ran.code, ran.out) == (2, "")
-    assert "Not finished: 1 problem, see above." in ran.err
-
-
 def test_a_limit_that_ends_the_search_is_named(
     autoparser: Run, template: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +198,8 @@ def test_a_limit_that_ends_the_search_is_named(
     ran = autoparser("fix", template, "--select", "AP109")
     words = " ".join(ran.err.split())
     assert (ran.code, ran.out) == (2, "")
-    assert "not finished: this took more than 60 s" in words
+    assert "not finished: " in words
+    assert "this took more than 60 s" in words
     assert "stays AP109" in words
     assert "a limit ended the search before it was finished" in words
 
