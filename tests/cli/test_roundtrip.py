@@ -287,7 +287,8 @@ def test_renders_that_never_end_are_missing_and_said_to_be(tmp_path: Path) -> No
     endless = (
         "{%- if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(9999) %}"
         "{% set c = b %}{% endfor %}{% endfor %}{% endif %}"
-        "{%- for message in messages %}{{ '<|' + message.role + '|>' + message.content + '<|end|>' }}"
+        "{%- for message in messages %}"
+        "{{ '<|' + message.role + '|>' + message.content + '<|end|>' }}"
         "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     (tmp_path / "endless.jinja").write_text(endless, "utf-8")

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
@@ -143,10 +144,11 @@ class Server:
     def _read(self, content: bytes) -> tuple[str, bool, int | None]:
         usage: object = None
         try:
-            answer = json.loads(content)
+            answer: Any = json.loads(content)
             choice = answer["choices"][0]
             text, reason = choice["text"], choice.get("finish_reason")
-            usage = (answer.get("usage") or {}).get("completion_tokens")
+            counts = answer.get("usage")
+            usage = counts["completion_tokens"] if counts else None
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None
         if not isinstance(text, str):

@@ -65,14 +65,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     together = _offering(subject, schemas)
     if all(each.sign in together.text for each in keywords):
         optional = _offering(subject, schemas, required=False)
-        lost = [Loss("required", together, optional, "without required")]
         if together.text == optional.text:
-            yield _hit_of(lost)
+            yield _hit_of([Loss("required", together, optional, "without required")])
         return
     usual = _offering(subject, [PLAIN])
     if subject.marks.names[0] not in usual.text:
         return
-    lost = []
+    lost: list[Loss] = []
     for keyword in keywords:
         render = _offering(subject, [keyword.schema])
         if render.error is not None:
@@ -119,7 +118,9 @@ def _keywords(subject: Subject) -> tuple[ProbedKeyword, ...]:
     return (
         with_sign(1, "enum", lambda sign, _: {"type": "string", "enum": [sign]}),
         with_sign(2, "const", lambda sign, _: {"const": sign}),
-        with_sign(3, "anyOf", lambda *one: {"anyOf": [described(*one), {"type": "null"}]}),
+        with_sign(
+            3, "anyOf", lambda sign, kind: {"anyOf": [described(sign, kind), {"type": "null"}]}
+        ),
         ProbedKeyword(
             "$ref",
             {"$ref": f"#/$defs/{marks.values[1]}"},
@@ -127,11 +128,14 @@ def _keywords(subject: Subject) -> tuple[ProbedKeyword, ...]:
             # The way is the same; `_otherwise` defines something else there.
             {"$ref": f"#/$defs/{marks.values[1]}"},
         ),
-        with_sign(4, "items", lambda *one: {"type": "array", "items": described(*one)}),
+        with_sign(4, "items", lambda sign, kind: {"type": "array", "items": described(sign, kind)}),
         with_sign(
             5,
             "properties",
-            lambda *one: {"type": "object", "properties": {f"part_{one[1]}": described(*one)}},
+            lambda sign, kind: {
+                "type": "object",
+                "properties": {f"part_{kind}": described(sign, kind)},
+            },
         ),
         ProbedKeyword(
             "minimum",
