@@ -13,7 +13,8 @@ that an earlier survey gave. With `--gate`, what each template writes after its 
 setting, is held against grammar and parser, by the analysis and by a second judge; the project's
 own templates are asked, too. With `--scoreboard`, the cases of the package canitoolcall are read,
 and counted by family beside what it publishes of engines; with `--field`, those of a folder of
-outputs that were lost in production. With `--triggers`, what a lazy grammar waits for is looked for
+outputs that were lost in production, and with `--learn` some of each model's cases are examples to
+learn from, and the others are read. With `--triggers`, what a lazy grammar waits for is looked for
 in what each template writes. With `--learn`, what a template renders of calls and reasoning is
 hidden, and learnt from examples that it wrote, with `--outputs` from outputs that nobody labelled;
 `--also` names other templates, such as fixtures/novel. With `--structural-tags`, xgrammar compiles
@@ -53,6 +54,7 @@ from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
 from .stops import judged_stops
 from .structural_tags import judged_tags
+from .taught_scores import judged_taught_scores
 from .triggers import judged_triggers
 from .unlabelled import judged_outputs
 
@@ -187,7 +189,12 @@ def _options() -> argparse.Namespace:
         "--both", action="store_true", help="with --outputs: hide reasoning as well as calls"
     )
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
-    options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
+    options.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="with --learn: which are drawn; with --scoreboard: so many draws",
+    )
     options.add_argument("--files", action="store_true", help="compare saved formats")
     options.add_argument(
         "--records",
@@ -214,6 +221,8 @@ def _options() -> argparse.Namespace:
 
 def _scored(asked: argparse.Namespace) -> tuple[str, bool]:
     """Read the outputs of a scoreboard: those of a folder, or the package's."""
+    if asked.learn:
+        return judged_taught_scores(asked.jobs, range(1, asked.seed + 1))
     if asked.field is not None:
         found = field_cases(asked.field)
         return field_table(found, failing=asked.failing), not any(case.why for case in found)
