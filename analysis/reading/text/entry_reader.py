@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, Literal
@@ -101,10 +100,8 @@ class EntryReader:
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        name = self.key.read(key)
-        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(name, key, row))
+        return (yield from self.values.read(self.key.read(key), key, row))
 
     def _key(self, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
