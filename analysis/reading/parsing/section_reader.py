@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import CallLimit, Literal
+from dataclasses import replace
+
+from autoparser.analysis.core.format import CallLimit, Literal, spaced_spellings
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.reading.text import (
     Reading,
@@ -147,9 +149,12 @@ class SectionReader:
     def _opens(self, tape: Tape) -> Reading[tuple[bool, bool]]:
         """Take what opens the section and what stands before its first call; say what was there."""
         opening = self.section.open
-        if not opening.core or not (yield from at_text(tape, opening.trigger)):
+        begun = yield from at_any(tape, spaced_spellings(opening.trigger))
+        if begun is None:
             return False, False
-        opened = yield from read_literal(tape, opening)
+        # The marker opens calls, be the bracket after it forgotten.
+        rest = opening.core[len(opening.trigger) :]
+        opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: Tape) -> Reading[bool]:
@@ -223,8 +228,12 @@ class SectionReader:
         return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
 
     def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
-        """Take what closes calls, where it is there."""
-        there = yield from behind_space(tape, literal.units[0])
-        if there:
-            yield from read_literal(tape, literal)
-        return there
+        """Take what closes calls, where it is there: of `]</calls>` the marker alone is enough."""
+        for at, unit in enumerate(literal.units):
+            if (yield from behind_space(tape, unit)):
+                rest = literal.core[literal.core.index(unit) :] if at else literal.core
+                yield from read_literal(tape, replace(literal, core=rest))
+                return True
+            if any(map(str.isalnum, unit)):
+                return False
+        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.core.format import Literal
+from autoparser.analysis.core.format import Literal, spaced_spellings
 from autoparser.analysis.reading.expression import Section, Turn
 from autoparser.analysis.reading.text import Stops
 
@@ -84,11 +84,11 @@ def _content_stops(
     if turn.calls is not None:
         yield from _call_stops(turn, turn.calls, offered, frame)
     if turn.reasoning is not None:
-        yield _stop(turn.reasoning.open, StopMark.REASONING)
+        yield from _spaced(turn.reasoning.open, StopMark.REASONING)
         yield _stop(turn.reasoning.close, StopMark.REASONING_CLOSE)
     yield _stop(turn.content.close, StopMark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
-        yield _stop(literal, StopMark.CONTENT)
+        yield from _spaced(literal, StopMark.CONTENT)
     if is_tagged(turn.header):
         yield _stop(turn.header, StopMark.HEADER)
     yield from _wordless(turn)
@@ -104,7 +104,8 @@ def _call_stops(
         taken = (*(end.core for end in turn.ends), "" if frame is None else frame.first)
         if text in taken:
             text = literal.core
-        yield section.space + literal.before, text, StopMark.CALLS
+        for spelling in spaced_spellings(text):
+            yield section.space + literal.before, spelling, StopMark.CALLS
     names = tuple(named_triggers(section, offered))
     for text in names:
         yield section.space, text, StopMark.CALLS
@@ -155,6 +156,11 @@ def behind_calls(turn: Turn) -> Iterator[str]:
         for literal in (*call_opens(section), section.close):
             if literal.noticed_by_marker:
                 yield literal.trigger
+
+
+def _spaced(literal: Literal, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
+    """Return an opening, whitespace inside it forgiven."""
+    return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 
 
 def _stop(literal: Literal, mark: StopMark) -> tuple[str, str, StopMark]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.format import Part, spaced_spellings
 from autoparser.analysis.reading.expression import Start, Turn
 from autoparser.analysis.reading.text import (
     Found,
@@ -64,7 +64,9 @@ class TurnReader:
             StopMark.HEADER: turn.header.after + turn.lead,
         }
         opens = (turn.header, turn.content.open, *turn.content.others)
-        self._opens = {literal.core: literal for literal in opens}
+        self._opens = {
+            spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
+        }
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read to the end of the text."""
