@@ -165,6 +165,17 @@ class Collector:
         """Note a closer of something that was not open."""
         self._stray = True
 
+    @property
+    def within_line(self) -> bool:
+        """Whether the content goes on in a line in which something stands already."""
+        for piece in reversed(self._content.pieces):
+            line = piece.rpartition("\n")[2]
+            if line.strip():
+                return True
+            if line != piece:
+                return False
+        return bool(self._content.pieces)
+
     def drop_blank(self) -> None:
         """Forget whitespace after which nothing came: it stood between two parts."""
         self._content.waiting = self._reasoning.waiting = ""
