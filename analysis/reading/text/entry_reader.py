@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
 
 from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
@@ -115,10 +114,8 @@ class EntryReader:
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        name = self.key.read(key)
-        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(name, key, row))
+        return (yield from self.values.read(self.key.read(key), key, row))
 
     def _skip_repeated(self, opening: Literal, end: int) -> None:
         """Take an opener of a key that stands there again, if a declared key comes after it."""
