@@ -84,8 +84,8 @@ def roundtrip(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 where such a verdict is found: any, string, tokens, or a cause"
-            " such as json-spacing.",
+            help="Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
+            " string, tokens, or a cause such as json-spacing.",
         ),
     ] = None,
     log: Annotated[
@@ -163,7 +163,8 @@ def roundtrip(
             outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))
         else:
             outlet.report(roundtrip_screen(analysis, found, outlet.width))
-    return FOUND if failing(found.rows, wanted) else 0
+    spoiled = "any" in wanted and analysis.spoiled is not None
+    return FOUND if spoiled or failing(found.rows, wanted) else 0
 
 
 def _logged(
