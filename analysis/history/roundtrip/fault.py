@@ -12,7 +12,7 @@ from .broken_step import BrokenStep
 from .cause import Cause
 from .remembering import unreadable
 from .replay import Replay, ReplayStage
-from .scenario import ArgumentsAs, EngineHabits
+from .scenario import ArgumentsAs, EngineHabits, MessagesAs
 
 __all__ = ["Culprit", "fault_of"]
 
@@ -65,12 +65,16 @@ def fault_of(
 def _breaks_as_sent(case: BrokenStep) -> bool:
     """Say whether an engine breaks it that does no more than to hand on what users send.
 
-    Arguments as an object and calls in their wrapper are what a template has to expect; an engine
-    that drops, strips or renames something is at fault all the same.
+    Arguments as an object, calls in their wrapper, an empty text beside them are what a template
+    has to expect. An engine that drops or strips something, or makes parts of texts, is at fault.
     """
     engine = case.exchange.engine
-    given = ArgumentsAs.OBJECT if engine.arguments is ArgumentsAs.OBJECT else ArgumentsAs.TEMPLATE
-    handing_on = EngineHabits(arguments=given, messages=engine.messages)
+    arguments, messages = ArgumentsAs.TEMPLATE, MessagesAs.TEMPLATE
+    if engine.arguments is ArgumentsAs.OBJECT:
+        arguments = ArgumentsAs.OBJECT
+    if engine.messages is not MessagesAs.TEMPLATE:
+        messages = MessagesAs.API
+    handing_on = EngineHabits(arguments=arguments, messages=messages)
     if handing_on == EngineHabits():
         return False
     return not case.moves(replace(case.exchange, engine=handing_on))
