@@ -61,7 +61,7 @@ def wanted_words(form: AskedForm) -> str:
 
 
 def verdict(check: Check) -> Text:
-    """Return the verdict as one phrase, such as ``self-check 45/45``."""
+    """Return the verdict as one phrase, such as ``self-check 47/47``."""
     return Text(check_score(check), style="bold green" if check.ok else "bold red")
 
 

@@ -18,7 +18,7 @@ Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 GOOD = "fixtures/templates/history-last-query.jinja"
 TABLE = """\
-fixtures/templates/history-last-query.jinja: self-check 45/45
+fixtures/templates/history-last-query.jinja: self-check 47/47
 2 hold, 2 break.
 The verdicts hold with no switch set; 3 more settings tried, those that differ
 are named.

@@ -85,4 +85,4 @@ _OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
 
 def _not_whole(parsed: ParsedMessage) -> bool:
     """Say whether a call was cut, or is not as calls are: no template could write it back."""
-    return unreadable(parsed) or bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
+    return unreadable(parsed) or parsed.status is Status.MALFORMED

@@ -8,11 +8,12 @@ send do not pass where the template crashes on them, even if the format foretell
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
@@ -39,32 +40,42 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
         if not told:
             not_asked += 1
             continue
-        turn = judge.observer.turn(case.message)
-        failure, crash = judge.difference(case, turn), judge.crash(case, turn)
+        answer = judge.answer(case)
+        failure, crash = answer.failure, answer.crash
         if failure is not None:
             failures.append(replace(failure, crash=crash))
         elif crash is not None:
             crashes.append(crash)
             failures += [judge.crashed(case, crash)] if crash.needed else []
         else:
-            refused += turn.probe.error is not None
-            equal += turn.probe.error is None
+            refused += answer.refused
+            equal += not answer.refused
     total = len(battery())
     return Check(
         total, equal, refused, not_asked, grouped(crashes), tuple(failures), judge.usual_forms()
     )
 
 
+class _Answer(NamedTuple):
+    """What came of one message."""
+
+    failure: Failure | None
+    """Where the format is wrong about it."""
+    crash: Crash | None
+    refused: bool
+
+
 class _Judge:
     """Judges one format by one template."""
 
-    def __init__(self, format_: TurnFormat, prober: Prober) -> None:
+    def __init__(
+        self, format_: TurnFormat, prober: Prober, tools: Sequence[Tool] = battery_tools()
+    ) -> None:
         # Reasoning that no field was found for is given all the same, in the usual one: agents
         # send it, and that it is dropped, not refused, must show.
         field = prober.shape.reasoning_field or REASONING_FIELDS[0]
-        prober = prober.using(
-            tools=battery_tools(), shape=replace(prober.shape, reasoning_field=field)
-        )
+        self._prober = prober
+        prober = prober.using(tools=tools, shape=replace(prober.shape, reasoning_field=field))
         self._format = format_
         self.observer = Observer(prober)
         strict = prober.as_transformers()
@@ -108,6 +119,35 @@ class _Judge:
             fault = asked.fault or FormFault(case.title, str(lost), usual.text, wanted.text)
             asked = replace(asked, spoiled=(*asked.spoiled, case.title), fault=fault)
         return asked
+
+    def answer(self, case: BatteryCase) -> _Answer:
+        """Hold the format against the template on one message.
+
+        Of a message that has many things at once, and does not come out right, those are to blame
+        whose own messages fail; where none of them does, it is the message itself.
+        """
+        turn = self.observer.turn(case.message)
+        answer = _Answer(
+            self.difference(case, turn), self.crash(case, turn), turn.probe.error is not None
+        )
+        if answer.failure is None and (answer.crash is not None or not answer.refused):
+            return answer
+        failing = [part for part in map(self._answer_alone, case.parts) if part.failure is not None]
+        smallest = min(failing, key=_size, default=None)
+        if smallest is None or smallest.failure is None:
+            return answer
+        titles = ", ".join(part.failure.title for part in failing if part.failure is not None)
+        return smallest._replace(failure=replace(smallest.failure, title=titles))
+
+    def _answer_alone(self, part: BatteryCase) -> _Answer:
+        """Ask about a part, whose tool is offered only here."""
+        offered = {str(tool["name"]) for tool in battery_tools()}
+        others = [call.name for call in part.message.calls if call.name not in offered]
+        if not others:
+            return self.answer(part)
+        like = battery_tools()[-1]
+        tools = (*battery_tools(), *({**like, "name": name} for name in others))
+        return _Judge(self._format, self._prober, tools).answer(part)
 
     def difference(self, case: BatteryCase, turn: ObservedTurn) -> Failure | None:
         """Say where the format is wrong; None where it is right."""
@@ -154,3 +194,7 @@ class _Judge:
             return self._format.write(message)
         except RefusedMessageError:
             return None
+
+
+def _size(answer: _Answer) -> int:
+    return 0 if answer.failure is None else answer.failure.size

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import CallLimit, Literal
+from dataclasses import replace
+
+from autoparser.analysis.core.format import CallLimit, Literal, spaced_spellings
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.reading.text import (
     Reading,
@@ -123,6 +125,7 @@ class SectionReader:
         """End where the text was cut in a call or in what opens one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
+        collector.end_cut_call()
         collector.status = Status.CUT
         collector.attempted(start, tape.position, Status.CUT)
         return True
@@ -146,9 +149,12 @@ class SectionReader:
     def _opens(self, tape: Tape) -> Reading[tuple[bool, bool]]:
         """Take what opens the section and what stands before its first call; say what was there."""
         opening = self.section.open
-        if not opening.core or not (yield from at_text(tape, opening.trigger)):
+        begun = yield from at_any(tape, spaced_spellings(opening.trigger))
+        if begun is None:
             return False, False
-        opened = yield from read_literal(tape, opening)
+        # The marker opens calls, be the bracket after it forgotten.
+        rest = opening.core[len(opening.trigger) :]
+        opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: Tape) -> Reading[bool]:
@@ -170,14 +176,18 @@ class SectionReader:
         return noisy
 
     def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
-        """Turn what was taken for a call into content."""
+        """End a call that cannot be read: it stays one where it has begun, and is content else."""
         text = tape.recorded()
         if not text and tape.left():
             text = tape.take(1, SpanKind.CONTENT)
-        tape.relabel(start, SpanKind.CONTENT)
+        begun = False
         if not self._around.tentative or collector.calling:
-            collector.give_up_call()
+            begun = collector.give_up_call()
             collector.attempted(start, tape.position, Status.MALFORMED)
+        if begun:
+            collector.drop_blank()
+            return
+        tape.relabel(start, SpanKind.CONTENT)
         collector.content(text)
 
     def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
@@ -218,8 +228,12 @@ class SectionReader:
         return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
 
     def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
-        """Take what closes calls, where it is there."""
-        there = yield from behind_space(tape, literal.units[0])
-        if there:
-            yield from read_literal(tape, literal)
-        return there
+        """Take what closes calls, where it is there: of `]</calls>` the marker alone is enough."""
+        for at, unit in enumerate(literal.units):
+            if (yield from behind_space(tape, unit)):
+                rest = literal.core[literal.core.index(unit) :] if at else literal.core
+                yield from read_literal(tape, replace(literal, core=rest))
+                return True
+            if any(map(str.isalnum, unit)):
+                return False
+        return False

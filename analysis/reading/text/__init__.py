@@ -1,7 +1,8 @@
 """Reading pieces of text as they come: literals, values, arguments."""
 
 from .argument_reading import read_arguments
-from .json_text import Emit, ReadOutcome, read_json
+from .entry_openings import key_closers
+from .json_text import Emit, ReadOutcome, missing_closers, read_json
 from .literals import (
     at_any,
     at_text,
@@ -35,6 +36,8 @@ __all__ = [
     "behind_space_any",
     "held_from",
     "json_of",
+    "key_closers",
+    "missing_closers",
     "read_arguments",
     "read_json",
     "read_literal",

@@ -302,7 +302,9 @@ class RawReader:
         """Take all that is left: whole where the model has ended, cut where it was stopped."""
         tape = self.around.tape
         if not tape.complete:
-            self._pass(len(tape.text))
+            # What may have begun to close the value is left, as before more text came.
+            at = max(tape.at, self.looked - tape.offset)
+            self._pass(max(tape.at, self.stops.safe(tape.text, at)))
             return ReadOutcome.CUT
         if self.doubts:
             first = self.doubts[0]
@@ -336,6 +338,9 @@ class RawReader:
         wanted = self._closes or wanted
         yield from ahead.space()
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
+            return _Sight.END
+        if ahead.short and not around.tape.complete:
+            # The cut has left the front of what may follow.
             return _Sight.END
         if begin or (yield from self._keyed(ahead)) is None:
             return _Sight.TEXT
