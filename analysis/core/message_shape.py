@@ -212,7 +212,7 @@ def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
         (shape.system, "no system message", "a system message first", {"system": False}),
         (
             shape.tools is not ToolForm.WRAPPED,
-            "tools in OpenAI's form",
+            "tools" if no_tools else "tools in the wrapper of type function",
             "no tools, so that they must stand in the system message"
             if no_tools
             else "tools as bare function schemas",
@@ -232,7 +232,7 @@ def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
         ),
         (
             shape.calls is CallForm.BARE,
-            "calls in OpenAI's form",
+            "calls in the wrapper of type function",
             "calls without the wrapper of type function",
             {"calls": CallForm.WRAPPED},
         ),

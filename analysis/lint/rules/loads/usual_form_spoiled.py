@@ -84,6 +84,6 @@ RULE = Rule(
     __doc__,
     Severity.ERROR,
     check,
-    fix="write what comes in OpenAI's form as the same text",
+    fix="write what users send as the same text, whatever form it has",
     concerns=(Concern.ENGINES, Concern.TRAINING),
 )
