@@ -54,7 +54,7 @@ def decode_report(
         ("Clean", sentence((words, style), proved)),
         *_apart(report),
         ("Calls", Text(f"{report.calls}, in {report.calling} of the answers")),
-        ("Tokens", Text(f"{report.tokens}, of which {report.forced} were forced")),
+        ("Tokens", Text(_tokens(report))),
     ]
     drawn: Lines = [
         *rows([*_setting(setting), *counted], width, indent=0),
@@ -65,6 +65,14 @@ def decode_report(
         *(_answers(report, width) if answers else []),
     ]
     return report_text(drawn)
+
+
+def _tokens(report: DecodingReport) -> str:
+    if report.tokens is None:
+        return "not known: the server does not say how many it wrote"
+    if report.served:
+        return f"{report.tokens}, as the server counts them"
+    return f"{report.tokens}, of which {report.forced} were forced"
 
 
 def _apart(report: DecodingReport) -> Iterator[Row]:

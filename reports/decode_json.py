@@ -90,7 +90,8 @@ class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
     """Formats of schemas that no check is known of."""
     with_calls: Count
     calls: Count
-    tokens: Count
+    tokens: Count | None
+    """None where a server does not say how many it wrote."""
     forced: Count
     """Tokens that had to come next."""
     renderings: dict[_RenderingKey, Count]

@@ -153,6 +153,8 @@ class RoundTripDocument(JsonDocument, frozen=True):
     settings: tuple[SettingValues, ...]
     """The settings of the switches that were tried, the usual one first."""
     untried_settings: Count
+    ended_renders: Count
+    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
     scenarios: tuple[RowDocument, ...]
     """Each scenario with each next role, where it applies."""
     not_applicable: tuple[LeftOutDocument, ...]
@@ -170,6 +172,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         None if found.profile is None else _engine_name(found.profile),
         tuple(found.settings),
         found.untried,
+        found.beyond,
         tuple(map(_row, found.rows)),
         tuple(
             LeftOutDocument(scenario.name, coming, reason)
