@@ -361,6 +361,7 @@ def _may_be_missing(items: Sequence[RowItem]) -> bool:
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Return the texts that may stand right after a word of a row."""
+    spaced = False
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             # The words between its markers may be left out, the first marker with them.
@@ -368,11 +369,17 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
             if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
+        # A literal without units is whitespace.
+        spaced = spaced or (isinstance(item, Literal) and bool(item.text))
         if isinstance(item, ArgumentList):
             members = item.arguments.members
             first = members.entry[0]
             for text in (members.open, "" if isinstance(first, Slot) else first):
-                if text.strip():
+                # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
+                # before it does.
+                spaced = spaced or text[:1].isspace()
+                within = spaced and _NAME_SIGNS.fullmatch(text.strip())
+                if text.strip() and not within:
                     yield text.strip()
             if members.open.strip():
                 return
@@ -396,5 +403,6 @@ _PAIR = 2
 _LED_WORD = 3
 """A literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
+_NAME_SIGNS = re.compile(r"[\w.-]+")
 _WORD_SIGN = re.compile(r"[\w-]")
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")
