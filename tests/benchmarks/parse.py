@@ -6,9 +6,9 @@ between machines, microseconds cannot. Nothing is written to a file.
 
 `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
-`--short` measures 4k alone. `--beside CHECKOUT` measures 64k with another checkout of this project, with
-this one and with transformers' parser, by turns: process time of whole streams, so that it holds on a
-machine that others use too.
+`--short` measures 4k alone. `--beside CHECKOUT` measures 64k with another checkout of this project,
+with this one and with transformers' parser, by turns: process time of whole streams, so that it
+holds on a machine that others use too.
 
 The peers are optional, and are skipped visibly: ResponseParser of transformers, vLLM's parsers from
 an installed vLLM, and SGLang's parsers, from an installed SGLang or, where there is none, from the
@@ -351,19 +351,16 @@ def beside(checkout: Path) -> Sequence[str]:
     best: dict[str, dict[str, float]] = {name: {} for name in roots}
     for _ in range(RUNS):
         for name, root in roots.items():
-            times = _times_of(root)
-            best[name] = {
-                kind: min(time, best[name].get(kind, time)) for kind, time in times.items()
-            }
+            for kind, time in _times_of(root).items():
+                best[name][kind] = min(time, best[name].get(kind, time))
     here, there = best["here"], best["there"]
-    lines = [
-        f"{'process µs a delta':<20}{'there':>9}{'here':>9}{'ratio':>9}{'transformers':>14}{'ratio':>9}"
-    ]
-    for kind in STREAMS:
-        ours, peer = here[kind.name], here.get(f"{kind.name} {TRANSFORMERS}", math.nan)
-        old = there[kind.name]
+    columns = f"{'there':>9}{'here':>9}{'ratio':>9}{'transformers':>14}{'ratio':>9}"
+    lines = [f"{'process µs a delta':<20}{columns}"]
+    for stream in STREAMS:
+        ours, peer = here[stream.name], here.get(f"{stream.name} {TRANSFORMERS}", math.nan)
+        old = there[stream.name]
         figures = f"{old:>9.2f}{ours:>9.2f}{old / ours:>8.1f}x{peer:>14.2f}{peer / ours:>8.1f}x"
-        lines.append(f"{kind.name:<20}{figures}")
+        lines.append(f"{stream.name:<20}{figures}")
     return lines
 
 

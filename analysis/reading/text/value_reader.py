@@ -179,7 +179,9 @@ class ValueReader:
         self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
-            return None
+            # Where no other closer came, it may be one after all.
+            if not after.core or not (yield from at_text(self.tape, after.units[0])):
+                return None
         for unit in after.units:
             yield from skip_space(self.tape)
             if (yield from at_text(self.tape, unit)):
