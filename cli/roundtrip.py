@@ -88,8 +88,8 @@ def roundtrip(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 where such a verdict is found: any, string, tokens, or a cause"
-            " such as json-spacing.",
+            help="Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
+            " string, tokens, or a cause such as json-spacing.",
         ),
     ] = None,
     log: Annotated[
@@ -169,7 +169,8 @@ def roundtrip(
             outlet.report(roundtrip_screen(analysis, found, outlet.width))
     if found.beyond:
         return INCOMPLETE
-    return FOUND if failing(found.rows, wanted) else 0
+    spoiled = "any" in wanted and analysis.spoiled is not None
+    return FOUND if spoiled or failing(found.rows, wanted) else 0
 
 
 def _logged(

@@ -13,6 +13,7 @@ from autoparser.analysis.constraining.decode import (
     Judgement,
     ModelFigures,
 )
+from autoparser.analysis.core.verdicts import AskedForm
 
 from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
@@ -38,13 +39,15 @@ class DecodeSetting:
     model: ModelFigures | None = None
     free_reasoning: bool = False
     """Whether the grammar holds only from where the reasoning is closed."""
+    usual_form: AskedForm | None = None
+    """What users send and the template spoils, so that its renders judge another form alone."""
 
 
 def decode_report(
     report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
 ) -> Text:
     """Show what came of all answers; with `answers`, each of them as well."""
-    style = "green" if report.ok else "red"
+    style = "red" if not report.ok else "green" if setting.usual_form is None else ""
     words = f"{report.clean} of {report.answers}"
     proved = " answers: accepted, ended, read, valid, rendered the same"
     counted: list[Row] = [

@@ -17,6 +17,7 @@ from autoparser.analysis.constraining.decode import (
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 
 from .decode import DecodeSetting
@@ -132,6 +133,9 @@ class DecodeDocument(_ModelDecodedDocument, frozen=True):
     free_reasoning: bool
     """Whether the grammar holds only from where the reasoning is closed."""
     ok: bool
+    """Whether nothing is wrong with any, nor with the form that users send."""
+    usual_form: AskedForm | None
+    """What users send and the template spoils in silence; null where nothing is."""
 
 
 def decode_document(
@@ -159,7 +163,8 @@ def decode_document(
             setting.seed,
             setting.limit,
             setting.free_reasoning,
-            report.ok,
+            report.ok and setting.usual_form is None,
+            setting.usual_form,
             **_counts(report),
             model=model,
         )

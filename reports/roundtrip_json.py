@@ -9,6 +9,7 @@ from msgspec import Meta
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.describing.document import (
     CheckCounts,
     TemplateDocument,
@@ -140,6 +141,9 @@ class RoundTripDocument(JsonDocument, frozen=True):
     template: TemplateDocument
     check: CheckCounts
     """The self-check of the analysis; where it fails, so may the verdicts."""
+    usual_form: AskedForm | None
+    """What users send and the template spoils in silence, so that verdicts hold in another form
+    alone; null where nothing is."""
     tokenizer: bool
     """Whether there was one; without it `tokens` is null everywhere."""
     split_stop_strings: tuple[SplitStopDocument, ...]
@@ -162,6 +166,7 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         "autoparser.roundtrip/2",
         named_template(analysis.template),
         check_counts(analysis.check),
+        analysis.spoiled,
         found.tokenized,
         tuple(SplitStopDocument(*each) for each in found.split_stops),
         None if found.profile is None else _engine_name(found.profile),

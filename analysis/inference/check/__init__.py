@@ -6,6 +6,7 @@ from autoparser.analysis.core.verdicts import Check, Crash, Failure
 from .continuations import Earlier, TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
+from .usual_form import LostText, lost_text
 
 __all__ = [
     "BatteryCase",
@@ -13,6 +14,7 @@ __all__ = [
     "Crash",
     "Earlier",
     "Failure",
+    "LostText",
     "TemplateContinuation",
     "TemplateTurns",
     "WrittenTurn",
@@ -20,6 +22,7 @@ __all__ = [
     "battery_tools",
     "continuations",
     "loose_tools",
+    "lost_text",
     "self_check",
     "turns_after",
 ]
