@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.reading.text import Span, Tape, missing_closers
+from autoparser.analysis.reading.text import Sink, Span, Tape, missing_closers, plain_sink
 
 from .parsed_message import (
     CallAttempt,
@@ -226,6 +226,27 @@ class Collector:
         deltas = self._deltas
         self._deltas = []
         return deltas
+
+    def sink_of(self, emit: Callable[[str], None]) -> Sink | None:
+        """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
+
+        It can once the text of its kind has begun, so that a piece changes nothing but its length.
+        """
+        for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
+            if emit == take:
+                if prose.fresh or self._prompted is not None:
+                    return None
+                return Sink(prose.pieces, prose.pieces.append, prose.kind)
+        if emit != self.arguments or self.whole_calls or self._surplus:
+            return plain_sink(emit)
+        if not self._begun and not _begins(self._pieces):
+            return None
+        return Sink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+
+    def note_passed(self) -> None:
+        """Note that what has passed by of the open call's arguments was given as deltas."""
+        if self._begun:
+            self._sent = len(self._pieces)
 
     def _flush(self, *, all_: bool = False) -> None:
         """Pass on what came of the open call since the last time, its arguments in one piece.

@@ -74,13 +74,13 @@ _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
 class _JsonReader:
     """Reads one value."""
 
-    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str]) -> None:
+    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str) -> None:
         self.tape, self.emit, self.stops = tape, emit, tuple(stops)
         self.open: list[str] = []
-        self.gap = ""
+        self.gap = lead
         """What is passed on with the next value alone, which may not come: whitespace, a comma,
         a key."""
-        self.keyed = False
+        self.keyed = bool(lead)
         """Whether a key is in it."""
         self.next = _Next.VALUE
         self.repaired = False
@@ -294,13 +294,15 @@ class _JsonReader:
         return True
 
 
-def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[ReadOutcome]:
-    """Read one value and emit it as JSON text.
+def read_json(
+    tape: Tape, emit: Emit, stops: Sequence[str] = (), lead: str = ""
+) -> Reading[ReadOutcome]:
+    """Read one value and emit it as JSON text, after the key of `lead`, if any.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
     a text that is complete ends, the missing closers are emitted.
     """
-    return (yield from _JsonReader(tape, emit, stops).read())
+    return (yield from _JsonReader(tape, emit, stops, lead).read())
 
 
 def missing_closers(text: str) -> str:
