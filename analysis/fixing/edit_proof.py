@@ -24,7 +24,7 @@ from autoparser.analysis.loading.template import ChatTemplate
 
 from .proof_conversation import ProofConversation, proof_conversations
 from .reached_bodies import ReachedBodies
-from .render_faults import Fault, faults_of, worse
+from .render_faults import RenderFault, faults_of, worse
 
 __all__ = ["ChangedRender", "EditProof", "ProvenEdit"]
 
@@ -89,7 +89,7 @@ class EditProof:
         self._subject = subject
         self._mends = mends
         self._original = _ProofRenders(subject, subject.rendering)
-        self._faults: dict[int, Mapping[Fault, int]] = {}
+        self._faults: dict[int, Mapping[RenderFault, int]] = {}
         self._reaching: dict[int, frozenset[int | None]] = {}
         self._plain: tuple[ChatTemplate, _ProofRenders] | None = None
         """The one that others were last held against."""
@@ -201,11 +201,13 @@ class EditProof:
         refused = sum(not self._original.render(each).rendered for each in self.conversations)
         return refused, dict(sorted(kinds.items()))
 
-    def _beyond(self, each: ProofConversation, mended: Sequence[Fault]) -> Sequence[Fault]:
+    def _beyond(
+        self, each: ProofConversation, mended: Sequence[RenderFault]
+    ) -> Sequence[RenderFault]:
         """Return what is mended that nobody asked for, and that comes of nothing that was."""
         if self._mends is None:
             return ()
-        respelled = self._is_asked_for(Fault(FaultKind.OTHERWISE, each.words))
+        respelled = self._is_asked_for(RenderFault(FaultKind.OTHERWISE, each.words))
         if respelled and any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended):
             # It is written as what says the same plainly, whatever else was wrong with it.
             return ()
@@ -220,7 +222,7 @@ class EditProof:
         ]
         return primary if primary or len(others) < len(mended) else mended
 
-    def _is_asked_for(self, fault: Fault) -> bool:
+    def _is_asked_for(self, fault: RenderFault) -> bool:
         if self._mends is None:
             return True
         return any(
@@ -254,7 +256,7 @@ class EditProof:
             self._reaching[at] = self.reached.of(variables, text)
         return self._reaching[at]
 
-    def faults(self, at: int) -> Mapping[Fault, int]:
+    def faults(self, at: int) -> Mapping[RenderFault, int]:
         """Return what is wrong with a conversation as the original renders it."""
         if at not in self._faults:
             each = self.conversations[at]
@@ -264,7 +266,7 @@ class EditProof:
 
     def _better(
         self, at: int, before: Render, after: Render, edited: _ProofRenders
-    ) -> Mapping[Fault, int] | None:
+    ) -> Mapping[RenderFault, int] | None:
         """Return what is wrong still; None where a change is not for the better."""
         each, wrong = self.conversations[at], self.faults(at)
         if not wrong or not after.rendered or self._left_out(at):
@@ -295,7 +297,7 @@ class EditProof:
         unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
         return faults if unasked and before.text.startswith(after.text) else None
 
-    def _known(self, each: ProofConversation) -> Mapping[Fault, int]:
+    def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
         """Return what is wrong as well where the same is said in plain words."""
         plain = each.plainly
         if plain is None:
@@ -317,7 +319,9 @@ def _length(each: ChangedRender) -> tuple[int, str]:
     return len(each.after), each.conversation
 
 
-def _less(before: Mapping[Fault, int], after: Mapping[Fault, int], *kinds: FaultKind) -> bool:
+def _less(
+    before: Mapping[RenderFault, int], after: Mapping[RenderFault, int], *kinds: FaultKind
+) -> bool:
     """Say whether less is wrong of these kinds."""
     old, new = (
         sum(count for fault, count in faults.items() if fault.kind in kinds)

@@ -23,10 +23,10 @@ from autoparser.analysis.lint.conversations import Voice
 
 from .proof_conversation import ProofConversation
 
-__all__ = ["Fault", "RenderedBy", "faults_of", "worse"]
+__all__ = ["RenderFault", "RenderedBy", "faults_of", "worse"]
 
 
-class Fault(NamedTuple):
+class RenderFault(NamedTuple):
     """What is wrong, with whose words, and the text or the place that it is about."""
 
     kind: FaultKind
@@ -43,36 +43,40 @@ RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
 """Renders a conversation; None where the template refuses it."""
 
 
-def faults_of(each: ProofConversation, text: str | None, rendered: RenderedBy) -> dict[Fault, int]:
+def faults_of(
+    each: ProofConversation, text: str | None, rendered: RenderedBy
+) -> dict[RenderFault, int]:
     """Count what is wrong with the text of a conversation."""
     if text is None:
-        return {Fault(FaultKind.REFUSED): 1}
+        return {RenderFault(FaultKind.REFUSED): 1}
     found = Counter(dict(_texts(each, text, rendered)))
     found.update(dict(_tools(each, text)))
     found.update(dict(_calls(each, text, rendered)))
     if each.closer:
-        found[Fault(FaultKind.UNCLOSED)] = _unclosed(each, text, rendered)
+        found[RenderFault(FaultKind.UNCLOSED)] = _unclosed(each, text, rendered)
     found.update(dict(_history(each, text, rendered)))
     if each.plainly is not None:
-        found[Fault(FaultKind.OTHERWISE, each.words)] = text != rendered(each.plainly)
+        found[RenderFault(FaultKind.OTHERWISE, each.words)] = text != rendered(each.plainly)
     return {fault: count for fault, count in found.items() if count}
 
 
-def _texts(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator[tuple[Fault, int]]:
+def _texts(
+    each: ProofConversation, text: str, rendered: RenderedBy
+) -> Iterator[tuple[RenderFault, int]]:
     said = Counter(words for _, words in each.texts if words.strip())
     voices = {words: voice for voice, words in each.texts}
     for words, times in said.items():
         read = text.count(words.strip())
         voice = voices[words]
-        lost = Fault(FaultKind.LOST, voice, words)
+        lost = RenderFault(FaultKind.LOST, voice, words)
         if voice == Voice.REASONING and _is_earlier(each.messages, _place_of(each, words)):
-            lost = Fault(FaultKind.LEFT_OUT, voice, words)
+            lost = RenderFault(FaultKind.LEFT_OUT, voice, words)
         yield lost, max(0, times - read)
-        yield Fault(FaultKind.REPEATED, voice, words), max(0, read - times)
+        yield RenderFault(FaultKind.REPEATED, voice, words), max(0, read - times)
         if words != words.strip():
             # What is lost has lost its edges, too, so that to be read without them is better.
             cut = times > read or _stripped(each, text, words, rendered)
-            yield Fault(FaultKind.STRIPPED, voice, words), cut
+            yield RenderFault(FaultKind.STRIPPED, voice, words), cut
 
 
 def _is_earlier(messages: Sequence[Mapping[str, Json]], at: int) -> bool:
@@ -97,13 +101,13 @@ def _holds(value: Json | Mapping[str, Json], words: str) -> bool:
     return value == words
 
 
-def _tools(each: ProofConversation, text: str) -> Iterator[tuple[Fault, int]]:
+def _tools(each: ProofConversation, text: str) -> Iterator[tuple[RenderFault, int]]:
     """Count the descriptions of tools that are not read as often as they are sent."""
     sent = repr(each.tools)
     for words in map(_description, each.tools or ()):
         read = text.count(words) if words else 1
-        yield Fault(FaultKind.LOST, "a tool", words), not read
-        yield Fault(FaultKind.REPEATED, "a tool", words), max(0, read - sent.count(words))
+        yield RenderFault(FaultKind.LOST, "a tool", words), not read
+        yield RenderFault(FaultKind.REPEATED, "a tool", words), max(0, read - sent.count(words))
 
 
 def _description(tool: Json) -> str:
@@ -131,13 +135,15 @@ def _with_text(value: Json, words: str, other: str) -> Any:
     return other if value == words else value
 
 
-def _calls(each: ProofConversation, text: str, rendered: RenderedBy) -> Iterator[tuple[Fault, int]]:
+def _calls(
+    each: ProofConversation, text: str, rendered: RenderedBy
+) -> Iterator[tuple[RenderFault, int]]:
     """Count the calls that are not read; what describes the tools names them, too."""
     first = next((at for at, it in enumerate(each.messages) if it["role"] == "assistant"), 0)
     asked = rendered(_until(each, first, generation=False)) if each.calls and first else None
     for name, times in Counter(each.calls).items() if asked is not None else ():
         read = text.count(name) - (asked or "").count(name)
-        yield Fault(FaultKind.CALL_LOST, "", name), max(0, times - read)
+        yield RenderFault(FaultKind.CALL_LOST, "", name), max(0, times - read)
 
 
 def _unclosed(each: ProofConversation, text: str, rendered: RenderedBy) -> int:
@@ -150,7 +156,7 @@ def _unclosed(each: ProofConversation, text: str, rendered: RenderedBy) -> int:
 
 def _history(
     each: ProofConversation, text: str, rendered: RenderedBy
-) -> Iterator[tuple[Fault, int]]:
+) -> Iterator[tuple[RenderFault, int]]:
     for at, message in enumerate(each.messages):
         if not at:
             continue
@@ -168,26 +174,26 @@ def _history(
     other = rendered(replace(each, generation=not each.generation))
     if other is not None:
         without, prompted = (other, text) if each.generation else (text, other)
-        yield Fault(FaultKind.PROMPT_REWRITES), not prompted.startswith(without)
+        yield RenderFault(FaultKind.PROMPT_REWRITES), not prompted.startswith(without)
     if each.messages and each.messages[-1]["role"] != "assistant":
-        yield Fault(FaultKind.NO_PROMPT), text == other
+        yield RenderFault(FaultKind.NO_PROMPT), text == other
     elif not each.generation and each.header:
-        yield Fault(FaultKind.NO_PROMPT, "", "unasked"), text.rstrip().endswith(each.header)
+        yield RenderFault(FaultKind.NO_PROMPT, "", "unasked"), text.rstrip().endswith(each.header)
 
 
 def _departure(
     each: ProofConversation, kind: FaultKind, before: str, text: str, at: int
-) -> tuple[Fault, int]:
+) -> tuple[RenderFault, int]:
     """Return the fault of a text that departs from one that ended at a message, if it does."""
     place = str(at)
     if text.startswith(before):
-        return Fault(kind, "", place), 0
+        return RenderFault(kind, "", place), 0
     ours = [it for it in range(at + 1) if each.messages[it]["role"] == "assistant"]
     if each.block is not None and ours and _is_earlier(each.messages, ours[-1]):
         kept, whole = _without_reasoning(text, each.block), _without_reasoning(before, each.block)
         if kept.startswith(whole):
-            return Fault(FaultKind.LEFT_OUT, "", place), 1
-    return Fault(kind, "", place), 1
+            return RenderFault(FaultKind.LEFT_OUT, "", place), 1
+    return RenderFault(kind, "", place), 1
 
 
 @lru_cache(maxsize=4096)
@@ -208,6 +214,6 @@ def _gone_on(each: ProofConversation) -> ProofConversation:
     return replace(each, messages=(*each.messages, following), plainly=None)
 
 
-def worse(before: Mapping[Fault, int], after: Mapping[Fault, int]) -> bool:
+def worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
     """Say whether something is wrong after that was not wrong before, or is more so."""
     return any(count > before.get(fault, 0) for fault, count in after.items())
