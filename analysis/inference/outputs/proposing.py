@@ -17,7 +17,7 @@ from autoparser.analysis.core.format import Escape, Slot, TurnFormat
 from autoparser.analysis.inference.examples import ArgumentStyle, Example, Hypothesis, turn_text
 
 from .entry_calls import entry_calls
-from .majority import shared_end
+from .majority import TOLERANCES, shared_end
 from .object_calls import ObjectStyle, object_calls
 from .offered import OfferedTools
 from .output import LoggedOutput
@@ -69,9 +69,10 @@ def proposals(
         number = sum(map(len, calls))
         if number:
             found += [
-                _proposal(outputs, each, style, read, ends, markers)
+                _proposal(outputs, each, style, read, ends, (markers, opening))
                 for each in with_ids(sighted)
                 for markers in suggested
+                for opening in _openings(each, markers)
             ]
     distinct = [each for at, each in enumerate(found) if each not in found[:at]]
     return sorted(distinct, key=lambda each: -each.calls)
@@ -91,7 +92,12 @@ def _styles(
                 [object_calls(text, start, offered, style) for text, start in texts],
             )
     for escape in _ESCAPES:
-        yield ArgumentStyle(escape=escape), entry_calls(texts, offered, escape)
+        seen: list[list[list[SightedCall]]] = []
+        for odd in TOLERANCES:
+            calls = entry_calls(texts, offered, escape, odd)
+            if calls not in seen:
+                seen.append(calls)
+                yield ArgumentStyle(escape=escape), calls
 
 
 def _proposal(
@@ -100,20 +106,28 @@ def _proposal(
     style: ArgumentStyle,
     read: ReadTurn | None,
     ends: Sequence[str],
-    markers: SuggestedMarkers,
+    marked: tuple[SuggestedMarkers, str],
 ) -> Proposal:
-    fronts = _fronts(sighted, ends, markers)
+    markers, opening = marked
+    fronts = [_front(each, ends, opening) for each in sighted]
     block = None
     if read is None:
-        answers = [front for front, seen in zip(fronts, sighted, strict=True) if not seen.calls]
+        answers = [
+            front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
+        ]
         told = [front for front in fronts if front]
         known = markers.block(told)
         block = find_reasoning(told, answers) if known is None else block_between(*known, told)
+    before = [None if front is None else _message(front, block, read) for front in fronts]
+    space = _space_before_calls(sighted, before)
     examples: list[Example] = []
-    for output, seen, front in zip(outputs, sighted, fronts, strict=True):
-        before = _message(front, block, read)
+    for output, seen, said in zip(outputs, sighted, before, strict=True):
+        # An output whose call is opened otherwise may be read all the same, but shows nothing.
+        if said is None:
+            continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
-        message = Message(before.content, before.reasoning, calls)
+        content = said.content.removesuffix(space) if calls else said.content
+        message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
     order: tuple[Slot, ...] = orders.most_common(1)[0][0]
@@ -127,26 +141,34 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
     return Message(front) if split is None else Message(split[1], split[0])
 
 
-def _fronts(
-    sighted: Sequence[SightedOutput], ends: Sequence[str], markers: SuggestedMarkers
-) -> list[str]:
-    """Return what stands before the calls and what opens them; of turns without calls, all."""
-    called = [each for each in sighted if each.calls]
-    begins = [each.text[each.start : each.calls[0].start] for each in called]
+def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
+    """Return what may open the first call of a turn, most of all first."""
+    begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
     # A sentence ends before the markup begins.
-    opening = markers.opening(begins, _SENTENCE_END.sub("", shared_end(begins)))
-    # What stands before calls alone says nothing of the space between content and calls.
-    spoken = [begin.removesuffix(opening) for begin in begins if begin.strip() != opening.strip()]
-    space = shared_end([begin[len(begin.rstrip()) :] for begin in spoken]) if spoken else ""
-    wide = space + opening
-    fronts: list[str] = []
-    for each in sighted:
-        if not each.calls:
-            fronts.append(_without_end(each.text[each.start :], ends))
-            continue
-        begin = each.text[each.start : each.calls[0].start]
-        fronts.append(begin.removesuffix(wide if begin.endswith(wide) else opening))
-    return fronts
+    shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
+    found = dict.fromkeys(markers.opening(begins, each) for each in shared)
+    return [each for each in found if each.strip()] or [*found][:1]
+
+
+def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
+    """Return what stands before the calls and what opens them; of turns without calls, all.
+
+    None where something else opens them.
+    """
+    if not seen.calls:
+        return _without_end(seen.text[seen.start :], ends)
+    begin = seen.text[seen.start : seen.calls[0].start]
+    return begin.removesuffix(opening) if begin.endswith(opening) else None
+
+
+def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
+    """Return the whitespace between content and calls; calls after no content show none."""
+    contents = [
+        said.content
+        for said, seen in zip(before, sighted, strict=True)
+        if said is not None and said.content.strip() and seen.calls
+    ]
+    return shared_end([text[len(text.rstrip()) :] for text in contents]) if contents else ""
 
 
 def _without_end(text: str, ends: Sequence[str]) -> str:
