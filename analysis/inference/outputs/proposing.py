@@ -27,7 +27,7 @@ from .suggested_markers import SuggestedMarkers
 
 __all__ = ["Proposal", "ReadTurn", "proposals"]
 
-_SENTENCE_END = re.compile(r"^[.!?…:,;]+(?=\s)")
+_SENTENCE_END = re.compile(r"^(?:[.!?…:,;]+(?=\s)|[.!?…]+(?=[^\w\s]))")
 ReadTurn: TypeAlias = Callable[[str], Message]
 """Reads what stands before calls as the template writes reasoning and content."""
 
@@ -119,6 +119,7 @@ def _proposal(
         known = markers.block(told)
         block = find_reasoning(told, answers) if known is None else block_between(*known, told)
     before = [None if front is None else _message(front, block, read) for front in fronts]
+    lead = _lead(before)
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []
     for output, seen, said in zip(outputs, sighted, before, strict=True):
@@ -126,7 +127,8 @@ def _proposal(
         if said is None:
             continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
-        content = said.content.removesuffix(space) if calls else said.content
+        content = said.content.removeprefix(lead)
+        content = content.removesuffix(space) if calls else content
         message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
@@ -144,6 +146,8 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
 def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
     """Return what may open the first call of a turn, most of all first."""
     begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
+    # Where the prompt has opened a call, what opens others shows after content alone.
+    begins = [begin for begin in begins if begin] or begins
     # A sentence ends before the markup begins.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
     found = dict.fromkeys(markers.opening(begins, each) for each in shared)
@@ -158,7 +162,22 @@ def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None
     if not seen.calls:
         return _without_end(seen.text[seen.start :], ends)
     begin = seen.text[seen.start : seen.calls[0].start]
-    return begin.removesuffix(opening) if begin.endswith(opening) else None
+    return begin.removesuffix(opening) if not begin or begin.endswith(opening) else None
+
+
+_WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
+
+
+def _lead(before: Sequence[Message | None]) -> str:
+    """Return a line of one word that all contents begin with, such as the name of a channel."""
+    contents = [said.content for said in before if said is not None and said.content.strip()]
+    lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST else None
+    text = "" if lead is None else lead.group()
+    return text if all(content.startswith(text) for content in contents) else ""
+
+
+_FEWEST = 3
+"""So many contents have to begin alike."""
 
 
 def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
