@@ -25,7 +25,7 @@ from .reasoning_blocks import ReasoningBlock, block_between, find_reasoning
 from .sighted import SightedCall, SightedOutput, with_ids
 from .suggested_markers import SuggestedMarkers
 
-__all__ = ["Proposal", "ReadTurn", "proposals"]
+__all__ = ["Proposal", "ReadTurn", "kinds_of", "proposals"]
 
 _SENTENCE_END = re.compile(r"^(?:[.!?…:,;]+(?=\s)|[.!?…]+(?=[^\w\s]))")
 ReadTurn: TypeAlias = Callable[[str], Message]
@@ -78,6 +78,35 @@ def proposals(
     return sorted(distinct, key=lambda each: -each.calls)
 
 
+def kinds_of(
+    outputs: Sequence[LoggedOutput], offered: OfferedTools
+) -> list[Sequence[LoggedOutput]]:
+    """Sort outputs by the characters around the names in them, where those differ.
+
+    `"look"` and `<look>` are of two formats. An output without a name goes with every kind.
+    """
+    signs = [
+        {(each.text[: name.start][-1:], _signs_at(each.text, name.end)) for name in names}
+        for each, names in ((each, offered.names_in(each.text)) for each in outputs)
+    ]
+    counted = Counter(sign for each in signs for sign in each)
+    named = sum(map(bool, signs))
+    return [
+        [each for each, seen in zip(outputs, signs, strict=True) if sign in seen or not seen]
+        for sign, count in counted.most_common(_KINDS)
+        if _FEWEST_ALIKE <= count < named
+    ]
+
+
+def _signs_at(text: str, place: int) -> str:
+    return text[place : place + (1 if text[place + 1 : place + 2].isalnum() else 2)]
+
+
+_KINDS = 3
+"""So many formats are looked for in outputs that are mixed."""
+_FEWEST_ALIKE = 2
+
+
 _ESCAPES = (Escape.JSON, Escape.VERBATIM, Escape.PYTHON, Escape.HTML, Escape.JSON_HTML)
 
 
@@ -128,7 +157,9 @@ def _proposal(
             continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
         content = said.content.removeprefix(lead)
-        content = content.removesuffix(space) if calls else content
+        if calls:
+            # Nothing but space between a block and the calls is no content.
+            content = content.removesuffix(space) if content.strip() else ""
         message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
