@@ -6,12 +6,14 @@ from autoparser.analysis.core.verdicts import Check, Crash, Failure
 from .continuations import TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
+from .usual_form import LostText, lost_text
 
 __all__ = [
     "BatteryCase",
     "Check",
     "Crash",
     "Failure",
+    "LostText",
     "TemplateContinuation",
     "TemplateTurns",
     "WrittenTurn",
@@ -19,6 +21,7 @@ __all__ = [
     "battery_tools",
     "continuations",
     "loose_tools",
+    "lost_text",
     "self_check",
     "turns_after",
 ]

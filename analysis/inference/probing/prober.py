@@ -150,7 +150,6 @@ class Prober:
             )
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
-                self.meter.beyond += 1
                 # Where none has ended, the next would not either, and each takes its whole time.
                 endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
@@ -169,7 +168,11 @@ class Prober:
         """Render messages that are already shaped. Raises TemplateRenderError."""
         variables = self._variables(messages, tools=tools, generation=generation, setting=setting)
         self.meter.renders += 1
-        text = self.template.render_prepared(variables)
+        try:
+            text = self.template.render_prepared(variables)
+        except TemplateLimitError:
+            self.meter.beyond += 1
+            raise
         if not text.isascii():
             self._check_text(text)
         self.meter.characters += len(text)

@@ -18,12 +18,14 @@ class OpenParts:
     template begins answers without reasoning with `</think>`, that one is not.
     """
 
-    __slots__ = ("_content", "_turn")
+    __slots__ = ("_content", "_turn", "quoted")
 
     def __init__(self, turn: Turn) -> None:
         """Begin a turn."""
         self._turn = turn
         self._content = False
+        self.quoted = False
+        """Whether what last looked like an opener of reasoning was text."""
 
     def opened_content(self) -> None:
         """Note that what encloses content has opened."""

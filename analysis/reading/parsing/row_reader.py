@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
+from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal, Slot
 from autoparser.analysis.core.schema import SchemaPart
@@ -313,7 +314,8 @@ class RowReader:
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
+        closers = self._closers(rest)
+        stops = (*closers, *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -323,7 +325,7 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             early.append if unnamed else self.collector.arguments,
-            repairs=self.around.stops,
+            repairs=(*filter(is_unit, closers), *self.around.stops),
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
             goes_on=self.around.continuation.after(rest, self.name),
         )
@@ -359,6 +361,7 @@ def _may_be_missing(items: Sequence[RowItem]) -> bool:
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Return the texts that may stand right after a word of a row."""
+    spaced = False
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             # The words between its markers may be left out, the first marker with them.
@@ -366,11 +369,17 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
             if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
+        # A literal without units is whitespace.
+        spaced = spaced or (isinstance(item, Literal) and bool(item.text))
         if isinstance(item, ArgumentList):
             members = item.arguments.members
             first = members.entry[0]
             for text in (members.open, "" if isinstance(first, Slot) else first):
-                if text.strip():
+                # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
+                # before it does.
+                spaced = spaced or text[:1].isspace()
+                within = spaced and _NAME_SIGNS.fullmatch(text.strip())
+                if text.strip() and not within:
                     yield text.strip()
             if members.open.strip():
                 return
@@ -394,5 +403,6 @@ _PAIR = 2
 _LED_WORD = 3
 """A literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
+_NAME_SIGNS = re.compile(r"[\w.-]+")
 _WORD_SIGN = re.compile(r"[\w-]")
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")

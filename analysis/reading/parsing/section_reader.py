@@ -125,6 +125,7 @@ class SectionReader:
         """End where the text was cut in a call or in what opens one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
+        collector.end_cut_call()
         collector.status = Status.CUT
         collector.attempted(start, tape.position, Status.CUT)
         return True
@@ -175,14 +176,18 @@ class SectionReader:
         return noisy
 
     def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
-        """Turn what was taken for a call into content."""
+        """End a call that cannot be read: it stays one where it has begun, and is content else."""
         text = tape.recorded()
         if not text and tape.left():
             text = tape.take(1, SpanKind.CONTENT)
-        tape.relabel(start, SpanKind.CONTENT)
+        begun = False
         if not self._around.tentative or collector.calling:
-            collector.give_up_call()
+            begun = collector.give_up_call()
             collector.attempted(start, tape.position, Status.MALFORMED)
+        if begun:
+            collector.drop_blank()
+            return
+        tape.relabel(start, SpanKind.CONTENT)
         collector.content(text)
 
     def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:

@@ -31,10 +31,13 @@ def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[StopMark
     if block is None:
         return Stops([])
     stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
+    # A header before what opens content belongs to that.
+    headers = ("", turn.header.core) if turn.header.is_marked else ("",)
     stops += [
-        _stop(literal, StopMark.CONTENT)
+        (literal.before, header + literal.core, StopMark.CONTENT)
         for literal in (turn.content.open, *turn.content.others)
         if content and literal.is_marked and literal.core != block.open.core
+        for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
     return Stops(stops + (list(_calls_in_reasoning(turn)) if calls else []))

@@ -2,7 +2,7 @@
 
 from .argument_reading import read_arguments
 from .entry_openings import key_closers
-from .json_text import Emit, ReadOutcome, read_json
+from .json_text import Emit, ReadOutcome, missing_closers, read_json
 from .literals import (
     at_any,
     at_text,
@@ -37,6 +37,7 @@ __all__ = [
     "held_from",
     "json_of",
     "key_closers",
+    "missing_closers",
     "read_arguments",
     "read_json",
     "read_literal",

@@ -29,8 +29,8 @@ def read_arguments(
     """Read arguments and emit them as the text of one JSON object.
 
     `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
-    `repairs` those of them before which closers that JSON lacks were forgotten: before what closes
-    the call itself it is broken.
+    `repairs` those of them before which closers that JSON lacks were forgotten: before any other
+    sign, such as a fence, it is broken.
     `space` is the whitespace that the template writes before them. Where a value's closer is
     missing, `goes_on` says whether one of them is more than text.
     """

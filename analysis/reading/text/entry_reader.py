@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
 
 from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
@@ -14,6 +13,7 @@ from .entry_openings import EntryRow, entry_rows, openings_of, without_quotes
 from .json_text import Emit, ReadOutcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, Lookahead, anywhere
+from .raw_text import begun_stops
 from .stops import Stops
 from .tape import Reading, SpanKind, Tape
 from .value_reader import ValueReader
@@ -65,6 +65,9 @@ class EntryReader:
             stop = yield from at_any(tape, self.stops)
             opening = yield from self._opening()
             bare = opening is None and stop is None and (yield from self._begins_with_key())
+            if stop is None and opening is None and not bare and _is_sign(tape):
+                # Of what closes the call only the front is there.
+                stop = yield from at_any(tape, begun_stops(self.stops))
             if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
                 return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
@@ -115,10 +118,8 @@ class EntryReader:
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        name = self.key.read(key)
-        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(name, key, row))
+        return (yield from self.values.read(self.key.read(key), key, row))
 
     def _skip_repeated(self, opening: Literal, end: int) -> None:
         """Take an opener of a key that stands there again, if a declared key comes after it."""
@@ -201,6 +202,11 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+def _is_sign(tape: Tape) -> bool:
+    """Whether what comes next is nothing that a key begins with."""
+    return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
 
 _LONGEST_KEY = 4096

@@ -197,6 +197,10 @@ class Tape:
                 start = spans.pop().start
             spans.append(_Growing(start, end, kind))
 
+    def follows(self, kind: SpanKind) -> bool:
+        """Whether what was taken last is of this kind."""
+        return bool(self._spans) and self._spans[-1].kind is kind
+
     @property
     def spans(self) -> tuple[Span, ...]:
         """What has been taken, in order, without gaps."""
