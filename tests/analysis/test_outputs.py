@@ -305,7 +305,7 @@ def look_tags(city: str, days: int) -> str:
 
 
 def look_lines(city: str, days: int) -> str:
-    return f"look:\n  city = «{city}»\n  days = {days}\nend look"
+    return f"call look\n  city := «{city}»\n  days := {days}\nend call"
 
 
 WAYS = {"json": look_json, "tags": look_tags, "lines": look_lines}

@@ -174,9 +174,12 @@ class TurnReader:
         if found.label is StopMark.REASONING:
             yield from self._reasoning.read(tape, collector)
             return StopMark.REASONING_CLOSE
+        behind = self._written_behind[found.label]
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-        space = yield from skip_written(tape, self._written_behind[found.label])
+            if found.label is StopMark.CONTENT:
+                behind = self._opens[found_text].after
+        space = yield from skip_written(tape, behind)
         if found.label is StopMark.HEADER:
             yield from self._headers.skip_role(tape)
         if found.label is StopMark.REASONING_CLOSE:
