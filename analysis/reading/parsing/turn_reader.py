@@ -174,18 +174,20 @@ class TurnReader:
         if found.label is StopMark.REASONING:
             yield from self._reasoning.read(tape, collector)
             return StopMark.REASONING_CLOSE
-        behind = self._written_behind[found.label]
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-            if found.label is StopMark.CONTENT:
-                behind = self._opens[found_text].after
-        space = yield from skip_written(tape, behind)
+        space = yield from skip_written(tape, self._behind(found.label, found_text))
         if found.label is StopMark.HEADER:
             yield from self._headers.skip_role(tape)
         if found.label is StopMark.REASONING_CLOSE:
             collector.reasoning_marker(space)
         # After a stray closer the content goes on, and no header stands.
         return StopMark.CONTENT if stray else found.label
+
+    def _behind(self, label: StopMark, text: str) -> str:
+        """Return the whitespace that is written behind a stop; content opens in several ways."""
+        opener = self._opens.get(text) if label is StopMark.CONTENT else None
+        return self._written_behind[label] if opener is None else opener.after
 
     def _is_text(
         self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[StopMark]
