@@ -155,7 +155,7 @@ class JsonReader:
         """Open the call, now that its name is known."""
         name = self.name or ""
         offered = self.around.offered
-        if self.around.tentative and (offered is None or name not in offered):
+        if not name or (self.around.tentative and (offered is None or name not in offered)):
             return CallEnd.NO_CALL
         if self.around.tentative and not self.early:
             # Without arguments it may still be any object that has a name.

@@ -129,7 +129,9 @@ class ValueReader:
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
-        outcome = yield from read_json(self.tape, self.emit, (*self._followers(row), *self.stops))
+        lead, self._lead = self._lead, ""
+        stops = (*self._followers(row), *self.stops)
+        outcome = yield from read_json(self.tape, self._emit, stops, lead)
         if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
             return outcome
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
