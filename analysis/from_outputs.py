@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
@@ -34,6 +35,7 @@ from autoparser.analysis.inference.outputs import (
     OfferedTools,
     OutputError,
     Proposal,
+    ReadTurn,
     begins_call,
     ends_call,
     ends_in_name,
@@ -296,7 +298,7 @@ def format_of_outputs(
     """
     offered = OfferedTools(tools)
     begun = _reader(base, tools) if Part.REASONING in base.shown else None
-    read = None if begun is None else lambda text: _said(begun, text)
+    read: ReadTurn | None = None if begun is None else partial(_said, begun)
     best: ReadFormat | None = None
     sighted = False
     # Outputs of several formats blur each other; each kind is then asked what it shows alone.

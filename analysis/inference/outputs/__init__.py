@@ -12,13 +12,14 @@ from .given_outputs import given_outputs
 from .object_calls import holds_call, misread
 from .offered import OfferedTools
 from .output import LoggedOutput, OutputError
-from .proposing import Proposal, kinds_of, proposals
+from .proposing import Proposal, ReadTurn, kinds_of, proposals
 
 __all__ = [
     "LoggedOutput",
     "OfferedTools",
     "OutputError",
     "Proposal",
+    "ReadTurn",
     "begins_call",
     "ends_call",
     "ends_in_name",

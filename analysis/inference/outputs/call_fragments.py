@@ -143,7 +143,7 @@ def _around(text: str, word: WordSeen) -> tuple[str, str, bool]:
 
 def _is_key(text: str, key: WordSeen) -> bool:
     _, after, quoted = _around(text, key)
-    return re.match(r" *:?=|:|>" if quoted else r" *:?=|>", after) is not None
+    return re.match(r" *:?=|[:>]" if quoted else r" *:?=|[>]", after) is not None
 
 
 def _is_json(text: str) -> bool:
