@@ -22,7 +22,7 @@ MEANINGS = {
         "TAG_BASED": "between two markers",
         "DELIMITER": "from the turn's start up to a marker",
         "FORCED_OPEN": "the generation prompt has opened it",
-        "FORCED_CLOSED": "the generation prompt opens it, or closes it when a switch says so",
+        "FORCED_CLOSED": "one setting's prompt opens it, another's writes an empty block",
         "TOOLS_ONLY": "only in turns with calls",
     },
     "content": {
