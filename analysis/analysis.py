@@ -58,6 +58,8 @@ class Analysis(LearntFormat):
     continuations: tuple[TemplateContinuation, ...]
     """What the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
+    beyond: int = 0
+    """Renders of the analysis that a limit ended: of such conversations nothing is known."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return everything as JSON values; the schema is versioned and described in the docs.
@@ -258,6 +260,7 @@ def _learned(template: ChatTemplate) -> Analysis:
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
+        beyond=prober.meter.beyond,
     )
 
 

@@ -1,30 +1,43 @@
 """A template's analysis with what examples show that its renders do not.
 
-Contract: the examples are the judge. The self-check of what was learnt counts examples that the
-format writes as they are, and each example that it does not write, or does not read back as its
-message, is named.
+Contract: the examples are the judge, and the template's own format is the one to beat. What was
+learned is used only if more examples are read by it than by the template's own analysis, and if
+what the template itself writes is read as before. Each example that is not read as its message is
+named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.battery import battery, loose_tools
+from autoparser.analysis.core.conversation import Json, Message, same_json
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
+from autoparser.analysis.inference.check import TemplateContinuation
 from autoparser.analysis.inference.examples import (
     Example,
+    ExampleError,
     ShownFormat,
     is_turn,
     learn_examples,
     turn_text,
+    with_worded_calls,
 )
+from autoparser.analysis.inference.examples.hiding import without_calls
 from autoparser.analysis.reading.parsing import OutputParser, message_of
-from autoparser.analysis.taught_analysis import checked, taught_analysis, tools_called
+from autoparser.analysis.taught_analysis import (
+    UsedFormat,
+    checked,
+    taught_analysis,
+    tools_called,
+    widened_analysis,
+)
 
 __all__ = ["ExampleVerdict", "TaughtFormat", "learn"]
 
@@ -35,9 +48,9 @@ class ExampleVerdict:
 
     example: Example
     read: bool
-    """The learnt format reads it as the message that was given."""
+    """It is read as the message that was given, by what is used."""
     written: str | None
-    """What the format writes of the message; None: nothing, it never saw such parts."""
+    """What the format writes of the message, or None if it never saw such parts."""
     expected: str
     """The whole turn of the example, what the prompt has written of it, too."""
     prompted: int
@@ -69,13 +82,20 @@ class ExampleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class TaughtFormat:
-    """What was learnt from a template and examples."""
+    """What was learned from a template and examples, and which of the two formats is used."""
 
     analysis: Analysis
-    """With the learnt format; its phases are the template's."""
+    """With the format that is used; its phases are the template's."""
     examples: tuple[ExampleVerdict, ...]
+    """What becomes of each example by the format that is used."""
     guesses: tuple[str, ...]
     """What no example shows, in words."""
+    used: UsedFormat = UsedFormat.LEARNED
+    """Which format is used: the template's own, the learned one, or both side by side."""
+    reason: str = ""
+    """Why this one is used, in words."""
+    misread: tuple[str, ...] = ()
+    """The places of the examples that are not read with the learned format, used or not."""
 
     @property
     def odd(self) -> tuple[ExampleVerdict, ...]:
@@ -88,60 +108,209 @@ class TaughtFormat:
         return not self.odd
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An analysis that may be used, and what it makes of the examples."""
+
+    used: UsedFormat
+    analysis: Analysis
+    verdicts: tuple[ExampleVerdict, ...]
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> int:
+        """How many examples it reads."""
+        return sum(each.read for each in self.verdicts)
+
+    @property
+    def misread(self) -> tuple[str, ...]:
+        """The places of the examples that it does not read as they mean."""
+        return tuple(each.example.place for each in self.verdicts if each.odd)
+
+    @property
+    def score(self) -> str:
+        """How many examples it reads of all, in words."""
+        return f"{self.read} of {len(self.verdicts)} examples"
+
+    def taken(self, reason: str, misread: tuple[str, ...] = ()) -> TaughtFormat:
+        """Return it as what is used."""
+        return TaughtFormat(self.analysis, self.verdicts, self.guesses, self.used, reason, misread)
+
+
 def learn(
     analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind = EvidenceKind.EXAMPLE
 ) -> TaughtFormat:
     """Learn from examples what the template's renders do not show.
 
-    What examples show of calls and reasoning counts more than renders; the header, the prompts and
-    the ends are the template's. `kind` is what says what the outputs mean. Raises ExampleError
-    where no example holds what it means.
+    The template's own format stays in use unless the learned one, alone or beside it, reads more of
+    the examples, and what the template itself writes is read as before. The header, the prompts and
+    the ends are the template's in any case. `kind` is what says what the outputs mean. Raises
+    ExampleError where nothing can be learned and the template's own format reads no example.
     """
+    own = _Candidate(UsedFormat.TEMPLATE, analysis, _verdicts(analysis, examples, analysis.format))
+    if not own.misread:
+        return _confirmed(own, kind).taken(f"it reads {own.score}")
+    try:
+        learned = _learned(analysis, examples, kind)
+    except ExampleError:
+        if not own.read:
+            raise
+        words = f"it reads {own.score}, and no format can be concluded from them"
+        return _confirmed(own, kind).taken(words)
+    # Of two that read as many examples, the one counts that keeps the template's format.
+    candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
+    refusals = [_refusal(each, own) for each in candidates]
+    for each, refusal in zip(candidates, refusals, strict=True):
+        if not refusal:
+            words = f"it reads {each.score}, the template's own format alone {own.read}"
+            return each.taken(words, each.misread)
+    words = f"it reads {own.score}, and {refusals[0]}"
+    return _confirmed(own, kind).taken(words, candidates[0].misread)
+
+
+def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> _Candidate:
+    """Let the examples replace what the template says of the parts that they hold."""
     base = analysis.format
     found = learn_examples(examples, base)
-    shown = {part for each in examples for part in Part if _has(each.message, part)}
+    shown = {part for each in examples for part in _parts_of(each.message)}
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
-    verdicts = tuple(_verdict(each, taught.format, base, taught) for each in examples)
-    return TaughtFormat(checked(taught, _check(verdicts)), verdicts, _worded(found))
+    verdicts = _verdicts(taught, examples, base)
+    taught = checked(taught, _check(verdicts))
+    return _Candidate(UsedFormat.LEARNED, taught, verdicts, _worded(found))
 
 
-def _has(message: Message, part: Part) -> bool:
-    parts = {
+def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
+    """Read calls as the template writes them, and beside that as the other examples have them."""
+    base = own.analysis.format
+    missed = [each.example for each in own.verdicts if each.odd and each.example.message.calls]
+    if not missed or not _writes_calls(base):
+        return
+    try:
+        found = learn_examples(missed, without_calls(base))
+    except ExampleError:
+        return
+    widened = widened_analysis(own.analysis, found.format, kind)
+    examples = [each.example for each in own.verdicts]
+    yield _Candidate(UsedFormat.BOTH, widened, _verdicts(widened, examples, base), _worded(found))
+
+
+def _writes_calls(format_: TurnFormat) -> bool:
+    """Whether renders show how the template writes calls."""
+    return format_.calls is not None and Part.CALLS not in format_.unconfirmed
+
+
+def _refusal(each: _Candidate, own: _Candidate) -> str:
+    """Return why a candidate is not used, in words, or an empty text."""
+    what = "the learned format" + " beside it" * (each.used is UsedFormat.BOTH)
+    if each.read <= own.read:
+        return f"{what} reads {each.read}"
+    # A template that writes calls is right about them until an example says otherwise; one that
+    # writes none reads as content what it does not know, so that an odd example costs little.
+    lost = [place for place in each.misread if place not in own.misread]
+    if lost and _writes_calls(own.analysis.format):
+        return f"{what} misreads {lost[0]}, which is read without it"
+    spoiled = _spoiled(own.analysis, each.analysis)
+    return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
+
+
+def _spoiled(own: Analysis, other: Analysis) -> str:
+    """Return the title of a message that the template writes and `own` alone reads back, if any."""
+    for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
+        tools, prompt = loose_tools() if opening.tools else None, opening.text or None
+        parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
+        for each in renders:
+            before, after = (_reads(parser, each.text or "", each.message) for parser in parsers)
+            if before and not after:
+                return each.title
+    return ""
+
+
+def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
+    """Go through what the template writes after its prompts, as far as that is known."""
+    yield from (each for each in analysis.continuations if each.text is not None)
+    format_ = analysis.format
+    for opening in format_.openings[:1] if analysis.check.ok else ():
+        # What passes the self-check is written by the format as the template renders it.
+        for case in battery():
+            written = _written(format_, case.message) or ""
+            if written.startswith(opening.text):
+                text = written.removeprefix(opening.text)
+                yield TemplateContinuation(opening, case.title, case.message, text)
+
+
+def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
+    """Let examples that are read so be the evidence of what only the prompt's words spell out."""
+    base = own.analysis.format
+    held = {part for each in own.verdicts if each.read for part in _parts_of(each.example.message)}
+    confirmed = base.unconfirmed & held
+    if not confirmed:
+        return own
+    format_ = with_worded_calls(base) if Part.CALLS in confirmed else base
+    taught = taught_analysis(own.analysis, format_, confirmed, kind)
+    verdicts = _verdicts(taught, [each.example for each in own.verdicts], base)
+    if sum(each.read for each in verdicts) < own.read:
+        return own
+    return replace(own, analysis=checked(taught, _check(verdicts)), verdicts=verdicts)
+
+
+def _parts_of(message: Message) -> Iterator[Part]:
+    held = {
         Part.REASONING: message.reasoning,
         Part.CONTENT: message.content,
         Part.CALLS: message.calls,
     }
-    return bool(parts[part])
+    return (part for part, there in held.items() if there)
 
 
 def _worded(found: ShownFormat) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.guesses))
 
 
+def _verdicts(
+    analysis: Analysis, examples: Sequence[Example], base: TurnFormat
+) -> tuple[ExampleVerdict, ...]:
+    """Judge every example; `base` is the template's own format, whose prompts they follow."""
+    tools = tools_called([each.message for each in examples])
+    parsers = {
+        prompt: analysis.parser(tools, prompt=prompt or None)
+        for prompt in {each.prompt for each in examples}
+    }
+    return tuple(_verdict(each, analysis, base, parsers[each.prompt]) for each in examples)
+
+
 def _verdict(
-    example: Example, format_: TurnFormat, base: TurnFormat, taught: Analysis
+    example: Example, analysis: Analysis, base: TurnFormat, parser: OutputParser
 ) -> ExampleVerdict:
+    formats = [analysis.format, *(() if analysis.also is None else (analysis.also.default.format,))]
     expected, prompted = turn_text(example, base)
+    read = _reads(parser, example.output, example.message)
+    verdicts = [
+        ExampleVerdict(example, read, _written(each, example.message), expected, prompted)
+        for each in formats
+    ]
+    # Of two formats that are read, the one counts that writes the example.
+    return max(verdicts, key=lambda each: (each.exact, each.departs))
+
+
+def _written(format_: TurnFormat, message: Message) -> str | None:
     try:
-        written = format_.write(example.message)
+        return format_.write(message)
     except (RefusedMessageError, KeyError):
-        written = None
-    parser = taught.parser(tools_called(example.message), prompt=example.prompt or None)
-    return ExampleVerdict(example, _reads(parser, example), written, expected, prompted)
+        return None
 
 
-def _reads(parser: OutputParser, example: Example) -> bool:
+def _reads(parser: OutputParser, text: str, meant: Message) -> bool:
+    """Whether a text is read as a message; ids may be made up, whitespace at edges is nobody's."""
     try:
-        read = message_of(parser.parse(example.output))
+        read = message_of(parser.parse(text))
     except ValueError:
         return False
-    return _said(read) == _said(example.message)
+    return same_json(_compared(read), _compared(meant))
 
 
-def _said(message: Message) -> tuple[object, ...]:
-    """Return what has to be equal; ids may be made up, and whitespace at edges is nobody's."""
-    calls = [(call.name, repr(dict(call.arguments))) for call in message.calls]
-    return message.content.strip(), message.reasoning.strip(), calls
+def _compared(message: Message) -> Json:
+    calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
+    return [message.content.strip(), message.reasoning.strip(), calls]
 
 
 def _check(verdicts: Sequence[ExampleVerdict]) -> Check:

@@ -43,7 +43,12 @@ from autoparser.analysis.inference.outputs import (
 )
 from autoparser.analysis.reading.expression import build, request_of
 from autoparser.analysis.reading.parsing import OutputParser, message_of
-from autoparser.analysis.taught_analysis import checked, taught_analysis, with_calls_of
+from autoparser.analysis.taught_analysis import (
+    UsedFormat,
+    checked,
+    taught_analysis,
+    widened_analysis,
+)
 
 __all__ = ["InferredFormat", "LoggedReading", "ReadFormat", "format_of_outputs", "learn_outputs"]
 
@@ -106,11 +111,26 @@ class InferredFormat:
     """What no output shows, in words."""
     own: int = 0
     """So many outputs are read as the template itself writes them."""
+    used: UsedFormat = UsedFormat.LEARNED
+    """Which format is used: the template's own, the learned one, or both side by side."""
 
     @property
     def widened(self) -> bool:
         """Whether the template has a way of its own, and the parser reads both."""
-        return self.analysis.also is not None
+        return self.used is UsedFormat.BOTH
+
+    @property
+    def reason(self) -> str:
+        """Why this format is used, in words."""
+        read = len(self.readings) - len(self.odd)
+        words = f"it reads {read} of {len(self.readings)} outputs"
+        alone = f", the template's own format alone {self.own}"
+        return words if self.used is UsedFormat.TEMPLATE else words + alone
+
+    @property
+    def misread(self) -> tuple[str, ...]:
+        """The places of the outputs that do not fit."""
+        return tuple(each.output.place for each in self.odd)
 
     @property
     def odd(self) -> tuple[LoggedReading, ...]:
@@ -143,26 +163,22 @@ def learn_outputs(
     no format reads any.
     """
     base, offered = analysis.format, OfferedTools(tools)
+    own = tuple(_readings(base, outputs, base, tools, offered))
+    rest = [each.output for each in own if each.problem]
     if base.calls is None or Part.CALLS in base.unconfirmed:
         found = _confirmed(outputs, base, tools, offered, tokens)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
-        return InferredFormat(
-            checked(taught, _check(found.readings)), found.readings, found.guesses
-        )
-    own = tuple(_readings(base, outputs, base, tools, offered))
-    rest = [each.output for each in own if each.problem]
+        taught = checked(taught, _check(found.readings))
+        return InferredFormat(taught, found.readings, found.guesses, len(own) - len(rest))
     if not rest:
-        return InferredFormat(analysis, own, (), len(own))
+        return InferredFormat(analysis, own, (), len(own), UsedFormat.TEMPLATE)
     found = format_of_outputs(rest, without_calls(base), tools, tokens)
-    also = with_calls_of(
-        analysis.formats, replace(found.format, not_rendered={Part.CALLS: EvidenceKind.OUTPUT})
-    )
-    widened = replace(analysis, also=also)
+    widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
     read = iter(found.readings)
     readings = tuple(
         _read_beside(next(read), widened, tools) if each.problem else each for each in own
     )
-    return InferredFormat(widened, readings, found.guesses, len(own) - len(rest))
+    return InferredFormat(widened, readings, found.guesses, len(own) - len(rest), UsedFormat.BOTH)
 
 
 def _confirmed(

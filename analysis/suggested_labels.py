@@ -61,7 +61,7 @@ class SuggestedReader:
         return tuple(
             each
             for each in examples
-            if [*map(_said, self._read(each, tools_called(each.message) or ()))] != [_said(each)]
+            if [*map(_said, self._read(each, tools_called([each.message]) or ()))] != [_said(each)]
         )
 
     def _read(self, example: Example, tools: Sequence[Json]) -> Iterator[Example]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message
@@ -13,7 +15,25 @@ from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.learnt import SavedFormat
 
-__all__ = ["checked", "taught_analysis", "tools_called", "with_calls_of", "with_saved"]
+__all__ = [
+    "UsedFormat",
+    "checked",
+    "taught_analysis",
+    "tools_called",
+    "widened_analysis",
+    "with_saved",
+]
+
+
+class UsedFormat(StrEnum):
+    """Which format is used once something was learned."""
+
+    TEMPLATE = "template"
+    """The template's own: what was learned reads no more."""
+    LEARNED = "learned"
+    """The learned one, in the place of the template's."""
+    BOTH = "both"
+    """The parser reads both; the grammar writes the template's."""
 
 
 def taught_analysis(
@@ -29,10 +49,11 @@ def taught_analysis(
     return replace(analysis, formats=formats)
 
 
-def with_calls_of(formats: Formats, format_: TurnFormat) -> Formats:
-    """Return the formats of a template with the calls of another format in place of their own."""
-    each = tuple(_called(old, format_) for old in formats)
-    return _among(formats, each)
+def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
+    """Let the parser read calls as another format has them, beside the template's own way."""
+    known = replace(format_, not_rendered={Part.CALLS: kind})
+    each = tuple(_called(old, known) for old in analysis.formats)
+    return replace(analysis, also=_among(analysis.formats, each))
 
 
 def checked(analysis: Analysis, check: Check) -> Analysis:
@@ -62,9 +83,13 @@ def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
     )
 
 
-def tools_called(message: Message) -> list[Json] | None:
-    """Return tools that a message calls: where no marker opens a call, its name does."""
-    calls = {call.name: call for call in message.calls}
+def tools_called(messages: Sequence[Message]) -> list[Json] | None:
+    """Return tools that messages call, or None: where no marker opens a call, its name does."""
+    types: dict[str, dict[str, dict[str, None]]] = {}
+    for call in (call for message in messages for call in message.calls):
+        known = types.setdefault(call.name, {})
+        for key, value in call.arguments.items():
+            known.setdefault(key, {})[str(type_of(value))] = None
     return [
         {
             "type": "function",
@@ -72,13 +97,11 @@ def tools_called(message: Message) -> list[Json] | None:
                 "name": name,
                 "parameters": {
                     "type": "object",
-                    "properties": {
-                        key: {"type": str(type_of(value))} for key, value in call.arguments.items()
-                    },
+                    "properties": {key: {"type": list(kinds)} for key, kinds in known.items()},
                 },
             },
         }
-        for name, call in calls.items()
+        for name, known in types.items()
     ] or None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -15,6 +14,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from .inputs import read_log, read_tools, read_value
 from .options import (
     EncoderOption,
+    JsonOption,
     NameOption,
     OutputOption,
     RevisionOption,
@@ -28,10 +28,10 @@ from .output import keep_source, print_report, report_width, result_to, say
 from .source import NamedSource
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Tool
+    from autoparser.analysis.from_examples import TaughtFormat
+    from autoparser.analysis.from_outputs import InferredFormat
     from autoparser.analysis.inference.examples import Example
     from autoparser.analysis.inference.outputs import LoggedOutput
     from autoparser.analysis.suggested_labels import SuggestedReader
@@ -46,6 +46,7 @@ class LearntForm(StrEnum):
     """What can be written."""
 
     TEXT = "text"
+    JSON = "json"
     FILE = "file"
 
 
@@ -70,8 +71,12 @@ def learn(
     tools: ToolsOption = None,
     form: Annotated[
         LearntForm | None,
-        format_option("text, or file: the format, which load_format reads; with --output, file."),
+        format_option(
+            "text; json, which docs/json-schema.md describes; or file: the format, which"
+            " load_format reads; with --output, file."
+        ),
     ] = None,
+    as_json: JsonOption = False,
     output: OutputOption = None,
     tokenizer: TokenizerOption = None,
     name: NameOption = None,
@@ -84,11 +89,13 @@ def learn(
     --examples are raw outputs and the messages that they mean. --outputs are raw outputs alone:
     where names of the --tools and keys of their schemas stand, there are calls. Prints what is
     known from where, what nothing shows, and which outputs are not as the others; or writes the
-    format to a file, and prints that on standard error. A template that writes calls itself is
-    widened by outputs: the parser reads both ways, the grammar writes the template's.
+    format to a file, and prints that on standard error. The template's own format stays in use
+    unless more is read with the learned one, and the report says which is used and why. Where the
+    template writes calls itself, both stand side by side: the parser reads either, the grammar
+    writes the template's.
 
-    Exit code: 0 if all fit the format that was learnt, 1 if one does not, 2 if there is nothing to
-    learn from.
+    Exit code: 0 if all are read by the format that is used, 1 if one is not, 2 if there is nothing
+    to learn from.
     """
     if examples is None and outputs is None:
         raise AutoparserError(
@@ -101,6 +108,11 @@ def learn(
         )
     asked_for = NamedSource(source, name, revision, encoder, template_place)
     keep_source(source, output)
+    if as_json and form not in (None, LearntForm.JSON):
+        raise AutoparserError(
+            f"--json and --format {form} contradict each other", hint="leave one of them out"
+        )
+    form = LearntForm.JSON if as_json else form
     to_file = form is LearntForm.FILE or (form is None and output is not None)
     read = (
         _from_examples(examples)
@@ -108,22 +120,29 @@ def learn(
         else _from_outputs(outputs or Path(), tools, asked_for.added_tokens(tokenizer))
     )
     learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
-    with result_to(output) as outlet:
-        if to_file:
-            outlet.text(_file_text(learnt.analysis))
-        else:
-            outlet.report(learnt.report(outlet.width))
-    if to_file:
-        print_report(learnt.report(report_width()), beside=True)
+    _give(learnt, output, to_file=to_file, as_json=form is LearntForm.JSON)
     return 0 if learnt.ok else ODD
 
 
 class _Learnt(NamedTuple):
-    """What came of it."""
+    """What came of it, and whether all of it is read."""
 
-    analysis: Analysis
+    found: TaughtFormat | InferredFormat
     ok: bool
-    report: Callable[[int], Text]
+
+
+def _give(learnt: _Learnt, output: Path | None, *, to_file: bool, as_json: bool) -> None:
+    from autoparser.reports import learned_document, learned_report
+
+    with result_to(output) as outlet:
+        if to_file:
+            outlet.text(_file_text(learnt.found.analysis))
+        elif as_json:
+            outlet.json(learned_document(learnt.found, ok=learnt.ok))
+        else:
+            outlet.report(learned_report(learnt.found, outlet.width))
+    if to_file:
+        print_report(learned_report(learnt.found, report_width()), beside=True)
 
 
 def _file_text(analysis: Analysis) -> str:
@@ -139,14 +158,13 @@ def _file_text(analysis: Analysis) -> str:
 def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
     from autoparser.analysis.from_examples import learn as taught
     from autoparser.analysis.inference.examples import given_examples
-    from autoparser.reports import taught_report
 
     given = given_examples(read_value(path, "the examples"), str(path))
 
     def learnt(analysis: Analysis) -> _Learnt:
         found = taught(analysis, given)
         _name_contradictions(analysis, given)
-        return _Learnt(found.analysis, found.ok, partial(taught_report, found))
+        return _Learnt(found, found.ok)
 
     return learnt
 
@@ -173,7 +191,6 @@ def _from_outputs(
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
     from autoparser.analysis.from_outputs import learn_outputs
     from autoparser.analysis.inference.outputs import OutputError, given_outputs
-    from autoparser.reports import inferred_report
 
     offered = None if tools is None else read_tools(tools)
     given = given_outputs(read_log(path), str(path))
@@ -187,7 +204,7 @@ def _from_outputs(
             if _suggested(analysis) is None:
                 raise
             return _from_suggestions(analysis, given, offered)
-        return _Learnt(found.analysis, found.ok, partial(inferred_report, found))
+        return _Learnt(found, found.ok)
 
     return learnt
 
@@ -198,7 +215,6 @@ def _from_suggestions(
     """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
     from autoparser.analysis.core.evidence_kind import EvidenceKind
     from autoparser.analysis.from_examples import learn as taught
-    from autoparser.reports import taught_report
 
     reader = _suggested(analysis)
     if reader is None:
@@ -212,4 +228,4 @@ def _from_suggestions(
     say(f"{reader.file}: {read}, and suggests what they mean")
     found = taught(analysis, labelled, EvidenceKind.OUTPUT)
     ok = found.ok and len(labelled) == len(given)
-    return _Learnt(found.analysis, ok, partial(taught_report, found))
+    return _Learnt(found, ok)

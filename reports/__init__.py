@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         acceptance_document,
         grammar_document,
     )
-    from .inferred import inferred_report
+    from .learned import LearnedDocument, learned_document, learned_report
     from .lint_findings import lint_findings_report
     from .markdown_comparison import comparison_markdown, format_comparison_markdown
     from .message import all_read, message_report, parsed_report, spans_report
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from .screen import screen_report
     from .stream import chunk_report, end_report
     from .survey import survey_report
-    from .taught import taught_report
     from .tokens import TokensDocument, tokens_document, tokens_report
     from .traffic import traffic_report
     from .traffic_json import TrafficDocument, traffic_document
@@ -80,6 +79,7 @@ __all__ = [
     "DecodeSetting",
     "FetchedDocument",
     "GrammarDocument",
+    "LearnedDocument",
     "ParsedDocument",
     "PluginsDocument",
     "ProbeDocument",
@@ -118,8 +118,9 @@ __all__ = [
     "format_comparison_report",
     "grammar_document",
     "grammar_report",
-    "inferred_report",
     "json_text",
+    "learned_document",
+    "learned_report",
     "lint_findings_report",
     "message_document",
     "message_report",
@@ -142,7 +143,6 @@ __all__ = [
     "section_report",
     "spans_report",
     "survey_report",
-    "taught_report",
     "template_diff",
     "tokens_document",
     "tokens_report",
@@ -189,7 +189,7 @@ _HOMES = {
     "fixing": ("fix_diff", "fix_report"),
     "fixing_document": ("fix_document",),
     "grammar": ("grammar_report", "turn_expression", "turn_report"),
-    "inferred": ("inferred_report",),
+    "learned": ("LearnedDocument", "learned_document", "learned_report"),
     "lint_findings": ("lint_findings_report",),
     "message": ("all_read", "message_report", "parsed_report", "spans_report"),
     "plugins": ("PluginsDocument", "plugins_document", "plugins_report"),
@@ -206,7 +206,6 @@ _HOMES = {
     "screen": ("screen_report",),
     "stream": ("chunk_report", "end_report"),
     "survey": ("survey_report",),
-    "taught": ("taught_report",),
     "tokens": ("TokensDocument", "tokens_document", "tokens_report"),
     "traffic": ("traffic_report",),
     "traffic_json": ("TrafficDocument", "traffic_document"),

@@ -103,8 +103,6 @@ def _parts(message: ParsedMessage) -> Iterator[Row]:
         yield from _call(f"Call {at}", call)
     if message.partial_call is not None:
         yield from _call("Cut call", message.partial_call)
-    for call in message.malformed_calls:
-        yield from _call("Malformed", call)
 
 
 def _said(label: str, text: str | None) -> Iterator[Row]:

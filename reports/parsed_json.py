@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, UnsetType, convert
@@ -179,7 +180,8 @@ def parsed_document(
     return convert(
         {
             **({} if template is None else {"template": named_template(template)}),
-            **message.to_openai(),
+            # The call that the end cut stands apart.
+            **replace(message, partial_call=None).to_openai(),
             **_outcome(message),
             "call_statuses": [call.status for call in message.tool_calls],
             "spans": spans,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import product
+from itertools import count, product
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import (
@@ -21,16 +21,39 @@ class BatteryCase(NamedTuple):
 
     title: str
     message: Message
+    parts: tuple[BatteryCase, ...] = ()
+    """Smaller messages, one for each thing that this one has at once: a template that writes this
+    one as expected writes those so as well, and where it does not, they show which is to blame."""
 
 
 CITY_TOOL = "get_forecast"
 MIXED_TOOL = "update_record"
+EDGE_TOOL = "Find-Town_2"
+"""With what a name may hold in a request: a capital, a hyphen, an underscore and a digit."""
+EDGE_KEY = "Post-Code_2"
 STRANGE_KEY = "naïve'&<\\key"
 """What notations escape, without the double quote: many a format puts that around a name as it is,
 so that no reader could tell where the name ends."""
 
 _SIGNS = '(#1) $2 + 3 * 4 = ~5; a|b, c/d - me@e.x: ^ no_one `c` \\ it\'s "so"!?'
 """With the brackets of markup, every sign of ASCII: a template may write one otherwise."""
+
+LONG_TEXT_SIZE = 4000
+
+
+def long_text(subject: str, size: int = LONG_TEXT_SIZE) -> str:
+    """Return a text of so many characters in paragraphs, no two sentences alike.
+
+    Where it is cut, the last number says how much is left of it.
+    """
+    sentences = (
+        f"Sentence {at} is about {subject}.{' ' if at % 5 else chr(10) * 2}" for at in count(1)
+    )
+    text = ""
+    while len(text) < size:
+        text += next(sentences)
+    return f"{text[: size - 5].rstrip():.<{size - 5}} End."
+
 
 _REASONING = "The user wants facts.\nA lookup is due."
 _CONTENT = "Here is what I found."
@@ -66,6 +89,20 @@ _VALUES: tuple[tuple[str, str, Json], ...] = (
     ("an empty object", "options", {}),
     ("an object", "options", {"mode": "fast", "depth": 3, "dry": False, "base": None}),
     ("nested objects", "options", {"a": {"b": {"c": ["d", {"e": 'f "g"\nh'}]}}}),
+)
+
+_EDGE_ARGUMENTS: tuple[tuple[str, str, Json], ...] = (
+    ("a capital, a hyphen or a digit in an argument's name", EDGE_KEY, "plain words"),
+    ("an integer of seven digits", "people", 1234567),
+    ("a negative integer of seven digits", "balance", -7654321),
+    ("a fraction of ten digits", "area", 1234567.875),
+    ("an argument of 4,000 characters", "history", long_text("the town")),
+)
+_EDGE_NAMES = (
+    ("a capital in a tool's name", "FindTown"),
+    ("a hyphen in a tool's name", "find-town"),
+    ("a digit in a tool's name", "findtown2"),
+    ("an underscore in a tool's name", "find_town"),
 )
 
 _MIXED: dict[str, Json] = {
@@ -116,12 +153,44 @@ def battery() -> tuple[BatteryCase, ...]:
             "padded texts beside a call",
             Message(" \nLooking. \n\n", "\nHm. \n\n", _CALLS[:1]),
         ),
+        _edges_of_calls(),
+        _edges_of_texts(),
     ]
     return tuple(cases)
 
 
-def _one_call(arguments: dict[str, Json]) -> Message:
-    return Message(calls=(ToolCall(MIXED_TOOL, arguments, _IDS[0]),))
+def _one_call(arguments: dict[str, Json], name: str = MIXED_TOOL) -> Message:
+    return Message(calls=(ToolCall(name, arguments, _IDS[0]),))
+
+
+def _edges_of_calls() -> BatteryCase:
+    arguments = {key: value for _, key, value in _EDGE_ARGUMENTS}
+    named = (
+        BatteryCase(what, _one_call({"history": "plain words"}, name)) for what, name in _EDGE_NAMES
+    )
+    valued = (
+        BatteryCase(what, _one_call({key: value}, "findtown"))
+        for what, key, value in _EDGE_ARGUMENTS
+    )
+    return BatteryCase(
+        "a call with unusual names, large numbers and a long text",
+        _one_call(arguments, EDGE_TOOL),
+        (*named, *valued),
+    )
+
+
+def _edges_of_texts() -> BatteryCase:
+    content, reasoning = long_text("the answer"), long_text("the question")
+    return BatteryCase(
+        "long content and reasoning with emoji",
+        Message(f"🚀 {content} 🚀", f"🚀 {reasoning} 🚀"),
+        (
+            BatteryCase("an emoji in content", Message("Off 🚀 we go.")),
+            BatteryCase("content of 4,000 characters", Message(content)),
+            BatteryCase("an emoji in reasoning", Message(_CONTENT, "Off 🚀 we go.")),
+            BatteryCase("reasoning of 4,000 characters", Message(_CONTENT, reasoning)),
+        ),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -141,6 +210,17 @@ def battery_tools() -> tuple[Tool, ...]:
                 "labels": "array",
                 "options": "object",
                 STRANGE_KEY: "string",
+            },
+        ),
+        tool_for(
+            EDGE_TOOL,
+            "Look up a town.",
+            {
+                EDGE_KEY: "string",
+                "people": "integer",
+                "balance": "integer",
+                "area": "number",
+                "history": "string",
             },
         ),
     )

@@ -18,7 +18,7 @@ from autoparser.analysis.core.format import Begun, Formats, TurnFormat
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
-from autoparser.analysis.core.verdicts import Check, Gate
+from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
 from autoparser.analysis.reading.expression import (
@@ -398,8 +398,16 @@ class LearntFormat(Shown, ABC):
 
     @property
     def ok(self) -> bool:
-        """Whether every setting's format is as the template writes, and passes the gate."""
+        """Whether every setting's format is as the template writes, and passes the gate.
+
+        Nor is anything spoiled that users send.
+        """
         return all(check.ok for check in self.checks) and self.gate.ok
+
+    @property
+    def spoiled(self) -> AskedForm | None:
+        """What users send and the template spoils in silence, in any setting; None for nothing."""
+        return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
 
 
 def _same(begun: Begun | None, formats: Formats, also: Formats) -> Begun | None:

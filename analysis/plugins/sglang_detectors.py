@@ -75,7 +75,7 @@ class ToolDetector:
         message = self._known.parser(served_request(_Offer(tools)), reasoning_over=True).parse(text)
         calls = [
             self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
-            for index, call in enumerate(message.tool_calls)
+            for index, call in enumerate(message.begun_calls)
         ]
         return self.results.calls(normal_text=message.content or "", calls=calls)
 

@@ -78,12 +78,10 @@ class VllmMessages:
         return made
 
     def functions_of(self, message: ParsedMessage) -> list[Any]:
-        """Return a message's calls."""
+        """Return a message's calls, as a stream sends them."""
         return [
-            self.function(
-                id=call.id or call.made_id or None, name=call.name, arguments=call.arguments
-            )
-            for call in message.tool_calls
+            self.function(id=call.sent_id or None, name=call.name, arguments=call.arguments)
+            for call in message.begun_calls
         ]
 
 

@@ -51,7 +51,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
     turns = analysis.turns(tools, chat_template_kwargs=settings or None)
     texts: list[KnownText] = []
     missing: list[str] = []
-    for title, message in _cases(analysis, turns):
+    for title, message, _ in _cases(analysis, turns):
         written = turns.written(message).continuation if turns.prompted.rendered else None
         text = "" if written is None else _until_end(written, analysis.format.stop_strings)
         if text.strip():

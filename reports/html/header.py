@@ -51,7 +51,8 @@ def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
     check, gate = learnt.check, learnt.gate
     yield badge(check_score(check), "good" if check.ok else "bad")
     if gate.asked:
-        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
+        kind = "bad" if not gate.ok else "plain" if learnt.spoiled else "good"
+        yield badge(f"gate {gate.passed}/{gate.asked}", kind)
 
 
 def _modes(learnt: LearntFormat) -> Iterator[Node]:

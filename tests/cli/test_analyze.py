@@ -53,7 +53,7 @@ def unfaithful(tmp_path: Path) -> Path:
 def test_an_analysis_that_holds_ends_with_0(autoparser: Run) -> None:
     ran = autoparser("analyze", GOOD)
     assert (ran.code, ran.err) == (0, "")
-    assert "self-check 45/45" in ran.out
+    assert "self-check 47/47" in ran.out
 
 
 def test_failures_in_the_self_check_end_with_1_and_show_the_smallest(
@@ -61,8 +61,8 @@ def test_failures_in_the_self_check_end_with_1_and_show_the_smallest(
 ) -> None:
     ran = autoparser("analyze", unfaithful, "--full")
     assert (ran.code, ran.err) == (1, "")
-    assert "self-check 44/45" in ran.out
-    tail = ran.out[ran.out.index("Self-check: 44 of 45 messages come out right") :]
+    assert "self-check 46/47" in ran.out
+    tail = ran.out[ran.out.index("Self-check: 46 of 47 messages come out right") :]
     assert "content with markup: the texts differ" in tail
     difference = tail[tail.index("  - what the template renders") :].splitlines()
     assert difference[1:6] == ["    <|assistant|>U", "  - SE <B", "  + se <b", "    > & [", "  - X"]
@@ -77,7 +77,7 @@ def test_a_template_that_transformers_refuses_ends_with_1_and_names_the_line(
     ran = autoparser("analyze", APPENDS, "--full")
     said = " ".join(ran.out.split())
     assert (ran.code, ran.err) == (1, "")
-    assert "self-check 7/45: 7 written as the template renders them, 38 crash it (line 10:" in said
+    assert "self-check 8/47: 8 written as the template renders them, 39 crash it (line 10:" in said
     assert "transformers refuses this template (line 10: SecurityError" in said
     assert "each between `<call>` and `</call>`" in said
 
@@ -87,9 +87,9 @@ def test_the_document_of_such_a_template_says_so(process: Run) -> None:
     assert ran.code == 1
     found = json.loads(ran.out)
     reason = "SecurityError: access to attribute 'append' of 'list' object is unsafe."
-    assert found["sandbox"] == {"file": APPENDS, "line": 10, "reason": reason, "right": 38}
+    assert found["sandbox"] == {"file": APPENDS, "line": 10, "reason": reason, "right": 39}
     check = found["check"]
-    assert (check["passed"], check["equal"], check["crashed"]) == (7, 7, 38)
+    assert (check["passed"], check["equal"], check["crashed"]) == (8, 8, 39)
     assert [(crash["line"], crash["needed"]) for crash in check["crashes"]] == [(10, True)]
 
 
@@ -119,8 +119,8 @@ def test_output_of_a_failed_check_says_so(
     written = tmp_path / "report.json"
     ran = autoparser("analyze", unfaithful, "--json", "-o", written)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == f"{unfaithful}: self-check 44/45, see {written}\n"
-    assert json.loads(written.read_bytes())["check"]["passed"] == 44
+    assert ran.err == f"{unfaithful}: self-check 46/47, see {written}\n"
+    assert json.loads(written.read_bytes())["check"]["passed"] == 46
 
 
 def test_json_is_the_same_in_every_process(process: Run) -> None:
@@ -213,7 +213,7 @@ def test_a_terminal_gets_colour_unless_it_is_refused(
     if no_color:
         monkeypatch.setenv("NO_COLOR", no_color)
     shown = _in_terminal([sys.executable, "-m", "autoparser", "analyze", GOOD])
-    assert b"self-check 45/45" in shown
+    assert b"self-check 47/47" in shown
     assert (b"\x1b[36m" in shown) is coloured
 
 

@@ -92,4 +92,4 @@ def test_the_library_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = names["analysis"]
     assert analysis.markers.reasoning_start == "<think>"
     assert analysis.view.tools.name == "JSON_NATIVE"
-    assert analysis.check.passed == 45
+    assert analysis.check.passed == 47

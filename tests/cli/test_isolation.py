@@ -139,13 +139,13 @@ def test_standard_input_goes_to_the_worker(process: Run) -> None:
     text = (ROOT / GOOD).read_bytes()
     ran = process("analyze", "-", "--json", stdin=text)
     assert (ran.code, ran.err) == (0, "")
-    assert json.loads(ran.out)["check"]["passed"] == 45
+    assert json.loads(ran.out)["check"]["passed"] == 47
 
 
 def test_the_worker_writes_the_output_file(process: Run, tmp_path: Path) -> None:
     written = tmp_path / "report.txt"
     assert process("analyze", GOOD, "--output", written).code == 0
-    assert "self-check 45/45" in written.read_text(encoding="utf-8")
+    assert "self-check 47/47" in written.read_text(encoding="utf-8")
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:

@@ -38,6 +38,28 @@ def test_an_odd_example_is_named(autoparser: Run, tmp_path: Path) -> None:
     assert "examples[3]  has Nothing." in ran.out
 
 
+def test_the_template_that_reads_the_examples_stays_in_use(autoparser: Run, tmp_path: Path) -> None:
+    file = tmp_path / "examples.json"
+    given: list[dict[str, object]] = [{"output": "Hello.", "message": {"content": "Hello."}}]
+    file.write_text(json.dumps(given), "utf-8")
+    ran = autoparser("learn", CHAT, "--examples", file)
+    assert ran.code == 0
+    assert "The template's own format is used: it reads 1 of 1 examples." in ran.out
+
+    cut = {"output": "[do lo", "message": {"tool_calls": [{"name": "look", "arguments": {}}]}}
+    file.write_text(json.dumps([*given, cut]), "utf-8")
+    ran = autoparser("learn", CHAT, "--examples", file, "--json")
+    found = json.loads(ran.out)
+    assert (ran.code, found["ok"], found["used"]) == (1, False, "template")
+    assert [each["read"] for each in found["readings"]] == [True, False]
+
+
+def test_two_forms_contradict_each_other(autoparser: Run) -> None:
+    ran = autoparser("learn", CHAT, "--examples", EXAMPLES, "--json", "--format", "file")
+    assert (ran.code, ran.out) == (2, "")
+    assert "leave one of them out" in ran.err
+
+
 def test_examples_are_needed(autoparser: Run) -> None:
     ran = autoparser("learn", CHAT)
     assert (ran.code, ran.out) == (2, "")

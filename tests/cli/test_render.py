@@ -149,8 +149,8 @@ def test_a_training_template_is_written_and_its_proof_told(autoparser: Run, tmp_
     ran = autoparser("render", XML, "--format", "training-template", "--output", file)
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == (
-        f"{XML}: with markers around the same template: the same text in 256 conversations"
-        " (0 refused by both), the markers as autoparser's loss mask in 256 of 256\n"
+        f"{XML}: with markers around the same template: the same text in 266 conversations"
+        " (0 refused by both), the markers as autoparser's loss mask in 266 of 266\n"
     )
     assert load_template(str(file)).marks_generation
 

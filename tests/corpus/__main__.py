@@ -5,24 +5,25 @@ outcome and by cause; those that do not pass are named. With `--parse`, every me
 template writes is parsed again, and the table says how many come back. With `--grammar`, each
 template's grammar has to accept what the template writes and to allow only what reads cleanly. With
 `--export`, every template is exported for transformers, whose own parser then reads the messages;
-with `--engine vllm=PYTHON`, the common dialect is read by that engine's parser.
-With `--roundtrip`, every scenario of the package is played, and the table counts the verdicts by
-their causes. With `--render`, every template renders conversations to tokens and goes through ten
-turns, by bridge and by render. With `--lint`, every rule looks at every template, and its count
-stands beside the one that an earlier survey gave. With `--gate`, what each template writes after
-its prompts, under every setting, is held against grammar and parser, by the analysis and by a
-second judge; the project's own templates are asked, too. With `--scoreboard`, the cases of the
-package canitoolcall are read, and counted by family beside what it publishes of engines. With
-`--triggers`, what a lazy grammar waits for is looked for in what each template writes. With
-`--learn`, what a template renders of calls and reasoning is hidden, and learnt from examples that
-it wrote, with `--outputs` from outputs that nobody labelled; `--also` names other templates, such
-as fixtures/novel. With `--structural-tags`, xgrammar
-compiles the tags of four kinds of requests, and is asked what of each template's turns they take.
-With `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`,
-what becomes of images, videos and audio is held against transformers' renders. With `--files`,
-saved formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`,
-every finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs`
-shows each diff, `--kept` goes on where a run was cut short.
+with `--engine vllm=PYTHON`, the common dialect is read by that engine's parser. With `--roundtrip`,
+every scenario of the package is played, and the table counts the verdicts by their causes. With
+`--render`, every template renders conversations to tokens and goes through ten turns, by bridge and
+by render. With `--lint`, every rule looks at every template, and its count stands beside the one
+that an earlier survey gave. With `--gate`, what each template writes after its prompts, under every
+setting, is held against grammar and parser, by the analysis and by a second judge; the project's
+own templates are asked, too. With `--scoreboard`, the cases of the package canitoolcall are read,
+and counted by family beside what it publishes of engines; with `--field`, those of a folder of
+outputs that were lost in production, and with `--learn` some of each model's cases are examples to
+learn from, and the others are read. With `--triggers`, what a lazy grammar waits for is looked for
+in what each template writes. With `--learn`, what a template renders of calls and reasoning is
+hidden, and learnt from examples that it wrote, with `--outputs` from outputs that nobody labelled;
+`--also` names other templates, such as fixtures/novel. With `--structural-tags`, xgrammar compiles
+the tags of four kinds of requests, and is asked what of each template's turns they take. With
+`--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`, what
+becomes of images, videos and audio is held against transformers' renders. With `--files`, saved
+formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`, every
+finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs` shows
+each diff, `--kept` goes on where a run was cut short.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from .closed_loop import loop_table, loops
 from .content_parts import judged_content_parts
 from .engine_exports import engine_exports, engine_table
 from .exports import export_table, exports
+from .field_cases import field_cases, field_table
 from .fixes import fix_table, fixes
 from .format_files import judged_files
 from .gate_table import gate_table, unexplained
@@ -52,6 +54,7 @@ from .score_table import score_table
 from .scoreboard import cases, unexplained_cases
 from .stops import judged_stops
 from .structural_tags import judged_tags
+from .taught_scores import judged_taught_scores
 from .triggers import judged_triggers
 from .unlabelled import judged_outputs
 
@@ -126,6 +129,10 @@ def _lines(found: Sequence[Outcome]) -> Iterator[str]:
             yield _row(same, f"  {cause}")
             if ending is not Ending.PASSED:
                 yield from (f"{'':25}    {_named(each)}" for each in same)
+    for form in dict.fromkeys(each.spoiled for each in found if each.spoiled):
+        spoiled = [each for each in found if each.spoiled == form]
+        yield _row(spoiled, f"what users send is spoiled: {form}")
+        yield from (f"{'':25}    {each.name}" for each in spoiled)
     yield "calls, reasoning: templates that render them, by probes apart from the analysis"
 
 
@@ -186,7 +193,12 @@ def _options() -> argparse.Namespace:
         "--both", action="store_true", help="with --outputs: hide reasoning as well as calls"
     )
     options.add_argument("--noise", action="store_true", help="with --learn: spoil every tenth")
-    options.add_argument("--seed", type=int, default=1, help="with --learn: which are drawn")
+    options.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="with --learn: which are drawn; with --scoreboard: so many draws",
+    )
     options.add_argument("--files", action="store_true", help="compare saved formats")
     options.add_argument(
         "--records",
@@ -199,13 +211,27 @@ def _options() -> argparse.Namespace:
     options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
-    options.add_argument("--failing", action="store_true", help="with --scoreboard: show each text")
+    options.add_argument("--failing", action="store_true", help="with a scoreboard: show each text")
     options.add_argument(
         "--templates", type=Path, action="append", default=[], help="with --scoreboard: look here"
+    )
+    options.add_argument(
+        "--field", type=Path, metavar="FOLDER", help="read a folder of outputs lost in production"
     )
     options.add_argument("--every", type=int, default=1, help="take only every n-th template")
     options.add_argument("--jobs", "-j", type=int, default=PROCESSES, help="how many processes")
     return options.parse_args()
+
+
+def _scored(asked: argparse.Namespace) -> tuple[str, bool]:
+    """Read the outputs of a scoreboard: those of a folder, or the package's."""
+    if asked.learn:
+        return judged_taught_scores(asked.jobs, range(1, asked.seed + 1))
+    if asked.field is not None:
+        found = field_cases(asked.field)
+        return field_table(found, failing=asked.failing), not any(case.why for case in found)
+    read = cases(asked.family, asked.templates)
+    return score_table(read, failing=asked.failing), not unexplained_cases(read)
 
 
 def main() -> int:
@@ -215,10 +241,10 @@ def main() -> int:
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    if asked.scoreboard:
-        read = cases(asked.family, asked.templates)
-        sys.stdout.write(score_table(read, failing=asked.failing))
-        return 1 if unexplained_cases(read) else 0
+    if asked.scoreboard or asked.field is not None:
+        text, right = _scored(asked)
+        sys.stdout.write(text)
+        return 0 if right else 1
     paths = paths[:: asked.every]
     judges = {
         **_JUDGES,

@@ -129,7 +129,7 @@ def unexplained_cases(found: Sequence[Case]) -> list[Case]:
 
 
 def _case(fixture: Fixture, family: Family, directories: tuple[Path, ...]) -> Case:
-    analysis = _analysis(fixture.reference_model, directories)
+    analysis = analysis_for(fixture.reference_model, directories)
     case = Case(
         fixture.id,
         fixture.family,
@@ -139,16 +139,18 @@ def _case(fixture: Fixture, family: Family, directories: tuple[Path, ...]) -> Ca
         fixture.raw_output,
         fixture.generation_prompt,
     )
-    if analysis is None:
-        return case
-    rows = run_checks(fixture, family, _observed(analysis, fixture))
+    return case if analysis is None else _judged(case, fixture, family, analysis)
+
+
+def _judged(case: Case, fixture: Fixture, family: Family, analysis: Analysis) -> Case:
+    rows = run_checks(fixture, family, observed(analysis, fixture))
     status = case_status(rows)
     bad = [f"{row.check} {row.strategy}: {row.detail}" for row in rows if row.detail]
     return replace(case, status=status.value, why=bad[0] if bad else "")
 
 
 @cache
-def _analysis(model: str, directories: tuple[Path, ...]) -> Analysis | None:
+def analysis_for(model: str, directories: tuple[Path, ...]) -> Analysis | None:
     stand = TEMPLATES.get(model)
     if stand is None:
         return None
@@ -162,7 +164,7 @@ def _analysis(model: str, directories: tuple[Path, ...]) -> Analysis | None:
     return analyze(ChatTemplate(text, name=stand.name))
 
 
-def _observed(analysis: Analysis, fixture: Fixture) -> Observation:
+def observed(analysis: Analysis, fixture: Fixture) -> Observation:
     parser = analysis.parser(list(fixture.tools), prompt=fixture.generation_prompt)
     whole = not fixture.truncated
     text = fixture.raw_output

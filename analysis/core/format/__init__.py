@@ -10,7 +10,7 @@ from .call import ArgumentForm, Arguments, CallFormat, CallLimit, FreeWord
 from .formats import Begun, Formats, ending, share, written_alike
 from .json_call import JsonFields
 from .layout import Layout, Part
-from .literal import Block, Literal
+from .literal import Block, Literal, spaced_spellings
 from .naming_ids import NamingId
 from .notation import (
     Container,
@@ -84,6 +84,7 @@ __all__ = [
     "json_notation",
     "python_notation",
     "share",
+    "spaced_spellings",
     "type_of",
     "written_alike",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain, product, zip_longest
 
 from autoparser.analysis.core.alignment import edge_units, first_marker, is_unit
 
@@ -34,9 +36,12 @@ class Literal:
         """The parts of the core between which a model may put whitespace.
 
         The space after `(call ` makes a marker of it, so what follows the core is looked at too.
+        What stands between two markers is cut at its whitespace, and after a tag that closes in it.
         """
-        units = map(str.strip, edge_units(f"{self.core}{self.after}"))
-        return tuple(unit for unit in units if unit)
+        units: list[str] = []
+        for unit in map(str.strip, edge_units(f"{self.core}{self.after}")):
+            units += [unit] if is_unit(unit) else filter(None, _BETWEEN.split(unit))
+        return tuple(units)
 
     @cached_property
     def markers(self) -> tuple[str, ...]:
@@ -82,9 +87,33 @@ def _cut(text: str) -> Literal:
     return Literal(text[:start], core, text[start + len(core) :])
 
 
+_BETWEEN = re.compile(r"\s+|(?<=>)(?=[^\s>])")
 _SHORT = 256
 _short = lru_cache(maxsize=2048)(_cut)
 """Every request asks the same of the same few texts of a format."""
+
+
+@lru_cache(maxsize=256)
+def spaced_spellings(text: str) -> tuple[str, ...]:
+    """Return a text, first as it is written, then with other whitespace where it has some.
+
+    Words keep the space between them: it is a part of what they say.
+    """
+    if _GAP.search(text) is None:
+        return (text,)
+    pieces = _GAP.split(text)
+    gaps = [
+        tuple(dict.fromkeys((gap, *_GAPS))) if at < _MOST_FREE else (gap, "")
+        for at, gap in enumerate(pieces[1::2])
+    ]
+    rows = (zip_longest(pieces[::2], chosen, fillvalue="") for chosen in product(*gaps))
+    return tuple("".join(chain.from_iterable(row)) for row in rows)
+
+
+_GAP = re.compile(r"(?<=\S)((?<!\w)\s+|\s+(?!\w))(?=\S)")
+_GAPS = ("", " ", "\n", "\r\n", "\n\n", "\r\n\r\n")
+_MOST_FREE = 2
+"""So many gaps of a text may be any of these; a further one is as it is written, or missing."""
 
 
 @dataclass(frozen=True, slots=True)

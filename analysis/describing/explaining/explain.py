@@ -97,7 +97,7 @@ def _calls(
 ) -> Iterator[Explanation]:
     """Explain the calls that were not read, or that nobody offered."""
     skeleton = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
-    if message.status is Status.MALFORMED or message.malformed_calls:
+    if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)
         yield Explanation(Deviation.UNREADABLE, at, skeleton, text[at:], more=0)
     names = [span for span in message.spans if span.kind is SpanKind.NAME]

@@ -65,11 +65,14 @@ def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
 
 def unreadable(parsed: ParsedMessage) -> bool:
     """Say whether a call was not written whole; a forgiving parser may read it all the same."""
-    return parsed.partial_call is not None or any(map(_repaired, parsed.tool_calls))
+    return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
 
 
-def _repaired(call: ParsedCall) -> bool:
-    return call.status is Status.REPAIRED
+def _broken(call: ParsedCall) -> bool:
+    return call.status in _BROKEN
+
+
+_BROKEN = (Status.REPAIRED, Status.MALFORMED)
 
 
 def _calls(
@@ -79,22 +82,30 @@ def _calls(
     if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
-        return [call for call in parsed.tool_calls if not _repaired(call)]
-    broken = [*parsed.malformed_calls[-1:], *filter(None, [parsed.partial_call])]
-    if not any(call.name for call in broken):
+        return [call for call in parsed.tool_calls if not _broken(call)]
+    partial = parsed.partial_call
+    if partial is None or not partial.name:
         return parsed.tool_calls
-    arguments = _unstopped(format_, broken[-1].arguments)
-    read = replace(broken[-1], arguments=json.dumps(readable_part(arguments)))
-    return (*parsed.tool_calls, read)
+    arguments = _unstopped(format_, partial.arguments)
+    return (
+        *parsed.tool_calls,
+        replace(partial, arguments=json.dumps(readable_part(arguments))),
+    )
 
 
 def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
     content = parsed.content or ""
+    if parsed.malformed_calls and engine.malformed is not UnreadCalls.READ:
+        # What follows the place where a call broke is read as content.
+        broke = _first_broken(parsed)
+        spans = [each for each in parsed.spans if each.start >= broke]
+        rest = (sampled[each.start : each.end] for each in spans if each.kind is SpanKind.CONTENT)
+        content = content.removesuffix("".join(rest))
     if unreadable(parsed) and engine.malformed is not UnreadCalls.READ:
         kept = engine.malformed is UnreadCalls.CONTENT
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
-    unread = bool(parsed.malformed_calls) or parsed.status is Status.MALFORMED
+    unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
     if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
         return content.partition(opener)[0]
     return content
@@ -103,7 +114,9 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
 def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     """Return the text from after the reasoning or the content on, where a call was cut."""
     said = (SpanKind.CONTENT, SpanKind.REASONING)
-    start = max((span.end for span in parsed.spans if span.kind in said), default=0)
+    broke = _first_broken(parsed) if parsed.malformed_calls else len(sampled)
+    spans = (span for span in parsed.spans if span.kind in said and span.start < broke)
+    start = max((span.end for span in spans), default=0)
     text = _unstopped(format_, sampled[start:].removeprefix("" if start else format_.header))
     block = None if parsed.content else format_.reasoning
     if block is None or not block.close.core:
@@ -111,6 +124,11 @@ def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
     head, close, rest = text.partition(block.close.core)
     closed = bool(close) and head.strip() in ("", block.open.core)
     return rest.removeprefix(block.close.after) if closed else text
+
+
+def _first_broken(parsed: ParsedMessage) -> int:
+    """Return where the first call begins that broke."""
+    return min(each.start for each in parsed.attempts if each.status is Status.MALFORMED)
 
 
 def _unstopped(format_: TurnFormat, text: str) -> str:

@@ -168,7 +168,7 @@ class _TrafficReader:
     def _words(self, at: int) -> tuple[str, ...]:
         """Return what was said, as later prompts are searched for it."""
         message = self._message(at)
-        calls = (*message.tool_calls, *filter(None, [message.partial_call]))
+        calls = message.begun_calls
         return (message.content or "").strip(), *(call.name for call in calls)
 
     def _begun(self, at: int) -> tuple[str, Sequence[str]]:
@@ -277,7 +277,7 @@ def _calls_changed(
     parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
 ) -> Cause | None:
     """Compare the calls of a turn with those that the next prompt has in its place."""
-    read = [*parsed.tool_calls, *filter(None, [parsed.partial_call])]
+    read = parsed.begun_calls
     named = [call.name for call in read] == [call.name for call in again.tool_calls]
     broken = [each for each in parsed.attempts if each.status in _BROKEN]
     if any(written[each.start : each.end].strip() not in begun for each in broken):

@@ -8,19 +8,22 @@ send do not pass where the template crashes on them, even if the format foretell
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Message, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.verdicts import Check, Crash, Failure
+from autoparser.analysis.core.message_shape import FormDeparture, departures_of
+from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure, FormFault
 from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
-from autoparser.analysis.inference.probing import Prober
+from autoparser.analysis.inference.probing import Prober, answered
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .crash import grouped, is_needed
+from .usual_form import lost_text
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
@@ -37,30 +40,42 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
         if not told:
             not_asked += 1
             continue
-        turn = judge.observer.turn(case.message)
-        failure, crash = judge.difference(case, turn), judge.crash(case, turn)
+        answer = judge.answer(case)
+        failure, crash = answer.failure, answer.crash
         if failure is not None:
             failures.append(replace(failure, crash=crash))
         elif crash is not None:
             crashes.append(crash)
             failures += [judge.crashed(case, crash)] if crash.needed else []
         else:
-            refused += turn.probe.error is not None
-            equal += turn.probe.error is None
+            refused += answer.refused
+            equal += not answer.refused
     total = len(battery())
-    return Check(total, equal, refused, not_asked, grouped(crashes), tuple(failures))
+    return Check(
+        total, equal, refused, not_asked, grouped(crashes), tuple(failures), judge.usual_forms()
+    )
+
+
+class _Answer(NamedTuple):
+    """What came of one message."""
+
+    failure: Failure | None
+    """Where the format is wrong about it."""
+    crash: Crash | None
+    refused: bool
 
 
 class _Judge:
     """Judges one format by one template."""
 
-    def __init__(self, format_: TurnFormat, prober: Prober) -> None:
+    def __init__(
+        self, format_: TurnFormat, prober: Prober, tools: Sequence[Tool] = battery_tools()
+    ) -> None:
         # Reasoning that no field was found for is given all the same, in the usual one: agents
         # send it, and that it is dropped, not refused, must show.
         field = prober.shape.reasoning_field or REASONING_FIELDS[0]
-        prober = prober.using(
-            tools=battery_tools(), shape=replace(prober.shape, reasoning_field=field)
-        )
+        self._prober = prober
+        prober = prober.using(tools=tools, shape=replace(prober.shape, reasoning_field=field))
         self._format = format_
         self.observer = Observer(prober)
         strict = prober.as_transformers()
@@ -74,6 +89,65 @@ class _Judge:
             given = repr(shape.message(case.message))
             yield case, given not in told
             told.add(given)
+
+    def usual_forms(self) -> tuple[AskedForm, ...]:
+        """Ask each message again as users send it, where the template wants another form."""
+        return tuple(map(self._asked_as, departures_of(self.observer.prober.shape)))
+
+    def _asked_as(self, departure: FormDeparture) -> AskedForm:
+        prober = self.observer.prober
+        other = prober.using(shape=departure.shape)
+        asked = AskedForm(departure.usual, departure.wanted, 0)
+        for case in battery():
+            dialogue = answered(prober, case.message)
+            if departure.same(dialogue, tools=True):
+                continue
+            asked = replace(asked, asked=asked.asked + 1)
+            usual, wanted = other.probe(dialogue), prober.probe(dialogue)
+            if not (usual.rendered and wanted.rendered):
+                if usual.error is not None and wanted.rendered:
+                    reason = asked.reason or usual.error.reason
+                    asked = replace(asked, raised=asked.raised + 1, reason=reason)
+                continue
+            lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
+            if lost is None:
+                continue
+            bare = answered(prober, replace(case.message, reasoning=""))
+            if departure.convention and usual.text == prober.probe(bare).text:
+                asked = replace(asked, unread=asked.unread + 1)
+                continue
+            fault = asked.fault or FormFault(case.title, str(lost), usual.text, wanted.text)
+            asked = replace(asked, spoiled=(*asked.spoiled, case.title), fault=fault)
+        return asked
+
+    def answer(self, case: BatteryCase) -> _Answer:
+        """Hold the format against the template on one message.
+
+        Of a message that has many things at once, and does not come out right, those are to blame
+        whose own messages fail; where none of them does, it is the message itself.
+        """
+        turn = self.observer.turn(case.message)
+        answer = _Answer(
+            self.difference(case, turn), self.crash(case, turn), turn.probe.error is not None
+        )
+        if answer.failure is None and (answer.crash is not None or not answer.refused):
+            return answer
+        failing = [part for part in map(self._answer_alone, case.parts) if part.failure is not None]
+        smallest = min(failing, key=_size, default=None)
+        if smallest is None or smallest.failure is None:
+            return answer
+        titles = ", ".join(part.failure.title for part in failing if part.failure is not None)
+        return smallest._replace(failure=replace(smallest.failure, title=titles))
+
+    def _answer_alone(self, part: BatteryCase) -> _Answer:
+        """Ask about a part, whose tool is offered only here."""
+        offered = {str(tool["name"]) for tool in battery_tools()}
+        others = [call.name for call in part.message.calls if call.name not in offered]
+        if not others:
+            return self.answer(part)
+        like = battery_tools()[-1]
+        tools = (*battery_tools(), *({**like, "name": name} for name in others))
+        return _Judge(self._format, self._prober, tools).answer(part)
 
     def difference(self, case: BatteryCase, turn: ObservedTurn) -> Failure | None:
         """Say where the format is wrong; None where it is right."""
@@ -120,3 +194,7 @@ class _Judge:
             return self._format.write(message)
         except RefusedMessageError:
             return None
+
+
+def _size(answer: _Answer) -> int:
+    return 0 if answer.failure is None else answer.failure.size

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.reading.text import Span, Tape
+from autoparser.analysis.reading.text import Sink, Span, Tape, missing_closers, plain_sink
 
 from .parsed_message import (
     CallAttempt,
@@ -40,15 +40,14 @@ class Collector:
 
     __slots__ = (
         "_attempts",
+        "_begun",
         "_call",
         "_calls",
         "_content",
         "_deltas",
         "_made_id",
         "_make_id",
-        "_malformed",
         "_muted",
-        "_opened",
         "_pieces",
         "_prompt_end",
         "_prompted",
@@ -56,6 +55,8 @@ class Collector:
         "_reasoning",
         "_sent",
         "_stray",
+        "_surplus",
+        "_unclosed",
         "ended",
         "known",
         "last",
@@ -93,14 +94,18 @@ class Collector:
         self._raw = reasoning == "raw"
         self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
         self._calls: list[ParsedCall] = []
-        self._malformed: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []
         self._call: tuple[str, str] | None = None
         self._pieces: list[str] = []
         self._sent = 0
-        self._opened = 0
+        self._begun = False
+        """Whether the open call can be told from text: its arguments have begun as they should."""
         self._muted = False
+        self._surplus = False
+        """Whether the open call is one too many: nothing of it is passed on."""
         self._stray = False
+        self._unclosed: tuple[int, int] | None = None
+        """Where calls have ended whose section did not close: position, and pieces of content."""
         self._prompted: Tape | None = None
         """Where the prompt began the message: the tape that holds what it wrote."""
         self._prompt_end = 0
@@ -163,6 +168,26 @@ class Collector:
         """Note a closer of something that was not open."""
         self._stray = True
 
+    def leave_section(self, position: int) -> None:
+        """Note that calls have ended here, and that nothing has closed their section."""
+        self._unclosed = position, len(self._content.pieces)
+
+    def noise(self) -> tuple[int, str] | None:
+        """Return where an unclosed section was left and the content since, once."""
+        left, self._unclosed = self._unclosed, None
+        return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
+
+    @property
+    def within_line(self) -> bool:
+        """Whether the content goes on in a line in which something stands already."""
+        for piece in reversed(self._content.pieces):
+            line = piece.rpartition("\n")[2]
+            if line.strip():
+                return True
+            if line != piece:
+                return False
+        return bool(self._content.pieces)
+
     def drop_blank(self) -> None:
         """Forget whitespace after which nothing came: it stood between two parts."""
         self._content.waiting = self._reasoning.waiting = ""
@@ -173,16 +198,14 @@ class Collector:
         self._muted = muted
 
     def open_call(self, name: str, call_id: str = "") -> None:
-        """Begin a call; from here on it is one."""
+        """Open a call; it is passed on once its arguments have begun, too, and is one then."""
         self._call = (name, call_id)
         self.ended = False
         self._pieces = []
         self._sent = 0
-        if self._muted:
-            return
-        self._made_id = "" if call_id else self._make_id(name, self._opened)
-        if not self.whole_calls:
-            self._deltas.append(Delta(DeltaKind.CALL, name, self._opened, call_id or self._made_id))
+        self._begun = False
+        self._surplus = self._muted
+        self._made_id = ""
 
     def arguments(self, text: str) -> None:
         """Add to the arguments of the open call."""
@@ -191,23 +214,63 @@ class Collector:
     def name_call(self, call_id: str) -> None:
         """Give the open call its id, where that is written after its name."""
         if self._call is not None:
+            if not self.whole_calls:
+                # However the text is cut, a call that has begun has begun without it.
+                self._flush()
             self._call = (self._call[0], call_id)
 
     def take(self) -> list[Delta]:
         """Return what came since the last time."""
-        if self._sent != len(self._pieces):
+        if self._sent != len(self._pieces) and not self.whole_calls:
             self._flush()
         deltas = self._deltas
         self._deltas = []
         return deltas
 
-    def _flush(self) -> None:
-        """Pass on what came of the open call's arguments, in one piece."""
+    def sink_of(self, emit: Callable[[str], None]) -> Sink | None:
+        """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
+
+        It can once the text of its kind has begun, so that a piece changes nothing but its length.
+        """
+        for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
+            if emit == take:
+                if prose.fresh or self._prompted is not None:
+                    return None
+                return Sink(prose.pieces, prose.pieces.append, prose.kind)
+        if emit != self.arguments or self.whole_calls or self._surplus:
+            return plain_sink(emit)
+        if not self._begun and not _begins(self._pieces):
+            return None
+        return Sink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+
+    def note_passed(self) -> None:
+        """Note that what has passed by of the open call's arguments was given as deltas."""
+        if self._begun:
+            self._sent = len(self._pieces)
+
+    def _flush(self, *, all_: bool = False) -> None:
+        """Pass on what came of the open call since the last time, its arguments in one piece.
+
+        What has not begun is kept, unless `all_` is to be passed on: it may be no call.
+        """
         pieces = self._pieces
+        if self._call is None or self._surplus:
+            return
+        if not self._begun:
+            if not (all_ or _begins(pieces)):
+                return
+            self._begin_call(*self._call)
         text = "".join(pieces[self._sent :])
         self._sent = len(pieces)
-        if text and not self.whole_calls and not self._muted:
-            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, self._opened))
+        if text:
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._calls)))
+
+    def _begin_call(self, name: str, call_id: str) -> None:
+        """Pass on the name and the id of the open call, which stays where it is from here on."""
+        self._begun = True
+        self._made_id = "" if call_id else self._make_id(name, len(self._calls))
+        given = call_id or self._made_id
+        self._deltas.append(Delta(DeltaKind.CALL, name, len(self._calls), given))
 
     @property
     def calling(self) -> bool:
@@ -226,40 +289,42 @@ class Collector:
 
     def close_call(self, status: Status) -> None:
         """End the open call."""
-        call = self._end_call(status)
-        if call is None:
-            return
-        if self.known is not None and call.name not in self.known:
-            call = replace(call, status=Status.UNKNOWN_TOOL)
-        if self.whole_calls:
-            given = call.id or call.made_id
-            self._deltas.append(Delta(DeltaKind.CALL, call.name, self._opened, given))
-            self._deltas.append(Delta(DeltaKind.ARGUMENTS, call.arguments, self._opened))
-        self._opened += 1
-        self._calls.append(call)
-        self.last = Part.CALLS
-
-    def give_up_call(self) -> None:
-        """End a call that could not be read; what was streamed of it stays said."""
-        call = self._end_call(Status.MALFORMED)
-        self.status = Status.MALFORMED
-        if call is not None and not self.whole_calls:
-            self._opened += 1
-            self._malformed.append(call)
-
-    def _end_call(self, status: Status) -> ParsedCall | None:
-        """Forget the open call; return it, unless it does not count."""
         if self._call is None:
-            return None
-        self._flush()
+            return
+        if self.known is not None and self._call[0] not in self.known:
+            status = Status.UNKNOWN_TOOL
+        self._flush(all_=True)
         call = self._open_call(status)
         self._call = None
         self._pieces, self._sent = [], 0
-        return call
+        if call is not None:
+            self._calls.append(call)
+            self.last = Part.CALLS
+
+    def give_up_call(self) -> bool:
+        """End a call that could not be read; true where it has begun, and so stays one.
+
+        Its arguments are closed then. Otherwise nothing of it was passed on: it is text.
+        """
+        self.status = Status.MALFORMED
+        begun = self._call is not None and not self._surplus and _begins(self._pieces)
+        if begun:
+            self._pieces.append(missing_closers("".join(self._pieces)))
+            self._flush()
+            call = self._open_call(Status.MALFORMED)
+            self._calls += [] if call is None else [call]
+            self.last = Part.CALLS
+        self._call = None
+        self._pieces, self._sent = [], 0
+        return begun
+
+    def end_cut_call(self) -> None:
+        """Pass on what there is of a call that the end of the text cuts."""
+        self._flush(all_=True)
 
     def _open_call(self, status: Status) -> ParsedCall | None:
-        """Return the open call as far as it has come; None: there is none, or it does not count."""
-        if self._call is None or self._muted:
+        """Return the open call as far as it was passed on; None: nothing of any was."""
+        if self._call is None or not self._begun:
             return None
         name, call_id = self._call
         return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
@@ -298,7 +363,6 @@ class Collector:
             partial,
             self._status(complete=complete, unfinished=bool(missing_end)),
             spans,
-            tuple(self._malformed),
             missing_end,
             reasoning_end,
             self.finish_reason(complete=complete) if finished else None,
@@ -316,3 +380,12 @@ class Collector:
         if any(call.status is Status.REPAIRED for call in self._calls):
             return Status.REPAIRED
         return Status.UNFINISHED if unfinished else Status.OK
+
+
+def _begins(pieces: list[str]) -> bool:
+    """Whether so much of a call's arguments has come that it is one, however it goes on."""
+    return sum(map(len, pieces)) >= _BEGUN
+
+
+_BEGUN = 32
+"""Characters of arguments: most calls that break do so before, and little is kept from a client."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.format import Literal, Part
 from autoparser.analysis.reading.expression import ArgumentList, RowCall, Section, Turn
-from autoparser.analysis.reading.text import Reading, SpanKind, Stops, Tape
+from autoparser.analysis.reading.text import Lookahead, Reading, SpanKind, Stops, Tape
 
 from .again import skip_again
 from .channel_frame import LONGEST_HEADER, ChannelFrame, frame_of, recipient
@@ -31,6 +31,9 @@ class HeaderReader:
             first, last, lead = self.frame.first, self.frame.last, self.frame.lead
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
+        self._first: Stops[bool] = Stops(
+            [("", first, True), *(("", core, False) for core in cores)]
+        )
         self._inside: Stops[bool] = Stops(
             [("", last, True), *(("", core, False) for core in cores)]
         )
@@ -47,7 +50,13 @@ class HeaderReader:
         if frame is None or not (yield from self._begins(tape)):
             return None
         size = yield from self._size(tape, frame)
-        header = tape.text[tape.at : tape.at + size]
+        header = tape.text[tape.at : tape.at + abs(size)]
+        if size < 0:
+            if self._recipient is not None and self._recipient.search(header):
+                return None
+            tape.take(len(header), SpanKind.JUNK)
+            collector.stray()
+            return StopMark.HEADER
         if header and not header.endswith(frame.last):
             # The text was cut inside the header.
             tape.take(size, SpanKind.MARKUP)
@@ -73,6 +82,31 @@ class HeaderReader:
             collector.reasoning_marker(taken)
         return opened
 
+    def _has_other_role(self, tape: Tape) -> Reading[bool]:
+        """Whether the marker of a header comes, but not with the template's word behind it."""
+        header = self._turn.header
+        if not header.is_marked or len(header.units) == 1:
+            return False
+        ahead = Lookahead(tape, tape.position)
+        yield from ahead.space()
+        return (yield from ahead.among((header.core, header.units[0]))) == header.units[0]
+
+    def skip_role(self, tape: Tape) -> Reading[None]:
+        """Take words that a model wrote behind its role, if a call's header comes after them."""
+        frame, recipient_ = self.frame, self._recipient
+        if frame is None or recipient_ is None:
+            return
+        ahead = Lookahead(tape, tape.position)
+        if not (yield from ahead.first_of(self._first, LONGEST_HEADER)):
+            return
+        start = tape.offset + ahead.at
+        yield from ahead.text(frame.first)
+        if not (yield from ahead.first_of(self._inside, LONGEST_HEADER)):
+            return
+        yield from ahead.text(frame.last)
+        if recipient_.search(tape.text[start - tape.offset : ahead.at]):
+            tape.take(start - tape.position, SpanKind.JUNK)
+
     def _calls(self, header: str, tape: Tape) -> SectionReader | None:
         """Return the reader of the call that comes next; None where no header leads to one."""
         named = None if self._recipient is None else self._recipient.search(header)
@@ -83,6 +117,15 @@ class HeaderReader:
         return self._section if leads else None
 
     def _begins(self, tape: Tape) -> Reading[bool]:
+        """Whether a header comes; another role before that of a call is taken."""
+        if (yield from self._at_opener(tape)):
+            return True
+        if not (yield from self._has_other_role(tape)):
+            return False
+        yield from self.skip_role(tape)
+        return (yield from self._at_opener(tape))
+
+    def _at_opener(self, tape: Tape) -> Reading[bool]:
         """Whether a header comes: the frame's first marker, or words that lead to a name."""
         while True:
             text = tape.text[tape.at :]
@@ -95,7 +138,10 @@ class HeaderReader:
             yield
 
     def _size(self, tape: Tape, frame: ChannelFrame) -> Reading[int]:
-        """Measure the header that has begun, whitespace before it included; 0: it is none."""
+        """Measure the header that has begun, whitespace before it included; 0: it is none.
+
+        Negative where it heads nothing: the turn ends in it, or another header begins.
+        """
         while True:
             text = tape.text[tape.at :]
             bare = text.lstrip()
@@ -104,7 +150,8 @@ class HeaderReader:
             found = self._inside.find(bare, len(frame.first))
             if found is not None and found.end <= LONGEST_HEADER:
                 if tape.closed or not self._inside.unsure(bare, found, 0):
-                    return len(text) - len(bare) + found.end if found.label else 0
+                    space = len(text) - len(bare)
+                    return space + found.end if found.label else -space - found.start
             elif tape.closed or len(bare) > LONGEST_HEADER:
                 cut = found is None and tape.closed and not tape.complete
                 return len(text) if cut and len(bare) <= LONGEST_HEADER else 0

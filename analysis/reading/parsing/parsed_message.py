@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.text import Span
 from autoparser.shown import Shown
@@ -32,7 +34,8 @@ class Status(StrEnum):
     STRAY = "stray markup"
     """A closer stood where nothing that it closes was open; it is junk."""
     MALFORMED = "malformed"
-    """A call was opened that could not be read; it stays in the content."""
+    """A call was opened that could not be read: it keeps its place where its arguments had begun,
+    else it stays in the content."""
     UNKNOWN_TOOL = "unknown tool"
     CUT = "cut"
     """The text was cut before it ended."""
@@ -55,9 +58,8 @@ class DeltaKind(StrEnum):
     """Nothing more comes; the text is the reason."""
 
 
-@dataclass(slots=True)
-class Delta:
-    """A piece of the message."""
+class Delta(Struct, gc=False):
+    """A piece of the message; a struct, since one is made for almost every token."""
 
     kind: DeltaKind
     text: str
@@ -118,7 +120,12 @@ class ParsedCall:
     """As it is written; empty where none is."""
     status: Status = Status.OK
     made_id: str = field(default="", compare=False)
-    """The id that was made for the call, where none was written when it opened."""
+    """The id that was made for the call, where none was written when it began."""
+
+    @property
+    def sent_id(self) -> str:
+        """The id that clients know: the written one, unless the call was sent before it came."""
+        return self.made_id or self.id
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,15 +137,12 @@ class ParsedMessage(Shown):
     content: str | None
     reasoning_content: str | None
     tool_calls: tuple[ParsedCall, ...]
-    """The calls that closed."""
+    """The calls that closed, and those that broke after they had begun."""
     partial_call: ParsedCall | None
     """The call that the end cut."""
     status: Status
     spans: tuple[Span, ...]
     """What each part of the text was; every character is in exactly one."""
-    malformed_calls: tuple[ParsedCall, ...] = ()
-    """Calls whose beginning had been streamed when they turned out unreadable; their text is
-    content. Empty where calls come whole."""
     missing_end: str = ""
     """The end of such a turn, where a text that is said to be complete has none; else empty."""
     reasoning_end: int | None = None
@@ -153,9 +157,19 @@ class ParsedMessage(Shown):
         """Return how it was read and what there is of it, in one line."""
         said = {"reasoning": self.reasoning_content, "content": self.content}
         parts = [f"{name} {_begun(text)!r}" for name, text in said.items() if text is not None]
-        calls = [*self.tool_calls, *filter(None, [self.partial_call])]
-        parts += [f"calls {', '.join(repr(call.name) for call in calls)}"] * bool(calls)
+        calls = ", ".join(repr(call.name) for call in self.begun_calls)
+        parts += [f"calls {calls}"] * bool(calls)
         return f"<{type(self).__name__} {self.status.value}: {'; '.join(parts) or 'nothing'}>"
+
+    @property
+    def begun_calls(self) -> tuple[ParsedCall, ...]:
+        """All calls that a stream has sent, by their index: the one that the end cut, too."""
+        return (*self.tool_calls, *filter(None, [self.partial_call]))
+
+    @property
+    def malformed_calls(self) -> tuple[ParsedCall, ...]:
+        """Those of `tool_calls` that broke; what came of their arguments was closed."""
+        return tuple(call for call in self.tool_calls if call.status is Status.MALFORMED)
 
     def ended(self) -> ParsedMessage:
         """Return the same message where its end was seen outside the text, as a stop token."""
@@ -170,14 +184,14 @@ class ParsedMessage(Shown):
         message: dict[str, Json] = {"role": "assistant", "content": self.content}
         if self.reasoning_content is not None:
             message[reasoning_field] = self.reasoning_content
-        if self.tool_calls:
+        if self.begun_calls:
             message["tool_calls"] = [
                 {
-                    "id": call.id or call.made_id or f"call_{index}",
+                    "id": call.sent_id or f"call_{index}",
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
-                for index, call in enumerate(self.tool_calls)
+                for index, call in enumerate(self.begun_calls)
             ]
         if self.finish_reason is not None:
             message["finish_reason"] = self.finish_reason

@@ -8,8 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
+from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal, Slot
+from autoparser.analysis.core.schema import SchemaPart
 from autoparser.analysis.reading.expression import (
     ArgumentList,
     FreeText,
@@ -19,13 +21,16 @@ from autoparser.analysis.reading.expression import (
     Word,
 )
 from autoparser.analysis.reading.text import (
+    Lookahead,
     Reading,
     ReadOutcome,
     SpanKind,
     Stops,
     Tape,
     at_any,
+    at_text,
     behind_space,
+    key_closers,
     read_arguments,
     read_literal,
     skip_space,
@@ -164,6 +169,9 @@ class RowReader:
             return None
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
+        named = isinstance(self.row[at - 1], Name) and self.name in (self.around.offered or ())
+        if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
+            return None
         return self._unread()
 
     def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
@@ -193,15 +201,29 @@ class RowReader:
     def _opening(self, literal: Literal) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
         units = literal.units
-        for first, unit in enumerate(units):
+        for unit in units:
             if (yield from behind_space(self.tape, unit)):
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
-                if len(units) > first + 1 and unit in literal.markers:
-                    yield from self._up_to(units[first + 1], SpanKind.JUNK)
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
-                return (yield from read_literal(self.tape, replace(rest, after=literal.after)))
+                rest = replace(rest, after=literal.after)
+                if unit in literal.markers and rest.core:
+                    if (yield from self._without_word(rest)):
+                        rest = Literal.of(rest.text.lstrip()[len(rest.units[0]) :])
+                    yield from self._up_to(rest.units[0], SpanKind.JUNK)
+                return (yield from read_literal(self.tape, rest))
         return not units and (yield from read_literal(self.tape, literal))
+
+    def _without_word(self, rest: Literal) -> Reading[bool]:
+        """Whether the word before an offered name is missing: what follows the word is there."""
+        if len(rest.units) < _PAIR or not rest.units[0].isalnum():
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        if not (yield from ahead.row(rest.units[1:])):
+            return False
+        yield from ahead.space()
+        name = yield from ahead.among(self.around.offered or ())
+        return name is not None and not (yield from ahead.word(_WORD_SIGN, 1))
 
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take what a model wrote before a text; nothing where that is not near."""
@@ -257,23 +279,43 @@ class RowReader:
             ):
                 break
             if found is None and len(text) - at >= _LONGEST_WORD:
-                return None
+                break
             if self.tape.closed:
                 self.tape.fell_short()
-                return None
+                break
             yield
-        size = found.start() - self.tape.at
-        word = self.tape.text[self.tape.at : self.tape.at + size]
-        if not word or _NO_WORD.search(word):
-            return None
-        return self.tape.take(size, kind)
+        begun = text[at : at + _LONGEST_WORD if found is None else found.start()]
+        if found is not None and begun and not _NO_WORD.search(begun):
+            return self.tape.take(len(begun), kind)
+        size = self._glued_name(following, begun) if kind is SpanKind.NAME else 0
+        return self.tape.take(size, kind) if size else None
+
+    def _glued_name(self, following: Sequence[RowItem], text: str) -> int:
+        """Measure the name of an offered tool at the front of a text; 0 where there is none.
+
+        What leads to the arguments may be missing behind it: a lone marker before `{`, or what
+        opens a key that the tool declares.
+        """
+        names = sorted(self.around.offered or (), key=len, reverse=True)
+        if _may_be_missing(following):
+            return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
+        item = following[0] if following else None
+        if isinstance(item, ArgumentList):
+            for closer in key_closers(item.arguments):
+                word, closed, _ = text.partition(closer)
+                for name in names if closed else ():
+                    keys = SchemaPart.of(item.schemas.get(name)).names
+                    if word.startswith(name) and word[len(name) :] in keys:
+                        return len(name)
+        return 0
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; return how it ends where that is not the close."""
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
+        closers = self._closers(rest)
+        stops = (*closers, *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -283,7 +325,7 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             early.append if unnamed else self.collector.arguments,
-            repairs=self.around.stops,
+            repairs=(*filter(is_unit, closers), *self.around.stops),
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
             goes_on=self.around.continuation.after(rest, self.name),
         )
@@ -308,8 +350,18 @@ class RowReader:
         return [each.first for each in rest if isinstance(each, Literal) and each.core]
 
 
+def _may_be_missing(items: Sequence[RowItem]) -> bool:
+    """Whether a lone marker comes, and then arguments in braces: these tell what it would."""
+    if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
+        return False
+    written = items[1].arguments
+    braced = written.verbatim or written.members.open.strip() == "{"
+    return isinstance(items[0], Literal) and items[0].is_marker and braced and not written.encoded
+
+
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Return the texts that may stand right after a word of a row."""
+    spaced = False
     for at, item in enumerate(following):
         if isinstance(item, Literal) and item.units:
             # The words between its markers may be left out, the first marker with them.
@@ -317,11 +369,17 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
             if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
+        # A literal without units is whitespace.
+        spaced = spaced or (isinstance(item, Literal) and bool(item.text))
         if isinstance(item, ArgumentList):
             members = item.arguments.members
             first = members.entry[0]
             for text in (members.open, "" if isinstance(first, Slot) else first):
-                if text.strip():
+                # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
+                # before it does.
+                spaced = spaced or text[:1].isspace()
+                within = spaced and _NAME_SIGNS.fullmatch(text.strip())
+                if text.strip() and not within:
                     yield text.strip()
             if members.open.strip():
                 return
@@ -341,7 +399,10 @@ def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _LONGEST_WORD = 256
+_PAIR = 2
 _LED_WORD = 3
 """A literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
+_NAME_SIGNS = re.compile(r"[\w.-]+")
+_WORD_SIGN = re.compile(r"[\w-]")
 _NO_WORD = re.compile(r"[\s{}\[\]<>\"']")

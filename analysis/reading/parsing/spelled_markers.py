@@ -147,7 +147,6 @@ class Spelled:
             content=None if content is None else self._text(content),
             reasoning_content=None if reasoning is None else self._text(reasoning),
             tool_calls=tuple(map(self._call, message.tool_calls)),
-            malformed_calls=tuple(map(self._call, message.malformed_calls)),
             partial_call=None if partial is None else self._call(partial),
         )
 

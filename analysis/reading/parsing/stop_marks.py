@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from autoparser.analysis.core.format import Literal
+from autoparser.analysis.core.format import Literal, spaced_spellings
 from autoparser.analysis.reading.expression import Section, Turn
 from autoparser.analysis.reading.text import Stops
 
@@ -31,10 +31,13 @@ def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[StopMark
     if block is None:
         return Stops([])
     stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
+    # A header before what opens content belongs to that.
+    headers = ("", turn.header.core) if turn.header.is_marked else ("",)
     stops += [
-        _stop(literal, StopMark.CONTENT)
+        (literal.before, header + literal.core, StopMark.CONTENT)
         for literal in (turn.content.open, *turn.content.others)
         if content and literal.is_marked and literal.core != block.open.core
+        for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
     return Stops(stops + (list(_calls_in_reasoning(turn)) if calls else []))
@@ -84,11 +87,11 @@ def _content_stops(
     if turn.calls is not None:
         yield from _call_stops(turn, turn.calls, offered, frame)
     if turn.reasoning is not None:
-        yield _stop(turn.reasoning.open, StopMark.REASONING)
+        yield from _spaced(turn.reasoning.open, StopMark.REASONING)
         yield _stop(turn.reasoning.close, StopMark.REASONING_CLOSE)
     yield _stop(turn.content.close, StopMark.CONTENT_CLOSE)
     for literal in (turn.content.open, *turn.content.others):
-        yield _stop(literal, StopMark.CONTENT)
+        yield from _spaced(literal, StopMark.CONTENT)
     if is_tagged(turn.header):
         yield _stop(turn.header, StopMark.HEADER)
     yield from _wordless(turn)
@@ -104,7 +107,8 @@ def _call_stops(
         taken = (*(end.core for end in turn.ends), "" if frame is None else frame.first)
         if text in taken:
             text = literal.core
-        yield section.space + literal.before, text, StopMark.CALLS
+        for spelling in spaced_spellings(text):
+            yield section.space + literal.before, spelling, StopMark.CALLS
     names = tuple(named_triggers(section, offered))
     for text in names:
         yield section.space, text, StopMark.CALLS
@@ -155,6 +159,11 @@ def behind_calls(turn: Turn) -> Iterator[str]:
         for literal in (*call_opens(section), section.close):
             if literal.noticed_by_marker:
                 yield literal.trigger
+
+
+def _spaced(literal: Literal, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
+    """Return an opening, whitespace inside it forgiven."""
+    return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 
 
 def _stop(literal: Literal, mark: StopMark) -> tuple[str, str, StopMark]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.format import Part, spaced_spellings
 from autoparser.analysis.reading.expression import Start, Turn
 from autoparser.analysis.reading.text import (
     Found,
+    Lookahead,
     Reading,
     SpanKind,
     Tape,
@@ -64,7 +65,9 @@ class TurnReader:
             StopMark.HEADER: turn.header.after + turn.lead,
         }
         opens = (turn.header, turn.content.open, *turn.content.others)
-        self._opens = {literal.core: literal for literal in opens}
+        self._opens = {
+            spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
+        }
 
     def read(self, tape: Tape, collector: Collector) -> Reading[None]:
         """Read to the end of the text."""
@@ -84,6 +87,8 @@ class TurnReader:
             if not json_read and self._json is not None:
                 json_read = yield from self._json.read(tape, collector)
             mark = yield from self._block(tape, collector, opened, mark)
+        if self._section is not None:
+            self._section.judge_noise(tape, collector)
         while True:
             tape.take(tape.left(), SpanKind.JUNK)
             if tape.closed:
@@ -141,6 +146,9 @@ class TurnReader:
         if found is None:
             tape.take(tape.left(), SpanKind.MARKUP)
             return StopMark.END
+        if (yield from self._is_text(tape, collector, opened, found)):
+            collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
+            return StopMark.CONTENT
         return (yield from self._stopped(tape, collector, opened, found))
 
     def _stopped(
@@ -171,10 +179,41 @@ class TurnReader:
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
         space = yield from skip_written(tape, self._written_behind[found.label])
+        if found.label is StopMark.HEADER:
+            yield from self._headers.skip_role(tape)
         if found.label is StopMark.REASONING_CLOSE:
             collector.reasoning_marker(space)
         # After a stray closer the content goes on, and no header stands.
         return StopMark.CONTENT if stray else found.label
+
+    def _is_text(
+        self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[StopMark]
+    ) -> Reading[bool]:
+        """Whether a marker of reasoning in the middle of content only speaks of reasoning.
+
+        So does an opener inside a line, or one that stands there otherwise than the template writes
+        it, and a closer where reasoning has closed before, or what would have opened it was text.
+        """
+        reasoning = self.turn.reasoning
+        if (
+            reasoning is None
+            or self._headers.frame is not None
+            or not tape.follows(SpanKind.CONTENT)
+        ):
+            return False
+        if found.label is StopMark.REASONING_CLOSE:
+            text = tape.text[found.start : found.end]
+            closed = collector.reasoning_end is not None or opened.quoted
+            return closed and opened.strays(found.label, text, collector.last)
+        if found.label is not StopMark.REASONING:
+            return False
+        space = tape.text[tape.at : found.start]
+        opened.quoted = "\n" not in space and collector.within_line
+        after = reasoning.open.after
+        if not opened.quoted and after:
+            ahead = Lookahead(tape, tape.offset + found.end)
+            opened.quoted = (yield from ahead.among((after, "\r\n"))) is None
+        return opened.quoted
 
     def _take(
         self, tape: Tape, collector: Collector, found: Found[StopMark], *, stray: bool

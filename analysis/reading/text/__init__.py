@@ -1,7 +1,8 @@
 """Reading pieces of text as they come: literals, values, arguments."""
 
 from .argument_reading import read_arguments
-from .json_text import Emit, ReadOutcome, read_json
+from .entry_openings import key_closers
+from .json_text import Emit, ReadOutcome, missing_closers, read_json
 from .literals import (
     at_any,
     at_text,
@@ -14,7 +15,7 @@ from .literals import (
 from .lookahead import GoesOn, Lookahead
 from .raw_text import json_of
 from .stops import Found, Stops
-from .tape import WHITESPACE, Lane, Reading, Span, SpanKind, Tape, held_from
+from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, held_from, plain_sink
 
 __all__ = [
     "WHITESPACE",
@@ -25,6 +26,7 @@ __all__ = [
     "Lookahead",
     "ReadOutcome",
     "Reading",
+    "Sink",
     "Span",
     "SpanKind",
     "Stops",
@@ -35,6 +37,9 @@ __all__ = [
     "behind_space_any",
     "held_from",
     "json_of",
+    "key_closers",
+    "missing_closers",
+    "plain_sink",
     "read_arguments",
     "read_json",
     "read_literal",

@@ -46,6 +46,16 @@ def entry_rows(arguments: Arguments) -> list[EntryRow]:
     return list(known.values())
 
 
+def key_closers(arguments: Arguments) -> tuple[str, ...]:
+    """Return what may stand right behind a key, where a marker opens the keys and comes first."""
+    if arguments.members.open.strip():
+        return ()
+    rows = [row for row in entry_rows(arguments) if Literal.of(row.before).is_marked]
+    return tuple(
+        dict.fromkeys(Literal.of(row.middle).units[0] for row in rows if row.middle.strip())
+    )
+
+
 def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
     """Return the rows without the quotes that all their values stand between; else none.
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from json.encoder import encode_basestring
 
+from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, Literal
 
 from .entry_openings import EntryRow, entry_rows, openings_of, without_quotes
 from .json_text import Emit, ReadOutcome
 from .literals import at_any, at_text, skip_space, skip_written
-from .lookahead import GoesOn, anywhere
+from .lookahead import GoesOn, Lookahead, anywhere
+from .raw_text import begun_stops
+from .stops import Stops
 from .tape import Reading, SpanKind, Tape
 from .value_reader import ValueReader
 
@@ -62,12 +64,16 @@ class EntryReader:
                 continue
             stop = yield from at_any(tape, self.stops)
             opening = yield from self._opening()
+            bare = opening is None and stop is None and (yield from self._begins_with_key())
+            if stop is None and opening is None and not bare and _is_sign(tape):
+                # Of what closes the call only the front is there.
+                stop = yield from at_any(tape, begun_stops(self.stops))
             if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
                 return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
-            if opening is None and self.openings[0].core:
+            if opening is None and self.openings[0].core and not bare:
                 return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
-            outcome = yield from self._entry(opening or self.openings[0])
+            outcome = yield from self._entry(opening or self.openings[0], bare=bare)
             if outcome is not None:
                 return outcome
 
@@ -83,30 +89,48 @@ class EntryReader:
                 return opening
         return None
 
-    def _entry(self, opening: Literal) -> Reading[ReadOutcome | None]:
+    def _begins_with_key(self) -> Reading[bool]:
+        """Whether a declared key stands right behind the name, its opener forgotten."""
+        opening = self.openings[0].core
+        if self.count or not opening:
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        if (yield from ahead.among(self.values.schema.names)) is None:
+            return False
+        return (yield from ahead.among(self.middles[opening].firsts)) is not None
+
+    def _entry(self, opening: Literal, *, bare: bool) -> Reading[ReadOutcome | None]:
+        """Read an entry; of a `bare` one the opener is missing."""
         tape = self.tape
         middles = self.middles[opening.core]
-        for unit in opening.units:
+        for unit in () if bare else opening.units:
             yield from skip_space(tape)
             if not (yield from at_text(tape, unit)):
                 return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
             tape.take(len(unit), SpanKind.MARKUP)
-        key = yield from self._key(middles)
+        key = yield from self._key(opening, middles)
         if key is None:
             return ReadOutcome.CUT if tape.closed else ReadOutcome.BAD
-        row = yield from self._middle(middles)
+        row = yield from self._middle(key, middles)
         if row is None:
             return (
                 ReadOutcome.CUT
                 if tape.closed and middles.begin(tape.text[tape.at :])
                 else ReadOutcome.BAD
             )
-        name = self.key.read(key)
-        self.emit((", " if self.count else "") + encode_basestring(name) + ": ")
         self.count += 1
-        return (yield from self.values.read(name, key, row))
+        return (yield from self.values.read(self.key.read(key), key, row))
 
-    def _key(self, middles: _Middles) -> Reading[str | None]:
+    def _skip_repeated(self, opening: Literal, end: int) -> None:
+        """Take an opener of a key that stands there again, if a declared key comes after it."""
+        key = self.tape.text[self.tape.at : end].strip()
+        rest = key
+        while opening.core and rest.startswith(opening.core):
+            rest = rest[len(opening.core) :].lstrip()
+        if rest != key and rest in self.values.schema.names:
+            self.tape.take(self.tape.text.index(rest, self.tape.at) - self.tape.at, SpanKind.MARKUP)
+
+    def _key(self, opening: Literal, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
         tape = self.tape
         if middles.spaced:
@@ -114,6 +138,7 @@ class EntryReader:
         while True:
             found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
             if found is not None:
+                self._skip_repeated(opening, found.start())
                 size = found.start() - tape.at
                 key = tape.take(size, SpanKind.ARGUMENTS).strip()
                 # Models also write names in quotes.
@@ -122,9 +147,10 @@ class EntryReader:
                 return None
             yield
 
-    def _middle(self, middles: _Middles) -> Reading[EntryRow | None]:
+    def _middle(self, key: str, middles: _Middles) -> Reading[EntryRow | None]:
         """Take what stands between key and value; it may tell the value's type."""
         tape = self.tape
+        lone = middles.lone
         while True:
             for pattern, row in middles.patterns:
                 match = pattern.match(tape.text, tape.at)
@@ -132,9 +158,55 @@ class EntryReader:
                     tape.take(match.end() - tape.at, SpanKind.MARKUP)
                     yield from skip_written(tape, Literal.of(row.middle).after)
                     return row
+            if lone is not None:
+                row, lone = lone, None
+                if key in self.values.schema.names and (yield from self._patched(row)):
+                    return row
+                continue
             if tape.closed or tape.left() > _LONGEST_KEY:
                 return None
             yield
+
+    def _patched(self, row: EntryRow) -> Reading[bool]:
+        """Take what ends a declared key and opens its value, one of the two repeated or missing.
+
+        Of `<key>K</key></key><value>V</value>` the second closer is left out. In `<key>K</key>V
+        </value>` the value's own closer comes before any other marker of the call, and what may
+        follow an entry after it.
+        """
+        tape = self.tape
+        first, *others = Literal.of(row.middle).units
+        ahead = Lookahead(tape, tape.position)
+        count = 0
+        while (yield from ahead.row((first,))):
+            count += 1
+        key_end = tape.offset + ahead.at
+        if not count:
+            return False
+        if (yield from ahead.row(others)):
+            tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
+            return count > 1
+        after = Literal.of(row.after)
+        begin = [each.units[0] for each in self.openings if each.core]
+        if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
+            return False
+        tape.take(key_end - tape.position, SpanKind.MARKUP)
+        return True
+
+    def _closes(self, ahead: Lookahead, after: Literal, begin: Sequence[str]) -> Reading[bool]:
+        """Whether the closer of a value comes before all other markers, and an entry ends there."""
+        others = [text for text in (*begin, *self.stops) if text != after.core]
+        ends = Stops([("", after.core, True), *(("", text, False) for text in others)])
+        found = yield from ahead.first_of(ends, _LONGEST_KEY)
+        if not found or not (yield from ahead.row(after.units)):
+            return False
+        yield from ahead.space()
+        return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+def _is_sign(tape: Tape) -> bool:
+    """Whether what comes next is nothing that a key begins with."""
+    return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
 
 _LONGEST_KEY = 4096
@@ -149,6 +221,11 @@ class _Middles:
         firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
         self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
         """Finds where a key ends."""
+        self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
+        """What begins them."""
+        pair = len(rows) == 1 and [*map(is_unit, literals[0].units)] == [True, True]
+        self.lone = rows[0] if pair else None
+        """The only one, where it is two markers: what ends the key, and what opens the value."""
         self.patterns = _patterns(rows)
         self._cores = tuple(_without_space(literal.core) for literal in literals)
 

@@ -28,6 +28,8 @@ class ReadOutcome(StrEnum):
 
 
 _SPACE = re.compile(r"\s+")
+_UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
+"""Whitespace that JSON does not know."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN = {
     '"': re.compile(r'[^"\\\x00-\x1f]+'),
@@ -37,7 +39,7 @@ _SPECIAL = {
     '"': re.compile(r'["\\\x00-\x1f]'),
     "'": re.compile(r"['\\\x00-\x1f\"]"),
 }
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
     "false": "false",
@@ -72,10 +74,14 @@ _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
 class _JsonReader:
     """Reads one value."""
 
-    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str]) -> None:
+    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str) -> None:
         self.tape, self.emit, self.stops = tape, emit, tuple(stops)
         self.open: list[str] = []
-        self.gap = ""
+        self.gap = lead
+        """What is passed on with the next value alone, which may not come: whitespace, a comma,
+        a key."""
+        self.keyed = bool(lead)
+        """Whether a key is in it."""
         self.next = _Next.VALUE
         self.repaired = False
 
@@ -91,7 +97,7 @@ class _JsonReader:
                 count = match.end() - at if match else 1
                 taken = tape.take(count, SpanKind.ARGUMENTS)
                 if self.open:
-                    self.gap += taken
+                    self.gap += _UNKNOWN_SPACE.sub(" ", taken)
                 continue
             done = yield from self._token(char)
             if done is not None:
@@ -102,9 +108,14 @@ class _JsonReader:
     def _token(self, char: str) -> Reading[ReadOutcome | None]:
         """Read one token; return the outcome where the value cannot go on."""
         tape, due = self.tape, self.next
-        if char in "\"'" and due in _SCALAR:
+        if char in "\"'" and due is _Next.KEY:
+            self.keyed = True
+            if not (yield from self._string(char, self._keep)):
+                return self._cut()
+            self._after_scalar()
+        elif char in "\"'" and due is _Next.VALUE:
             self._flush()
-            if not (yield from self._string(char)):
+            if not (yield from self._string(char, self.emit)):
                 return ReadOutcome.CUT
             self._after_scalar()
         elif char in _CLOSERS and due is _Next.VALUE:
@@ -120,9 +131,7 @@ class _JsonReader:
             self.gap += ","
             self._expect()
         elif char == ":" and due is _Next.COLON:
-            tape.take(1, SpanKind.ARGUMENTS)
-            self._flush()
-            self.emit(":")
+            self.gap += tape.take(1, SpanKind.ARGUMENTS)
             self.next = _Next.VALUE
         elif _WORD.match(char) and due in _SCALAR:
             return (yield from self._word())
@@ -144,6 +153,16 @@ class _JsonReader:
         if self.gap:
             self.emit(self.gap)
             self.gap = ""
+            self.keyed = False
+
+    def _keep(self, text: str) -> None:
+        self.gap += text
+
+    def _cut(self) -> ReadOutcome:
+        """End where the text does: a key has no value any more that it could wait for."""
+        if self.keyed:
+            self._flush()
+        return ReadOutcome.CUT
 
     def _after_scalar(self) -> None:
         self.next = _Next.COLON if self.next is _Next.KEY else _Next.END
@@ -176,7 +195,7 @@ class _JsonReader:
     def _ended(self) -> ReadOutcome:
         if self.tape.complete and self._may_close():
             return self._repair()
-        return ReadOutcome.CUT
+        return self._cut()
 
     def _word(self) -> Reading[ReadOutcome | None]:
         tape = self.tape
@@ -189,8 +208,8 @@ class _JsonReader:
             yield
         word = match.group()
         if self.next is _Next.KEY:
-            self._flush()
-            self.emit(encode_basestring(word))
+            self.keyed = True
+            self.gap += encode_basestring(word)
         elif word in _WORDS:
             self._flush()
             self.emit(_WORDS[word])
@@ -198,18 +217,17 @@ class _JsonReader:
             self._flush()
             self.emit(word)
         else:
-            return (
-                ReadOutcome.CUT
-                if tape.closed and match.end() == len(tape.text)
-                else ReadOutcome.BAD
-            )
+            # Whoever ended with such a word ended with no value.
+            if tape.closed and not tape.complete and match.end() == len(tape.text):
+                return self._cut()
+            return ReadOutcome.BAD
         tape.take(len(word), SpanKind.ARGUMENTS)
         self._after_scalar()
         return None
 
-    def _string(self, quote: str) -> Reading[bool]:
+    def _string(self, quote: str, emit: Emit) -> Reading[bool]:
         """Read a string; false where the text ends in it."""
-        tape, emit = self.tape, self.emit
+        tape = self.tape
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         plain = _PLAIN[quote]
@@ -229,38 +247,38 @@ class _JsonReader:
                 emit('"')
                 return True
             if char == "\\":
-                if not (yield from self._escape()):
+                if not (yield from self._escape(emit)):
                     return False
                 continue
             emit(encode_basestring(tape.take(1, SpanKind.ARGUMENTS))[1:-1])
 
-    def _escape(self) -> Reading[bool]:
+    def _escape(self, emit: Emit) -> Reading[bool]:
         tape = self.tape
         if not (yield from tape.wait(2)):
             return False
         char = tape.text[tape.at + 1]
         if char in '"\\/bfnrt':
-            self.emit(tape.take(2, SpanKind.ARGUMENTS))
+            emit(tape.take(2, SpanKind.ARGUMENTS))
         elif char == "u":
             whole = yield from tape.wait(_LONGEST_ESCAPE)
             if whole and _UNICODE.match(tape.text, tape.at):
-                self.emit(tape.take(_LONGEST_ESCAPE, SpanKind.ARGUMENTS))
+                emit(tape.take(_LONGEST_ESCAPE, SpanKind.ARGUMENTS))
             elif not whole:
                 return False
             else:
-                self.emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
+                emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
         elif char == "'":
             tape.take(2, SpanKind.ARGUMENTS)
-            self.emit("'")
+            emit("'")
         elif char in _PYTHON:
-            return (yield from self._python(char))
+            return (yield from self._python(char, emit))
         else:
             # A backslash that escapes nothing stands for itself.
             tape.take(1, SpanKind.ARGUMENTS)
-            self.emit("\\\\")
+            emit("\\\\")
         return True
 
-    def _python(self, char: str) -> Reading[bool]:
+    def _python(self, char: str, emit: Emit) -> Reading[bool]:
         """Read one of Python's escapes that JSON does not have."""
         tape = self.tape
         size = 2 + _PYTHON[char]
@@ -269,17 +287,39 @@ class _JsonReader:
         digits = tape.text[tape.at + 2 : tape.at + size]
         if not _HEX.fullmatch(digits) or int(digits, 16) > _LAST_CHARACTER:
             tape.take(1, SpanKind.ARGUMENTS)
-            self.emit("\\\\")
+            emit("\\\\")
             return True
         tape.take(size, SpanKind.ARGUMENTS)
-        self.emit(encode_basestring(chr(int(digits, 16)))[1:-1])
+        emit(encode_basestring(chr(int(digits, 16)))[1:-1])
         return True
 
 
-def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[ReadOutcome]:
-    """Read one value and emit it as JSON text.
+def read_json(
+    tape: Tape, emit: Emit, stops: Sequence[str] = (), lead: str = ""
+) -> Reading[ReadOutcome]:
+    """Read one value and emit it as JSON text, after the key of `lead`, if any.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
     a text that is complete ends, the missing closers are emitted.
     """
-    return (yield from _JsonReader(tape, emit, stops).read())
+    return (yield from _JsonReader(tape, emit, stops, lead).read())
+
+
+def missing_closers(text: str) -> str:
+    """Return what makes valid JSON of a text that was emitted up to a point.
+
+    Of an object's members it holds whole values alone, or the front of a string.
+    """
+    closers: list[str] = []
+    for mark in _MARKS.findall(text):
+        if mark in _CLOSERS:
+            closers.append(_CLOSERS[mark])
+        elif mark in "}]":
+            closers[-1:] = []
+        elif not _WHOLE_STRING.fullmatch(mark):
+            closers.append('"')
+    return "".join(reversed(closers))
+
+
+_WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from .stops import Stops
 from .tape import Reading, Tape
 
 
@@ -79,6 +80,23 @@ class Lookahead:
             if (yield from self.text(text)):
                 return text
         return None
+
+    def first_of(self, stops: Stops[bool], most: int) -> Reading[bool]:
+        """Move up to the first of these texts within so many characters; return its label.
+
+        False where none comes so soon.
+        """
+        tape, limit = self.tape, self._at + most
+        while True:
+            found = stops.find(tape.text, self.at)
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, self.at):
+                yield
+                continue
+            end = stops.safe(tape.text, self.at) if found is None else found.start
+            self._at = tape.offset + end
+            if found is not None or tape.closed or self._at > limit:
+                return found is not None and self._at <= limit and found.label
+            yield
 
     def word(self, pattern: re.Pattern[str], longest: int) -> Reading[str]:
         """Move past a word and give it; empty where none is there, or one beyond this length."""

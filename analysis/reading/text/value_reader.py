@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import (
@@ -45,7 +46,9 @@ class ValueReader:
         space: str = "",
         goes_on: GoesOn = anywhere,
     ) -> None:
-        self.tape, self.arguments, self.emit = tape, arguments, emit
+        self.tape, self.arguments, self._emit = tape, arguments, emit
+        self._lead = ""
+        """The key, with what stands around it in JSON: it is emitted with its value alone."""
         self.schema = SchemaPart.of(None if schema is None else dict(schema))
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
@@ -64,6 +67,21 @@ class ValueReader:
 
         `key` is the name as it is written.
         """
+        self._lead = (", " if self.given else "") + encode_basestring(name) + ": "
+        outcome = yield from self._value(name, key, row)
+        if outcome is ReadOutcome.CUT and self._lead:
+            self.emit("")
+        return outcome
+
+    def emit(self, text: str) -> None:
+        """Pass on a piece of the value, with its key before the first."""
+        if self._lead:
+            text = self._lead + text
+            self._lead = ""
+        self._emit(text)
+
+    def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value and what closes it, by its row and its type."""
         self.given.add(name)
         schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
@@ -111,7 +129,9 @@ class ValueReader:
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
-        outcome = yield from read_json(self.tape, self.emit, (*self._followers(row), *self.stops))
+        lead, self._lead = self._lead, ""
+        stops = (*self._followers(row), *self.stops)
+        outcome = yield from read_json(self.tape, self._emit, stops, lead)
         if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
             return outcome
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
@@ -138,16 +158,15 @@ class ValueReader:
         string = self.arguments.values.string
         after = Literal.of((string.close if quoted else "") + row.after)
         streams = types == _STRING and string.escape is Escape.VERBATIM and string.guard is None
-        emit = self.emit
         if streams:
-            emit('"')
+            self.emit('"')
         escapes = string.escapes if quoted else ()
         holds = not quoted and (types is None or bool(types & _CONTAINERS))
         reader = RawReader(
             self,
             key,
             after,
-            emit if streams else None,
+            self._emit if streams else None,
             escapes,
             quoted=quoted,
             nested=nested_opening(self.arguments.values, row, key) if holds else "",
@@ -156,10 +175,13 @@ class ValueReader:
         if ended is ReadOutcome.CUT:
             return ReadOutcome.CUT
         text = "".join(reader.pieces)
-        emit('"' if streams else json_of(text, schema, types, self.arguments.values, quoted=quoted))
+        values = self.arguments.values
+        self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
-            return None
+            # Where no other closer came, it may be one after all.
+            if not after.core or not (yield from at_text(self.tape, after.units[0])):
+                return None
         for unit in after.units:
             yield from skip_space(self.tape)
             if (yield from at_text(self.tape, unit)):

@@ -16,6 +16,7 @@ from autoparser.analysis.inference.examples import Example, ExampleError, given_
 from autoparser.analysis.learnt import load_format
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.reading.parsing import message_of
+from autoparser.analysis.taught_analysis import UsedFormat
 
 ROOT = Path(__file__).parents[4]
 FIXTURES = ROOT / "fixtures" / "learning"
@@ -185,3 +186,115 @@ def test_what_closes_later_calls_alone_is_learnt(chat: Analysis, ended: str, mos
     assert taught.analysis.check.equal == most
     asked = turn(4)
     assert message_of(taught.analysis.parser(TOOLS).parse(asked.output)) == asked.message
+
+
+CALLS_IN_JSON = """\
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<call>' + (call.function | tojson) + '</call>' }}
+    {%- endfor %}
+    {{- '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+
+
+@pytest.fixture(scope="module")
+def calling() -> Analysis:
+    """A template that writes calls itself."""
+    return analyze(ChatTemplate(CALLS_IN_JSON))
+
+
+def _own(city: str, text: str = "") -> Example:
+    call = f'<call>{{"name": "look", "arguments": {{"city": "{city}"}}}}</call>'
+    return Example(f"{text}{call}", Message(text, calls=(_call("look", city=city),)), place=city)
+
+
+def _bracketed(city: str, **more: Json) -> Example:
+    text = ", ".join(f"{key}={value!r}" for key, value in {"city": city, **more}.items())
+    return Example(
+        f"[do look({text})]", Message(calls=(_call("look", city=city, **more),)), "", city
+    )
+
+
+def test_examples_that_the_template_reads_leave_its_format_in_use(calling: Analysis) -> None:
+    taught = learn(calling, [_own("Oslo"), _own("Rome", "Well. ")])
+    assert (taught.used, taught.ok) == (UsedFormat.TEMPLATE, True)
+    assert taught.analysis is calling
+    assert taught.reason == "it reads 2 of 2 examples"
+
+
+def test_arguments_in_another_order_are_read_as_their_example(calling: Analysis) -> None:
+    swapped = _own("Oslo").output.replace('"city": "Oslo"', '"days": 3, "city": "Oslo"')
+    taught = learn(
+        calling, [Example(swapped, Message(calls=(_call("look", city="Oslo", days=3),)))]
+    )
+    assert (taught.used, taught.ok) == (UsedFormat.TEMPLATE, True)
+
+
+def test_another_way_of_calling_stands_beside_that_of_the_template(calling: Analysis) -> None:
+    taught = learn(calling, [_bracketed("Oslo"), _own("Rome"), _bracketed("Lima", days=2)])
+    assert (taught.used, taught.ok, taught.misread) == (UsedFormat.BOTH, True, ())
+    assert taught.reason == "it reads 3 of 3 examples, the template's own format alone 1"
+    parser = taught.analysis.parser(TOOLS)
+    for example in (_bracketed("Bonn", days=9), _own("Quito", "Well. ")):
+        assert message_of(parser.parse(example.output)) == example.message
+    assert "<call>" in taught.analysis.grammar(TOOLS).gbnf()
+
+
+CUT = '<call>{"name": "look", "arguments": {"ci'
+
+
+def test_a_learned_format_that_reads_no_more_is_not_used(calling: Analysis) -> None:
+    cut = Example(CUT, Message(calls=(_call("look", city="Bergen"),)), place="cut")
+    taught = learn(calling, [_own("Oslo"), cut])
+    assert taught.used is UsedFormat.TEMPLATE
+    assert taught.analysis is calling
+    assert [each.example.place for each in taught.odd] == ["cut"]
+    assert taught.misread == ("cut",)
+    assert taught.reason == "it reads 1 of 2 examples, and the learned format reads 1"
+
+
+def test_a_format_that_misreads_what_the_template_reads_is_not_used(calling: Analysis) -> None:
+    # Two that begin with a word that an answer may hold, and one such answer.
+    calls = [
+        Example(
+            f"Call look with city {city}!", Message(calls=(_call("look", city=city),)), place=city
+        )
+        for city in ("Oslo", "Rome")
+    ]
+    answer = Example(
+        "Call look with city Bonn!", Message("Call look with city Bonn!"), "", "answer"
+    )
+    taught = learn(calling, [*calls, answer])
+    assert (taught.used, taught.misread) == (UsedFormat.TEMPLATE, ("answer",))
+    assert "misreads answer, which is read without it" in taught.reason
+
+
+def test_a_template_without_calls_has_those_of_the_examples(chat: Analysis) -> None:
+    taught = learn(chat, [_bracketed("Oslo"), Example("Hello.", Message("Hello."))])
+    assert (taught.used, taught.ok) == (UsedFormat.LEARNED, True)
+    assert taught.reason == "it reads 2 of 2 examples, the template's own format alone 1"
+
+
+WORDED = """\
+{%- if tools %}
+    {{- 'Functions:' }}{%- for tool in tools %}{{- ' ' + (tool | tojson) }}{%- endfor %}
+    {{- ' Call one with:\\n<ask>\\n' }}
+    {{- '{"do": "function_name", "with": {"argument": "value"}}\\n</ask>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') + '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+
+
+def test_an_example_that_is_read_confirms_what_the_words_of_a_prompt_spell_out() -> None:
+    worded = analyze(ChatTemplate(WORDED))
+    text = '<ask>\n{"do": "look", "with": {"city": "Oslo"}}\n</ask>'
+    taught = learn(worded, [Example(text, Message(calls=(_call("look", city="Oslo"),)))])
+    assert (taught.used, taught.ok) == (UsedFormat.TEMPLATE, True)
+    assert worded.format.evidence[Part.CALLS] is EvidenceKind.WORDS
+    assert taught.analysis.format.evidence[Part.CALLS] is EvidenceKind.EXAMPLE

@@ -31,6 +31,7 @@ from autoparser.analysis.reading.parsing import (
     OutputParser,
     ParsedMessage,
     Span,
+    SpanKind,
     Status,
     StreamParser,
 )
@@ -248,40 +249,76 @@ def streamed(parser: OutputParser, pieces: Sequence[str], *, complete: bool = Tr
 def disagreement(
     parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool = True
 ) -> str:
-    """Compare a stream with the one shot; say how they differ, or nothing."""
-    whole = parser.parse(text, complete=complete)
-    found = streamed(parser, pieces, complete=complete)
-    gap = gaps(whole.spans, text)
+    """Compare a stream with the one shot, and each with its deltas; say how they differ."""
+    whole, found = (streamed(parser, cut, complete=complete) for cut in ([text], pieces))
+    gap = gaps(whole.message.spans, text)
     if gap:
         return gap
-    if found.message != whole:
-        return f"stream   {found.message}\none shot {whole}"
-    if (found.reasoning, found.content) != (whole.reasoning_content, whole.content):
-        return f"deltas   {found.reasoning!r} {found.content!r}\nmessage  {whole}"
-    closed = [(call.name, call.arguments) for call in whole.tool_calls]
-    partial = whole.partial_call
-    if partial is not None:
-        closed.append((partial.name, partial.arguments))
-    return _opened(found.calls, closed, whole)
+    if found.message != whole.message:
+        return f"stream   {found.message}\none shot {whole.message}"
+    for each in (whole, found):
+        told, summed = each.message.to_openai(), client_sum(each.deltas)
+        if summed != told:
+            return f"deltas   {summed}\nmessage  {told}"
+    return _twice(whole.message, text) or _invalid(whole.message)
 
 
-def _opened(opened: dict[int, Call], closed: Sequence[Call], whole: ParsedMessage) -> str:
-    """Compare the calls that a stream opened with those of the message, the broken included."""
-    given = tuple(opened.values())
-    broken = tuple((call.name, call.arguments) for call in whole.malformed_calls)
-    if _interleaved(given, tuple(closed), broken):
+def client_sum(deltas: Sequence[Delta]) -> dict[str, Json]:
+    """Put deltas together as a client of OpenAI does: texts by their keys, calls by their index."""
+    message: dict[str, Json] = {"role": "assistant", "content": None}
+    calls: list[dict[str, Json]] = []
+    for delta in deltas:
+        for key, value in delta.to_openai().items():
+            if isinstance(value, str):
+                message[key] = f"{message.get(key) or ''}{value}"
+                continue
+            assert isinstance(value, list)
+            for piece in value:
+                _add_to_calls(calls, piece)
+    if calls:
+        message["tool_calls"] = [*calls]
+    return message
+
+
+def _add_to_calls(calls: list[dict[str, Json]], piece: Json) -> None:
+    assert isinstance(piece, dict)
+    function = piece["function"]
+    index = piece["index"]
+    assert isinstance(function, dict)
+    if index == len(calls):
+        assert piece["id"]
+        assert function["name"], f"the call {index} has no name"
+        calls.append({"id": piece["id"], "type": piece["type"], "function": {**function}})
+        return
+    assert index == len(calls) - 1, f"the call {index} was not begun, or is over"
+    assert [*function] == ["arguments"], f"the call {index} is begun twice"
+    begun = calls[-1]["function"]
+    assert isinstance(begun, dict)
+    begun["arguments"] = f"{begun['arguments']}{function['arguments']}"
+
+
+def _twice(message: ParsedMessage, text: str) -> str:
+    """Say where more is said than there is text for it; nothing where all is well."""
+    said = {SpanKind.CONTENT, SpanKind.REASONING}
+    if message.reasoning_content is None:
+        # Raw reasoning has its markers in the content.
+        said |= {SpanKind.MARKUP, SpanKind.JUNK}
+    prose = f"{message.content or ''}{message.reasoning_content or ''}"
+    spans = [text[span.start : span.end] for span in message.spans if span.kind in said]
+    there = sum(len("".join(each.split())) for each in spans)
+    if len("".join(prose.split())) <= there:
         return ""
-    return f"deltas   {given}\nmessage  {closed}, {whole}"
+    return f"{prose!r} is more than {spans}"
 
 
-def _interleaved(whole: Sequence[Call], one: Sequence[Call], other: Sequence[Call]) -> bool:
-    """Whether a row is two rows, each in its order, put into each other."""
-    if not whole:
-        return not one and not other
-    first, rest = whole[0], whole[1:]
-    return (first in one[:1] and _interleaved(rest, one[1:], other)) or (
-        first in other[:1] and _interleaved(rest, one, other[1:])
-    )
+def _invalid(message: ParsedMessage) -> str:
+    """Say which call that is over has arguments that are not JSON."""
+    for call in message.tool_calls:
+        try:
+            json.loads(call.arguments)
+        except ValueError:
+            return f"not JSON: {call}"
+    return ""
 
 
 def marker_texts(format_: TurnFormat) -> frozenset[str]:

@@ -173,8 +173,29 @@ def test_only_where_a_header_may_stand_words_are_one(source: str, text: str) -> 
 def test_a_header_has_an_end() -> None:
     long = "%%lane%%" + "word " * 100 + "%%text%%Hi."
     assert parsed(CHANNELS, long).content == long
-    ended = "%%lane%%??##eom##@@bot@@%%lane%%outer%%text%%Hi."
-    assert parsed(CHANNELS, ended).content == "%%lane%%??Hi."
+
+
+@pytest.mark.parametrize("end", ["##eom##", ""])
+def test_a_header_that_heads_nothing_is_junk(end: str) -> None:
+    message = parsed(CHANNELS, f"%%lane%%??{end}@@bot@@%%lane%%outer%%text%%Hi.")
+    assert (message.content, message.status) == ("Hi.", Status.STRAY)
+
+
+def test_a_header_of_a_call_that_heads_nothing_stays_readable() -> None:
+    text = "%%lane%%work for tool.get_forecast {}"
+    assert parsed(CHANNELS, f"{text}##eom##").content == text
+
+
+@pytest.mark.parametrize("role", ["@@bot@@--work", "@@bot@@ as bot", "@@bot@@@@bot@@"])
+def test_words_behind_a_role_do_not_stop_the_call_behind_them(role: str) -> None:
+    text = f"%%lane%%inner%%text%%Hm.##eom##{role}%%lane%%work for tool.get_forecast%%text%%"
+    message = parsed(CHANNELS, f"{text}{ARGS}##eom##")
+    assert (calls(message), message.content) == ([OSLO], None)
+
+
+def test_a_header_before_what_opens_content_is_not_of_the_reasoning() -> None:
+    message = parsed(CHANNELS, "%%lane%%inner%%text%%Hm.@@bot@@%%lane%%outer%%text%%Hi.")
+    assert (message.reasoning_content, message.content) == ("Hm.", "Hi.")
 
 
 @pytest.mark.parametrize("text", ["%%lane%%outer", " for tool.get_forecast%%lane%%work"])

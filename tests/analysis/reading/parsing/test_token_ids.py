@@ -168,11 +168,11 @@ def test_a_piece_without_ids_is_taken_as_it_is() -> None:
     parser = analysis_of(JSON).parser(TOOLS, tokenizer=tokenizer)
     stream = parser.stream()
     stream.feed(*ids_of(tokenizer, "\x01<think>\x01"))
-    stream.feed("<think>Hm.</think>")
+    stream.feed("\n<think>\nHm.</think>")
     stream.feed(*ids_of(tokenizer, "\x01</think>\x01"))
     stream.finish()
     assert stream.message.reasoning_content == "Hm."
-    assert stream.message.content == "<think></think>"
+    assert stream.message.content == "<think>\n</think>"
 
 
 def test_ids_that_are_in_no_vocabulary_have_no_text() -> None:

@@ -1,0 +1,194 @@
+"""What was learned from examples or unlabelled outputs: which format is used, and what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.evidence_kind import EvidenceKind
+from autoparser.analysis.core.format import Part, TurnFormat
+from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
+from autoparser.analysis.describing.template_document import TemplateDocument, named_template
+from autoparser.analysis.from_examples import ExampleVerdict, TaughtFormat
+from autoparser.analysis.from_outputs import InferredFormat, LoggedReading
+from autoparser.analysis.taught_analysis import UsedFormat
+
+from .layout import Lines, Row, heading, prose, report_text, rows
+from .visible import visible
+
+__all__ = ["LearnedDocument", "learned_document", "learned_report"]
+
+_SHOWN = 40
+"""So many characters are shown of where a text departs."""
+_USED = {
+    UsedFormat.TEMPLATE: "The template's own format is used",
+    UsedFormat.LEARNED: "The learned format is used",
+    UsedFormat.BOTH: "The learned format is used beside the template's own",
+}
+_GRAMMAR = "The parser reads both; the grammar writes the template's."
+
+
+class LearnedReadingDocument(JsonDocument, frozen=True):
+    """What became of one example or output."""
+
+    place: str
+    """Where it was given."""
+    read: bool
+    """An example: as what it means. An output: whole, and written back as it is."""
+    problem: str
+    """Why not, in words; empty where it is read."""
+
+
+class LearnedDocument(JsonDocument, frozen=True):
+    """Which format is used after `autoparser learn`, and why."""
+
+    template: TemplateDocument
+    ok: bool
+    """Whether every example or output is read by the format that is used."""
+    used: UsedFormat
+    """The template's own format, the learned one, or both: the parser reads either."""
+    reason: str
+    """Why, in words."""
+    given: Count
+    read: Count
+    readings: tuple[LearnedReadingDocument, ...]
+    misread: tuple[str, ...]
+    """The places of what the learned format does not read, whether it is used or not."""
+    evidence: dict[str, EvidenceKind]
+    """By part of a turn: what shows how it is written."""
+    guesses: tuple[str, ...]
+    """What nothing that was given shows, in words."""
+
+
+def learned_document(found: TaughtFormat | InferredFormat, *, ok: bool) -> dict[str, Json]:
+    """Return what was learned as JSON; the format itself is in the file.
+
+    `ok` says whether all that was given is read: what was not even labeled is not in `found`.
+    """
+    if isinstance(found, TaughtFormat):
+        readings = [
+            (each.example.place, each.read, _departing_example(each).plain)
+            for each in found.examples
+        ]
+    else:
+        readings = [(each.output.place, not each.problem, each.problem) for each in found.readings]
+    return json_of(
+        LearnedDocument(
+            named_template(found.analysis.template),
+            ok=ok,
+            used=found.used,
+            reason=found.reason,
+            given=len(readings),
+            read=sum(read for _, read, _ in readings),
+            readings=tuple(
+                LearnedReadingDocument(place, read, "" if read else problem)
+                for place, read, problem in readings
+            ),
+            misread=found.misread,
+            evidence={part.value: kind for part, kind in _learned_format(found).evidence.items()},
+            guesses=found.guesses,
+        )
+    )
+
+
+def learned_report(found: TaughtFormat | InferredFormat, width: int) -> Text:
+    """Report on what was learned; the format itself is in the file."""
+    if isinstance(found, TaughtFormat):
+        return report_text(_taught_lines(found, width))
+    return report_text(_inferred_lines(found, width))
+
+
+def _taught_lines(found: TaughtFormat, width: int) -> Iterator[Text]:
+    exact = sum(each.exact for each in found.examples)
+    read = sum(each.read for each in found.examples)
+    total = len(found.examples)
+    words = f"{read} of {total} examples are read as what they mean,"
+    words += f" and {exact} written as they are."
+    yield from prose(Text(words, style="green" if found.ok else "yellow"), width, indent=0)
+    yield from _used_lines(found, width)
+    yield from _evidence_lines(found, width)
+    yield from _guess_lines(found.guesses, "example", width)
+    odd = [(each.example.place, _departing_example(each)) for each in found.odd]
+    yield from _odd_lines("Examples that are not as the others", odd, width)
+
+
+def _inferred_lines(found: InferredFormat, width: int) -> Iterator[Text]:
+    total = len(found.readings)
+    fitting = total - len(found.odd)
+    words = f"{fitting} of {total} outputs are read whole and written back as they are,"
+    words += f" with {found.calls} calls that fit the tools."
+    yield from prose(Text(words, style="green" if found.ok else "yellow"), width, indent=0)
+    yield from _used_lines(found, width)
+    yield from _evidence_lines(found, width)
+    call = next((each.message for each in found.readings if _is_call(each)), None)
+    learned = _learned_format(found)
+    if call is not None and learned.calls is not None:
+        yield from heading("A call as the format writes it", width)
+        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))), width)
+    yield from _guess_lines(found.guesses, "output", width)
+    odd = [(each.output.place, _departing_output(each)) for each in found.odd]
+    yield from _odd_lines("Outputs that do not fit", odd, width)
+
+
+def _used_lines(found: TaughtFormat | InferredFormat, width: int) -> Iterator[Text]:
+    yield from prose(Text(f"{_USED[found.used]}: {found.reason}."), width, indent=0)
+    if found.used is UsedFormat.BOTH:
+        yield from prose(Text(_GRAMMAR), width, indent=0)
+
+
+def _learned_format(found: TaughtFormat | InferredFormat) -> TurnFormat:
+    """Return the format that something learned is in: the one beside the template's, if any."""
+    analysis: Analysis = found.analysis
+    return analysis.format if analysis.also is None else analysis.also.default.format
+
+
+def _evidence_lines(found: TaughtFormat | InferredFormat, width: int) -> Lines:
+    """Say of each part what showed it."""
+    evidence: Mapping[Part, EvidenceKind] = _learned_format(found).evidence
+    pairs = [(part.value, Text(evidence[part].value)) for part in Part if part in evidence]
+    return [*heading("Evidence", width), *rows(pairs, width)]
+
+
+def _guess_lines(guesses: Sequence[str], unit: str, width: int) -> Lines:
+    """List what is a guess since nothing shows it; `unit` is what could, such as `example`."""
+    if not guesses:
+        return []
+    drawn = heading(f"Guesses, since no {unit} shows them", width)
+    for each in guesses:
+        drawn += prose(f"{each}.", width)
+    return drawn
+
+
+def _odd_lines(title: str, odd: Sequence[Row], width: int) -> Lines:
+    """List what is not as the rest."""
+    return [*heading(title, width), *rows(odd, width)] if odd else []
+
+
+def _is_call(reading: LoggedReading) -> bool:
+    return not reading.problem and reading.message is not None and bool(reading.message.calls)
+
+
+def _departing_example(each: ExampleVerdict) -> Text:
+    if each.exact:
+        return Text("is written so, and read as something else")
+    if each.written is None:
+        return Text("no example of the others has such parts")
+    at = each.departs
+    usual = _departing(each.written, at) or "the end"
+    if each.cut:
+        return Text(f"ends where the others have {usual}")
+    return Text(f"has {_departing(each.expected, at)} where the others have {usual}")
+
+
+def _departing_output(each: LoggedReading) -> Text:
+    if each.written is None or each.departs >= len(each.expected.rstrip()):
+        return Text(each.problem)
+    return Text(f"{each.problem}, from {_departing(each.expected, each.departs)} on")
+
+
+def _departing(text: str, at: int) -> str:
+    """Return the beginning of what stands in a text from where it departs."""
+    return visible(text[at:])[:_SHOWN]
