@@ -3,7 +3,7 @@
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
-from .continuations import TemplateContinuation, continuations, turns_after
+from .continuations import Earlier, TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
 from .usual_form import LostText, lost_text, without_reasoning
@@ -12,6 +12,7 @@ __all__ = [
     "BatteryCase",
     "Check",
     "Crash",
+    "Earlier",
     "Failure",
     "LostText",
     "TemplateContinuation",

@@ -87,6 +87,8 @@ class TurnReader:
             if not json_read and self._json is not None:
                 json_read = yield from self._json.read(tape, collector)
             mark = yield from self._block(tape, collector, opened, mark)
+        if self._section is not None:
+            self._section.judge_noise(tape, collector)
         while True:
             tape.take(tape.left(), SpanKind.JUNK)
             if tape.closed:
