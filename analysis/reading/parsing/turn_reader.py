@@ -146,7 +146,12 @@ class TurnReader:
         if found is None:
             tape.take(tape.left(), SpanKind.MARKUP)
             return StopMark.END
-        if (yield from self._is_text(tape, collector, opened, found)):
+        offset = tape.offset
+        is_text = yield from self._is_text(tape, collector, opened, found)
+        # Text that was fed meanwhile has moved the place of the stop.
+        moved = tape.offset - offset
+        found = Found(found.start - moved, found.end - moved, found.label)
+        if is_text:
             collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
             return StopMark.CONTENT
         return (yield from self._stopped(tape, collector, opened, found))
