@@ -13,7 +13,7 @@ what was. A render that crashed has no text that anybody relies on, so that it m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -42,7 +42,7 @@ class ChangedRender:
     before: str | None
     """None where the original raises."""
     after: str
-    mended: str
+    mended: tuple[str, ...]
     """What was wrong, in words."""
     asked_for: bool
     """Whether all that is mended is what was asked for."""
@@ -69,7 +69,7 @@ class ProvenEdit:
     spoiled: int = 0
     """Those at which the original crashed, and which are rendered now and not as they should."""
     examples: tuple[ChangedRender, ...] = ()
-    """One for all that are mended of the same, those first that nobody asked for."""
+    """One for each kind of what is mended, those first that nobody asked for."""
 
     halfway: bool = False
     """Whether what was refused is taken now in one conversation, and not with the same messages
@@ -117,7 +117,7 @@ class EditProof:
         edited = _ProofRenders(self._subject, template)
         around = self.reached.around(edits)
         changed = better = crashed = healed = beyond = spoiled = 0
-        examples: dict[tuple[bool, str], ChangedRender] = {}
+        examples: dict[tuple[bool, tuple[str, ...]], ChangedRender] = {}
         # What is sent in other words, in the conversations that change.
         sent: set[str] = set()
         for at in [*self._order]:
@@ -146,14 +146,13 @@ class EditProof:
             beyond += bool(others)
             spoiled += bad
             named = others or [it for it in mended if self._is_asked_for(it)] or mended
-            words = "; ".join(dict.fromkeys(it.words for it in named))
-            example = ChangedRender(
-                each.name, before.text if before.rendered else None, after.text, words, asked_for
-            )
+            words = tuple(dict.fromkeys(it.words for it in named))
+            text = before.text if before.rendered else None
+            example = ChangedRender(each.name, text, after.text, words, asked_for)
             # The shortest shows it best, whatever order they are asked in.
             known = examples.setdefault((asked_for, words), example)
             examples[asked_for, words] = min(known, example, key=_length)
-        shown = tuple(each for _, each in sorted(examples.items(), key=lambda it: it[0]))
+        shown = tuple(_one_of_each(examples.values()))
         refused, kinds = self._counts
         return ProvenEdit(
             len(self.conversations),
@@ -313,6 +312,16 @@ class EditProof:
             for other in alike
         }
         return len(kinds) > 1
+
+
+def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
+    """Return an example of each kind, of those that show one alone if there are."""
+    seen: set[tuple[bool, str]] = set()
+    for each in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
+        kinds = {(each.asked_for, words) for words in each.mended}
+        if not kinds <= seen:
+            seen |= kinds
+            yield each
 
 
 def _length(each: ChangedRender) -> tuple[int, str]:
