@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint import FaultKind, MendedFault, Subject
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.loading.edits import TemplateEdit
@@ -275,9 +276,11 @@ class EditProof:
         if not before.rendered:
             taken = before.crashed or (each.plainly is not None and not worse(known, faults))
             return faults if taken else None
-        if worse(
-            {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults
-        ):
+        if self._reads_more(each, wrong, faults, edited):
+            return faults
+        # What is as wrong in plain words is not held against the edit.
+        before_or_plainly = {it: max(wrong.get(it, 0), known.get(it, 0)) for it in {*wrong, *known}}
+        if worse(before_or_plainly, faults):
             return None
         if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
             # It was not written as it is meant, so that no part of it has to stay.
@@ -296,6 +299,20 @@ class EditProof:
         unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
         return faults if unasked and before.text.startswith(after.text) else None
 
+    def _reads_more(
+        self,
+        each: ProofConversation,
+        wrong: Mapping[RenderFault, int],
+        faults: Mapping[RenderFault, int],
+        edited: _ProofRenders,
+    ) -> bool:
+        """Say whether what is lost plainly, too, is read now, if not as what says the same."""
+        plain = each.plainly
+        if plain is None or self._original.text(plain) == edited.text(plain):
+            return False
+        others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
+        return not worse(wrong, others) and sum(others.values()) < sum(wrong.values())
+
     def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
         """Return what is wrong as well where the same is said in plain words."""
         plain = each.plainly
@@ -305,11 +322,12 @@ class EditProof:
 
     def _left_out(self, at: int) -> bool:
         """Whether a switch is set so that a text is left out, or kept, that otherwise is not."""
-        each = self.conversations[at]
-        alike = self._alike[each.request] if each.explicit else ()
+        each, usual = self.conversations[at], self._subject.usual_setting
+        named = {it for it, value in each.setting.items() if usual.get(it, ...) != value}
         kinds = {
             frozenset(it for it in self.faults(other) if it.kind in LOSSES and it.whose)
-            for other in alike
+            for other in (self._alike[each.request] if each.explicit else ())
+            if _without(self.conversations[other].setting, named) == _without(each.setting, named)
         }
         return len(kinds) > 1
 
@@ -326,6 +344,11 @@ def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
 
 def _length(each: ChangedRender) -> tuple[int, str]:
     return len(each.after), each.conversation
+
+
+def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+    """Return what is set beside some switches."""
+    return {name: value for name, value in setting.items() if name not in names}
 
 
 def _less(
