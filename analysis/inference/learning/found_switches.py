@@ -383,7 +383,14 @@ def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Pro
     at = longer.rfind(added) if added else -1
     if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
         return False
-    return added != _added(prober, *under)
+    user = prober.sentinels.user
+    # Where neither tells, whatever is moved about before it, what follows the user's words does.
+    behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
+    other = _added(prober, *under)
+    # Where the longer text parts from the shorter one depends on what follows: `<a>x<a>` before
+    # `<b>` is `x<a>` after `<a>`, and the same text begun elsewhere.
+    alike = len(other) == len(added) and other in added + added
+    return behind and not alike
 
 
 def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:
