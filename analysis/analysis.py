@@ -61,6 +61,8 @@ class Analysis(LearntFormat):
     trials: tuple[ShapeTrial, ...]
     asked: AskedBounds
     """What all that is said here was asked over."""
+    beyond: int = 0
+    """Renders of the analysis that a limit ended: of such conversations nothing is known."""
 
     def to_dict(self) -> dict[str, Json]:
         """Return everything as JSON values; the schema is versioned and described in the docs.
@@ -241,11 +243,9 @@ def _learned(template: ChatTemplate) -> Analysis:
     )
     negotiated = _negotiated(prober, template, suggestions)
     prober = negotiated.prober
-    switches = find_switches(
-        prober, suggestions, calls=negotiated.calls, showing=negotiated.showing
-    )
+    found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
-    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
+    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
     learnt = learn_formats(prober, draft, negotiated.showing)
     return Analysis(
         template=template,
@@ -256,13 +256,15 @@ def _learned(template: ChatTemplate) -> Analysis:
             self_check(each, prober.using(setting=each.setting)) for each in learnt.formats
         ),
         continuations=continuations(learnt.formats, prober),
-        switches=switches,
+        switches=found.switches,
+        unmoved=found.unmoved,
         shape=prober.shape,
         string_arguments=negotiated.string_arguments,
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
         asked=prober.meter.asked.bounds,
+        beyond=prober.meter.beyond,
     )
 
 

@@ -133,7 +133,8 @@ def decode(
     called; without a tokenizer, one is made of the bytes and the template's markers. With
     --free-reasoning the grammar waits for the end of the reasoning that the prompt has opened.
 
-    Exit code: 0 if nothing is wrong with any, 1 if something is, 2 if there is nothing to decode.
+    Exit code: 0 if nothing is wrong with any, 1 if something is, or if the template spoils what
+    users send, 2 if there is nothing to decode.
     """
     as_json = is_json(form, as_json)
     _check_use(
@@ -175,7 +176,8 @@ def decode(
             request = replace(request, prompt=turns.prompt)
     options = request.options
     grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
-    warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
+    if loosen:
+        warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
     loaded = None if model is None else load_model_of(model, device or "auto")
     if server is not None:
@@ -201,10 +203,10 @@ def decode(
     from autoparser.reports import DecodeSetting
 
     told = DecodeSetting(
-        named, words, seed, limit, fit.plain, figures, free_reasoning=free_reasoning
+        named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
     _give(report, told, analysis, output, as_json=as_json, show=show)
-    return 0 if report.ok else FAULTS
+    return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 
 def _check_use(

@@ -90,15 +90,14 @@ def read_value(path: Path, what: str) -> object:
 
 def _read(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
-    from autoparser.analysis.loading.bounded_reading import read_bounded
+    from autoparser.analysis.loading.bounded_reading import read_bounded, read_path
 
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:
         content = read_bounded(sys.stdin.buffer, "standard input", hint)
         return _decoded(content, "standard input")
     try:
-        with path.open("rb") as stream:
-            return _decoded(read_bounded(stream, str(path), hint), str(path))
+        return _decoded(read_path(path, hint), str(path))
     except FileNotFoundError:
         reason = "there is no such file"
     except OSError as error:

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 import typer
@@ -45,6 +46,9 @@ WIDEST = 120
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What systems say where no more can be written."""
+
+PIPE_INTERVAL = 0.02
+"""Seconds between two looks at a pipe that nobody reads yet."""
 
 LONGEST_LINE = 4000
 """Characters of a line on standard error; what is longer is cut in the middle."""
@@ -197,7 +201,9 @@ def write_file(path: Path, text: str) -> None:
     content = text.encode("utf-8", "backslashreplace")
     try:
         # A terminal or a pipe is not to be replaced, and of a link it is the file that it names.
-        if path.exists() and not path.is_file():
+        if path.is_fifo():
+            _write_pipe(path, content)
+        elif path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             _replace(path.resolve(), content)
@@ -209,6 +215,38 @@ def write_file(path: Path, text: str) -> None:
     else:
         return
     raise AutoparserError(f"cannot be written ({reason})", file=os.fspath(path), hint=hint)
+
+
+def _write_pipe(path: Path, content: bytes) -> None:
+    """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
+    from autoparser.analysis.loading.bounded_reading import pipe_patience
+
+    seconds = pipe_patience()
+    ends = None if seconds is None else monotonic() + seconds
+    descriptor: int | None = None
+    try:
+        while ends is None or monotonic() < ends:
+            try:
+                if descriptor is None:
+                    descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+                content = content[os.write(descriptor, content) :]
+                # A reader that takes a piece is waited for anew.
+                ends = None if seconds is None else monotonic() + seconds
+            except OSError as error:
+                # Not opened by a reader yet (ENXIO), or full (EAGAIN).
+                if error.errno not in (errno.ENXIO, errno.EAGAIN):
+                    raise
+                sleep(PIPE_INTERVAL)
+            if not content:
+                return
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    raise AutoparserError(
+        f"this is a named pipe, and nobody read it for {seconds:g} seconds",
+        file=os.fspath(path),
+        hint="start its reader first, or wait longer with --timeout SECONDS",
+    )
 
 
 def _replace(path: Path, content: bytes) -> None:

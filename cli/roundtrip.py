@@ -42,6 +42,10 @@ FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
 
 
+INCOMPLETE = 2
+"""The exit code where a limit ended renders, so that not all could be played."""
+
+
 class WrittenForm(StrEnum):
     """What can be made of the verdicts."""
 
@@ -84,8 +88,8 @@ def roundtrip(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Exit with 1 where such a verdict is found: any, string, tokens, or a cause"
-            " such as json-spacing.",
+            help="Exit with 1 where such a verdict is found: any (or what users send is spoiled),"
+            " string, tokens, or a cause such as json-spacing.",
         ),
     ] = None,
     log: Annotated[
@@ -117,7 +121,7 @@ def roundtrip(
     why, and what would fix it, on one screen; --full has every scenario.
 
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
-    is found for --to template, 2 if there is nothing to play.
+    is found for --to template, 2 if there is nothing to play, or a limit ended renders.
     """
     from autoparser.analysis.history.roundtrip import failing, round_trip
     from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
@@ -163,7 +167,10 @@ def roundtrip(
             outlet.report(roundtrip_report(analysis, found, outlet.width, in_full=in_full))
         else:
             outlet.report(roundtrip_screen(analysis, found, outlet.width))
-    return FOUND if failing(found.rows, wanted) else 0
+    if found.beyond:
+        return INCOMPLETE
+    spoiled = "any" in wanted and analysis.spoiled is not None
+    return FOUND if spoiled or failing(found.rows, wanted) else 0
 
 
 def _logged(
@@ -220,7 +227,7 @@ def _edited(
     output: Path | None,
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
-    from autoparser.analysis.history.preserving import preserving_template
+    from autoparser.analysis.fixing import preserving_template
     from autoparser.analysis.history.roundtrip import engine_decides, played_by
     from autoparser.reports import preserving_report, template_diff
 

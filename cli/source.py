@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
-from .output import say
+from .output import say, warn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,9 @@ class NamedSource:
             return self.saved_format()
         from autoparser.analysis.analysis import analyze
 
-        return analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
+        return self._warned(
+            analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
+        )
 
     def analysis(self, template: ChatTemplate, *, isolate: Limits | None = None) -> Analysis:
         """Analyse its template; what a saved format holds counts more than the renders of now.
@@ -94,8 +96,16 @@ class NamedSource:
         from autoparser.analysis.analysis import analyze
         from autoparser.analysis.taught_analysis import with_saved
 
-        found = analyze(template, isolate=isolate or False)
+        found = self._warned(analyze(template, isolate=isolate or False))
         return with_saved(found, self.saved_format()) if self.saved else found
+
+    def _warned(self, found: Analysis) -> Analysis:
+        """Return an analysis, and say on standard error where a limit ended some of its renders."""
+        if found.beyond:
+            ended = "a render was" if found.beyond == 1 else f"{found.beyond} renders were"
+            words = "nothing is known of such conversations (--timeout raises the limit)"
+            warn(self.label, f"{ended} ended by a limit: {words}")
+        return found
 
     def saved_format(self) -> SavedFormat:
         """Read the saved format that it is. Raises AutoparserError."""

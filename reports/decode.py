@@ -13,6 +13,7 @@ from autoparser.analysis.constraining.decode import (
     Judgement,
     ModelFigures,
 )
+from autoparser.analysis.core.verdicts import AskedForm
 
 from .layout import Lines, Row, heading, prose, report_text, rows, sentence
 from .visible import shown, visible
@@ -38,20 +39,22 @@ class DecodeSetting:
     model: ModelFigures | None = None
     free_reasoning: bool = False
     """Whether the grammar holds only from where the reasoning is closed."""
+    usual_form: AskedForm | None = None
+    """What users send and the template spoils, so that its renders judge another form alone."""
 
 
 def decode_report(
     report: DecodingReport, setting: DecodeSetting, width: int, *, answers: bool = False
 ) -> Text:
     """Show what came of all answers; with `answers`, each of them as well."""
-    style = "green" if report.ok else "red"
+    style = "red" if not report.ok else "green" if setting.usual_form is None else ""
     words = f"{report.clean} of {report.answers}"
     proved = " answers: accepted, ended, read, valid, rendered the same"
     counted: list[Row] = [
         ("Clean", sentence((words, style), proved)),
         *_apart(report),
         ("Calls", Text(f"{report.calls}, in {report.calling} of the answers")),
-        ("Tokens", Text(f"{report.tokens}, of which {report.forced} were forced")),
+        ("Tokens", Text(_tokens(report))),
     ]
     drawn: Lines = [
         *rows([*_setting(setting), *counted], width, indent=0),
@@ -62,6 +65,14 @@ def decode_report(
         *(_answers(report, width) if answers else []),
     ]
     return report_text(drawn)
+
+
+def _tokens(report: DecodingReport) -> str:
+    if report.tokens is None:
+        return "not known: the server does not say how many it wrote"
+    if report.served:
+        return f"{report.tokens}, as the server counts them"
+    return f"{report.tokens}, of which {report.forced} were forced"
 
 
 def _apart(report: DecodingReport) -> Iterator[Row]:

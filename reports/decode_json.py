@@ -17,6 +17,7 @@ from autoparser.analysis.constraining.decode import (
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.describing.template_document import TemplateDocument, named_template
 
 from .decode import DecodeSetting
@@ -89,7 +90,8 @@ class DecodedDocument(JsonDocument, frozen=True, kw_only=True):
     """Formats of schemas that no check is known of."""
     with_calls: Count
     calls: Count
-    tokens: Count
+    tokens: Count | None
+    """None where a server does not say how many it wrote."""
     forced: Count
     """Tokens that had to come next."""
     renderings: dict[_RenderingKey, Count]
@@ -131,6 +133,9 @@ class DecodeDocument(_ModelDecodedDocument, frozen=True):
     free_reasoning: bool
     """Whether the grammar holds only from where the reasoning is closed."""
     ok: bool
+    """Whether nothing is wrong with any, nor with the form that users send."""
+    usual_form: AskedForm | None
+    """What users send and the template spoils in silence; null where nothing is."""
 
 
 def decode_document(
@@ -158,7 +163,8 @@ def decode_document(
             setting.seed,
             setting.limit,
             setting.free_reasoning,
-            report.ok,
+            report.ok and setting.usual_form is None,
+            setting.usual_form,
             **_counts(report),
             model=model,
         )

@@ -16,7 +16,7 @@ from autoparser.analysis.learnt import LearntFormat
 
 from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
-from .verdict import why
+from .verdict import spoiled_words, why
 from .visible import visible
 
 __all__ = ["FindingLevel", "OwnFinding", "own_findings"]
@@ -55,6 +55,9 @@ def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
     for format_, check in zip(learnt.formats, learnt.checks, strict=True):
         under = setting_words(format_.setting) if len(learnt.formats) > 1 else ""
         yield from _check_findings(check, f" with {under}" if under else "")
+    spoiled = {form.usual: form for check in learnt.checks for form in check.forms if not form.ok}
+    for form in spoiled.values():
+        yield OwnFinding(error, spoiled_words(form))
     gate = learnt.gate
     if not gate.ok:
         fault = gate.faults[0]

@@ -118,6 +118,10 @@ def summary_lines(found: RoundTrip, width: int) -> Lines:
     drawn = prose(
         sentence(joined(counts or [Text("no scenario applies")], ", "), "."), width, indent=0
     )
+    if found.beyond:
+        ended = "A render was" if found.beyond == 1 else f"{found.beyond} renders were"
+        words = f"{ended} ended by a limit: conversations such as these are not among the verdicts."
+        drawn += prose(sentence((words, "red"), " --timeout raises it."), width, indent=0)
     usual = found.settings[0]
     tried = len(found.settings) - 1
     if found.profile is not None:

@@ -9,6 +9,7 @@ from msgspec import Meta
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.describing.document import (
     CheckCounts,
     TemplateDocument,
@@ -140,6 +141,9 @@ class RoundTripDocument(JsonDocument, frozen=True):
     template: TemplateDocument
     check: CheckCounts
     """The self-check of the analysis; where it fails, so may the verdicts."""
+    usual_form: AskedForm | None
+    """What users send and the template spoils in silence, so that verdicts hold in another form
+    alone; null where nothing is."""
     tokenizer: bool
     """Whether there was one; without it `tokens` is null everywhere."""
     split_stop_strings: tuple[SplitStopDocument, ...]
@@ -149,6 +153,8 @@ class RoundTripDocument(JsonDocument, frozen=True):
     settings: tuple[SettingValues, ...]
     """The settings of the switches that were tried, the usual one first."""
     untried_settings: Count
+    ended_renders: Count
+    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
     scenarios: tuple[RowDocument, ...]
     """Each scenario with each next role, where it applies."""
     not_applicable: tuple[LeftOutDocument, ...]
@@ -160,11 +166,13 @@ def roundtrip_document(analysis: Analysis, found: RoundTrip) -> dict[str, Json]:
         "autoparser.roundtrip/2",
         named_template(analysis.template),
         check_counts(analysis.check),
+        analysis.spoiled,
         found.tokenized,
         tuple(SplitStopDocument(*each) for each in found.split_stops),
         None if found.profile is None else _engine_name(found.profile),
         tuple(found.settings),
         found.untried,
+        found.beyond,
         tuple(map(_row, found.rows)),
         tuple(
             LeftOutDocument(scenario.name, coming, reason)

@@ -14,10 +14,11 @@ from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from .findings_section import findings_words
 from .layout import Lines, Row, blank, report_text, rows, sentence
 from .provenance import provenance_words
-from .screen_switches import screen_switches
 from .screen_turn import screen_turn
+from .settings import gate_style
 from .stops import stops_words
 from .summary import LIMIT_WORDS, kept_words, wants_words
+from .switches import screen_switches
 from .token_suggestions import unwritten_rows
 from .verdict import verdict
 from .visible import visible
@@ -79,13 +80,15 @@ def _verdict(learnt: LearntFormat) -> Text:
     gate = learnt.gate
     said = verdict(learnt.check)
     if gate.asked:
-        style = "bold green" if gate.ok else "bold red"
-        said = sentence(said, ", ", (f"gate {gate.passed}/{gate.asked}", style))
+        said = sentence(said, ", ", (f"gate {gate.passed}/{gate.asked}", gate_style(learnt)))
     if len(learnt.formats) > 1:
         failed = sum(not check.ok for check in learnt.checks)
         said.append(f" ({len(learnt.formats)} formats")
         said.append(f", {failed} fail)" if failed else ")")
-    return said.append(": as the template renders" if learnt.ok else ": not as it renders")
+    if learnt.ok:
+        return said.append(": as the template renders")
+    own_form = learnt.gate.ok and not any(check.failures for check in learnt.checks)
+    return said.append(": spoiled as users send it" if own_form else ": not as it renders")
 
 
 def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
@@ -103,7 +106,7 @@ def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
     else:
         limit = LIMIT_WORDS[format_.calls.limit]
         yield "Calls", Text(f"{limit}; {_arguments(learnt)}")
-    wants = wants_words(learnt.shape)
+    wants = wants_words(learnt)
     if wants:
         yield "It wants", Text("; ".join(wants))
     yield "Stops", stops_words(learnt)

@@ -15,18 +15,24 @@ from .setting_words import setting_words
 from .verdict import verdict
 from .visible import quoted, visible
 
-__all__ = ["fault_section", "gate_words", "setting_rows", "settings_section", "settings_words"]
+__all__ = [
+    "fault_section",
+    "gate_style",
+    "gate_words",
+    "setting_rows",
+    "settings_section",
+    "settings_words",
+]
 
 FAULTS_SHOWN = 4
 
 
-def gate_words(gate: Gate) -> Text:
+def gate_words(learnt: LearntFormat) -> Text:
     """Say in one sentence what became of what the template writes after its prompts."""
+    gate = learnt.gate
     if not gate.asked:
         return Text("not asked: no turn that was tried goes on from a generation prompt")
-    counted = Text(
-        f"gate {gate.passed}/{gate.asked}", style="bold green" if gate.ok else "bold red"
-    )
+    counted = Text(f"gate {gate.passed}/{gate.asked}", style=gate_style(learnt))
     words = ": what the template writes after its prompts is accepted by the grammar and read back"
     if not gate.ok:
         words = f": {gate.asked - gate.passed} texts that the template writes after its prompts"
@@ -34,6 +40,13 @@ def gate_words(gate: Gate) -> Text:
     if gate.not_asked:
         words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
     return sentence(counted, words)
+
+
+def gate_style(learnt: LearntFormat) -> str:
+    """Return the style of the gate's score: green only where users' own form is asked, too."""
+    if not learnt.gate.ok:
+        return "bold red"
+    return "bold" if learnt.spoiled else "bold green"
 
 
 def settings_section(analysis: LearntFormat, width: int) -> Lines:

@@ -11,24 +11,19 @@ from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
     CallLimit,
+    Formats,
     Opening,
     Part,
     ReasoningRetention,
+    Written,
 )
+from autoparser.analysis.core.message_shape import StringArguments, departures_of
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.describing.view import (
     ContentMode,
     MarkerRegistry,
     ReasoningMode,
     ToolFormat,
-)
-from autoparser.analysis.inference.probing import (
-    CallForm,
-    ContentForm,
-    EmptyContent,
-    Shape,
-    StringArguments,
-    ToolForm,
 )
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
@@ -40,11 +35,12 @@ from .setting_words import doubt, setting_words
 from .settings import gate_words
 from .stops import stops_told
 from .value_samples import value_samples
-from .verdict import basis, sandbox_words, verdict
+from .verdict import basis, sandbox_words, verdict, wanted_words
 from .visible import quoted, visible
 
 __all__ = [
     "LIMIT_WORDS",
+    "default_mode",
     "kept_words",
     "summary_rows",
     "summary_section",
@@ -77,7 +73,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if forbidden:
         yield "Sandbox", Text(forbidden, style="red")
     if analysis.formats.openings:
-        yield "Prompts", gate_words(analysis.gate)
+        yield "Prompts", gate_words(analysis)
     doubted = format_.unconfirmed
     yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
     yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
@@ -90,7 +86,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Parts", content_parts_words(analysis.content_parts)
     yield "Prompt", _prompt(analysis.formats.default.opening)
     yield "Stop strings", stops_told(analysis)
-    wants = wants_words(analysis.shape)
+    wants = wants_words(analysis)
     if wants:
         yield "It wants", Text("; ".join(wants))
     if analysis.stand_ins:
@@ -120,9 +116,7 @@ def _reasoning(analysis: LearntFormat) -> Text:
         ReasoningMode.TAG_BASED: between,
         ReasoningMode.DELIMITER: sentence("from the turn's start up to ", close),
         ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt has opened it"),
-        ReasoningMode.FORCED_CLOSED: sentence(
-            between, "; the generation prompt opens it, or closes it when a switch says so"
-        ),
+        ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced(analysis.formats)}"),
         ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
     }
     said = sentence(words[mode], " ", _mode(mode))
@@ -136,6 +130,29 @@ def _reasoning(analysis: LearntFormat) -> Text:
     if Part.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     return sentence(said, kept_words(format_.retention))
+
+
+def _forced(formats: Formats) -> str:
+    """Say under which settings the prompt opens the reasoning, and under which it closes it."""
+    by_setting = sorted(formats.openings, key=lambda opening: len(opening.setting))
+    under = {opening.written: opening.setting for opening in reversed(by_setting)}
+    opens, closes = (
+        f"with {setting_words(under[written])}" if under.get(written) else "by default"
+        for written in (Written.REASONING_OPEN, Written.REASONING_CLOSED)
+    )
+    return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
+
+
+def default_mode(learnt: LearntFormat) -> ReasoningMode:
+    """Return how reasoning begins with nothing set, where a switch changes that."""
+    mode, opening = learnt.view.reasoning, learnt.formats.default.opening
+    if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
+        return mode
+    by_default = {
+        Written.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
+        Written.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
+    }
+    return by_default.get(opening.written, ReasoningMode.TAG_BASED)
 
 
 def kept_words(retention: ReasoningRetention) -> str:
@@ -258,16 +275,12 @@ def _prompt(opening: Opening | None) -> Text:
     return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
 
 
-def wants_words(shape: Shape) -> list[str]:
-    """Say what a caller must know of the messages' shape, where it is unusual."""
-    unusual = {
-        "a system message first": shape.system,
-        "the user's content as a list of parts": shape.user_content is ContentForm.PARTS,
-        "the assistant's content as a list of parts": shape.assistant_content is ContentForm.PARTS,
-        "no content key beside calls": shape.empty_content is EmptyContent.ABSENT,
-        "null as content beside calls": shape.empty_content is EmptyContent.NULL,
-        "tools as bare function schemas": shape.tools is ToolForm.BARE,
-        "calls without the wrapper of type function": shape.calls is CallForm.BARE,
-        "an answer to every call": shape.answered,
-    }
-    return [words for words, needed in unusual.items() if needed]
+def wants_words(learnt: LearntFormat) -> list[str]:
+    """Say what a caller must know of the messages' shape: what differs from what users send.
+
+    Where the template takes both alike, there is nothing to know. What was saved before the usual
+    form was asked says what is wanted alone.
+    """
+    told = {form.usual: wanted_words(form) for check in learnt.checks for form in check.forms}
+    each = [told.get(one.usual, one.wanted) for one in departures_of(learnt.shape)]
+    return [words for words in each if words] + ["an answer to every call"] * learnt.shape.answered

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.verdicts import Check, Crash, Failure
+from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure
 
 from .difference import compared, difference_lines
 from .layout import Lines, blank, heading, joined, prose, rows, sentence
@@ -19,7 +19,9 @@ __all__ = [
     "check_score",
     "failure_section",
     "sandbox_words",
+    "spoiled_words",
     "verdict",
+    "wanted_words",
     "whole",
     "why",
 ]
@@ -29,8 +31,33 @@ CRASHES_NAMED = 3
 
 
 def check_score(check: Check) -> str:
-    """Return the verdict in figures."""
-    return f"self-check {check.passed}/{check.total}"
+    """Return the verdict in figures, those of the form that users send where it is spoiled."""
+    form = check.spoiled
+    told = f"self-check {check.passed}/{check.total}"
+    if form is None:
+        return told
+    return f"{told}, usual form {form.kept}/{form.asked}"
+
+
+def spoiled_words(form: AskedForm) -> str:
+    """Say what users send and the template loses in silence."""
+    count = f"{len(form.spoiled)} of {form.asked} conversations lose text in silence"
+    fault = form.fault
+    shown = "" if fault is None else f", such as {fault.title!r}: {visible(fault.reason)}"
+    return f"as users send it ({form.usual}), {count}{shown}"
+
+
+def wanted_words(form: AskedForm) -> str:
+    """Say what a template takes in the place of what users send, and why; empty for either."""
+    if form.spoiled:
+        why_ = f"{form.usual}: spoiled"
+    elif form.raised:
+        why_ = f"{form.usual}: it raises"
+    elif form.unread:
+        why_ = f"{form.usual}: not read"
+    else:
+        return ""
+    return f"{form.wanted} ({why_})"
 
 
 def verdict(check: Check) -> Text:
@@ -40,13 +67,22 @@ def verdict(check: Check) -> Text:
 
 def whole(check: Check) -> Text:
     """Return the verdict, and what it rests on where that is not the same for every message."""
-    if check.equal == check.total:
+    if check.equal == check.total and check.spoiled is None:
         return verdict(check)
     return sentence(verdict(check), f": {basis(check)}")
 
 
 def basis(check: Check) -> str:
-    """Say what became of the messages: written alike, refused, crashed, not asked, different."""
+    """Say what became of the messages: written alike, refused, crashed, not asked, different.
+
+    And what users send that is spoiled.
+    """
+    form = check.spoiled
+    spoiled = "" if form is None else f"; {spoiled_words(form)}"
+    return f"{_own_form(check)}{spoiled}"
+
+
+def _own_form(check: Check) -> str:
     if check.equal == check.total:
         return "every test message is written as the template renders it"
     said = [f"{check.equal} written as the template renders them"]
@@ -93,15 +129,17 @@ def check_doubt(check: Check, consequence: str) -> str:
     """Say why a verdict is not a pass, and the consequence where the format itself is wrong."""
     if check.different:
         return f"{check_score(check)}, so {consequence}; see autoparser analyze"
-    crashes = next(iter(_crashes(check)), "")
-    return f"{check_score(check)}: {crashes}; see autoparser analyze"
+    form, crashes = check.spoiled, [*_crashes(check)]
+    told = crashes[0] if form is None or check.failures else spoiled_words(form)
+    return f"{check_score(check)}: {told}; see autoparser analyze"
 
 
 def failure_section(check: Check, width: int) -> Lines:
-    """Show the smallest failing message, written against rendered; nothing where none fails."""
+    """Show the smallest failing message, written against rendered, and what users' form loses."""
+    spoiled = [line for form in check.forms for line in _spoiled_section(form, width)]
     smallest = check.smallest
     if smallest is None:
-        return []
+        return spoiled
     named = [failure.title for failure in check.failures]
     message = visible(json.dumps(smallest.message.to_dict(), ensure_ascii=False))
     left_out = len(named) - FAILURES_NAMED
@@ -119,6 +157,27 @@ def failure_section(check: Check, width: int) -> Lines:
         *rows(pairs, width),
         *blank(),
         *_difference(smallest, width),
+        *spoiled,
+    ]
+
+
+def _spoiled_section(form: AskedForm, width: int) -> Lines:
+    """Show the first message that is spoiled as users send it, in both forms."""
+    if form.fault is None:
+        return []
+    named = "; ".join(form.spoiled[:FAILURES_NAMED])
+    left_out = len(form.spoiled) - FAILURES_NAMED
+    pairs = [
+        ("spoiled", Text(f"{named}; and {left_out} more" if left_out > 0 else named)),
+        ("shown", Text(f"{form.fault.title}: {visible(form.fault.reason)}")),
+    ]
+    words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
+    return [
+        *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}", width),
+        *rows(pairs, width),
+        *blank(),
+        *prose(f"- {form.usual}, + {form.wanted}", width),
+        *difference_lines(compared(form.fault.usual, form.fault.wanted), width),
     ]
 
 

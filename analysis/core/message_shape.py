@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -163,6 +163,105 @@ class Shape:
 
     def _text(self, text: str, form: ContentForm) -> Json:
         return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]
+
+
+USUAL_REASONING = "reasoning_content"
+"""The field in which chat APIs and transformers give reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormDeparture:
+    """One thing in which a template's shape departs from the form that users send."""
+
+    usual: str
+    """What users send, such as ``arguments as an object``."""
+    wanted: str
+    """What the template takes in its place, such as ``arguments as JSON text``."""
+    shape: Shape
+    """The template's shape, but that this one thing is as users send it."""
+    taken: Shape
+    """The template's shape."""
+    convention: bool = False
+    """Whether it is one of several names for a field, of which a template may read any."""
+
+    @property
+    def plain_text(self) -> bool:
+        """Whether it is that content is given as text."""
+        forms = (self.taken.user_content, self.taken.assistant_content)
+        return forms != (self.shape.user_content, self.shape.assistant_content)
+
+    def same(self, dialogue: Dialogue, *, tools: bool) -> bool:
+        """Whether a conversation is sent alike in both forms, so that it shows nothing."""
+        if tools and self.shape.tools is not self.taken.tools:
+            return False
+        one, other = self.shape, self.taken
+        return one.system is other.system and one.messages(dialogue) == other.messages(dialogue)
+
+
+def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
+    """Return in what a shape departs from OpenAI's form, each thing put back by itself.
+
+    That a call must be answered is no departure: in every request it is.
+    """
+    text = ContentForm.TEXT
+    parts = ContentForm.PARTS in (shape.user_content, shape.assistant_content)
+    no_tools = shape.tools is ToolForm.NONE
+    null = shape.empty_content is EmptyContent.NULL
+    in_part = shape.reasoning_form is ReasoningForm.PART
+    found: tuple[tuple[bool, str, str, dict[str, object]], ...] = (
+        (shape.system, "no system message", "a system message first", {"system": False}),
+        (
+            shape.tools is not ToolForm.WRAPPED,
+            "tools" if no_tools else "tools in the wrapper of type function",
+            "no tools, so that they must stand in the system message"
+            if no_tools
+            else "tools as bare function schemas",
+            {"tools": ToolForm.WRAPPED},
+        ),
+        (
+            parts,
+            "content as text",
+            "content as a list of parts",
+            {"user_content": text, "assistant_content": text},
+        ),
+        (
+            shape.empty_content is not EmptyContent.EMPTY,
+            "an empty text as content beside calls",
+            "null as content beside calls" if null else "no content key beside calls",
+            {"empty_content": EmptyContent.EMPTY},
+        ),
+        (
+            shape.calls is CallForm.BARE,
+            "calls in the wrapper of type function",
+            "calls without the wrapper of type function",
+            {"calls": CallForm.WRAPPED},
+        ),
+        (
+            shape.arguments_as_string,
+            "arguments as an object",
+            "arguments as JSON text",
+            {"arguments_as_string": False},
+        ),
+        (
+            in_part or shape.reasoning_field not in (None, USUAL_REASONING),
+            f"reasoning as {USUAL_REASONING}",
+            f"reasoning as a part of the type {shape.reasoning_field}"
+            if in_part
+            else f"reasoning as {shape.reasoning_field}",
+            {"reasoning_form": ReasoningForm.FIELD, "reasoning_field": USUAL_REASONING},
+        ),
+    )
+    return tuple(
+        FormDeparture(
+            usual,
+            wanted,
+            replace(shape, **change),  # type: ignore[arg-type]
+            shape,
+            convention="reasoning_field" in change,
+        )
+        for departs, usual, wanted, change in found
+        if departs
+    )
 
 
 def offered(tools: Sequence[Tool], shape: Shape) -> list[Json] | None:

@@ -8,7 +8,16 @@ from enum import StrEnum
 
 from .conversation import Json, Message
 
-__all__ = ["Check", "Crash", "Failure", "Gate", "GateFault", "GateQuestion"]
+__all__ = [
+    "AskedForm",
+    "Check",
+    "Crash",
+    "Failure",
+    "FormFault",
+    "Gate",
+    "GateFault",
+    "GateQuestion",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,53 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class FormFault:
+    """A conversation that loses what it says where it is given as users send it."""
+
+    title: str
+    """Of the message of the battery that ends it, or what is said in words."""
+    reason: str
+    """What is lost."""
+    usual: str
+    """The render of what users send."""
+    wanted: str
+    """The render of the same conversation in the form that the template takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedForm:
+    """What becomes of messages as users send them, where the template wants another form."""
+
+    usual: str
+    """What users send, such as ``arguments as an object``."""
+    wanted: str
+    """What the template takes in its place, such as ``arguments as JSON text``."""
+    asked: int
+    """Conversations that differ between the two forms, and that the template takes in its own: a
+    question, a call and its result, and each message of the battery after a question."""
+    spoiled: tuple[str, ...] = ()
+    """Those of them that lose what they say in silence, by their titles."""
+    raised: int = 0
+    """Those on which the template raises: a caller notices."""
+    reason: str = ""
+    """What it raises."""
+    unread: int = 0
+    """Those whose field the template does not read, and reads under another name."""
+    fault: FormFault | None = None
+    """The first of those that are spoiled."""
+
+    @property
+    def kept(self) -> int:
+        """Those that are rendered with all that they say, or without a field of another name."""
+        return self.asked - len(self.spoiled) - self.raised
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is lost in silence."""
+        return not self.spoiled
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """The verdict on a format, and what it rests on."""
 
@@ -69,6 +125,9 @@ class Check:
     failures: tuple[Failure, ...]
     """Messages that do not pass: the format is wrong about them, or agents send such messages and
     the template crashes on them."""
+    forms: tuple[AskedForm, ...] = ()
+    """The same messages as users send them, one entry for each thing in which the shape that the
+    template takes departs from that."""
 
     @property
     def passed(self) -> int:
@@ -87,8 +146,13 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether every message came out right."""
-        return not self.failures
+        """Whether every message came out right, and none is spoiled as users send it."""
+        return not self.failures and self.spoiled is None
+
+    @property
+    def spoiled(self) -> AskedForm | None:
+        """The first thing that users send and that the template spoils; None for nothing."""
+        return next((form for form in self.forms if not form.ok), None)
 
     @property
     def forbidden(self) -> Crash | None:

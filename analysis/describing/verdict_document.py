@@ -7,7 +7,15 @@ from msgspec.structs import asdict
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, SettingValues
-from autoparser.analysis.core.verdicts import Check, Crash, Failure, Gate, GateFault, GateQuestion
+from autoparser.analysis.core.verdicts import (
+    AskedForm,
+    Check,
+    Crash,
+    Failure,
+    Gate,
+    GateFault,
+    GateQuestion,
+)
 
 __all__ = [
     "CheckCounts",
@@ -81,13 +89,18 @@ class CheckDocument(CheckCounts, frozen=True):
     crashes: tuple[Crash, ...]
     """Where the template crashes, each cause once."""
     failures: tuple[FailureDocument, ...]
+    forms: tuple[AskedForm, ...] = ()
+    """The messages as users send them, one entry for each thing in which the shape that the
+    template takes departs from that."""
 
 
 def check_document(check: Check) -> CheckDocument:
     """Return the verdict, with every failure."""
     failures = tuple(map(_failure, check.failures))
     counts = asdict(check_counts(check))
-    return CheckDocument(**counts, crashes=tuple(check.crashes), failures=failures)
+    return CheckDocument(
+        **counts, crashes=tuple(check.crashes), failures=failures, forms=check.forms
+    )
 
 
 def check_counts(check: Check) -> CheckCounts:
@@ -167,6 +180,7 @@ def check_read(document: CheckDocument) -> Check:
         not_asked=document.not_asked,
         crashes=document.crashes,
         failures=tuple(map(_failure_read, document.failures)),
+        forms=document.forms,
     )
 
 

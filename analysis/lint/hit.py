@@ -68,6 +68,10 @@ class HitCause:
     detail: str = ""
 
 
+TEXT_DROPPED = HitCause("text dropped")
+"""Content as text is lost where a list of parts is written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """What a rule saw, before its code and weight are put to it."""

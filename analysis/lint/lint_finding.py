@@ -9,6 +9,7 @@ from autoparser.analysis.core.errors import one_line
 from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitEvidence, Severity
+from .quoting import quoted_reasons
 from .rule import Rule
 
 
@@ -51,6 +52,16 @@ class LintFinding(Shown):
             return self.hit.message
         switches = ", ".join(f"{name}={value!r}" for name, value in self.hit.setting.items())
         return f"{self.hit.message} (only with {switches})"
+
+    @property
+    def message_without_reasons(self) -> str:
+        """The message without the words of the exceptions that its evidence shows."""
+        shown = (text for pair in self.evidence for text in (pair.one, pair.other) if text)
+        message = self.message
+        for error in (text.error for text in shown if text.error):
+            for words in quoted_reasons(error):
+                message = message.replace(words, "…")
+        return message
 
     @property
     def evidence(self) -> tuple[HitEvidence, ...]:

@@ -29,6 +29,12 @@ def failed(render: Render) -> str:
     return f"is refused: {reason!r}" if error.refused else f"fails: {reason}"
 
 
+def quoted_reasons(reason: str) -> tuple[str, ...]:
+    """Return an exception's words in every form that messages quote them in."""
+    whole, short = one_line(reason).rstrip("."), one_line(reason, 2 * LONGEST_QUOTE).rstrip(".")
+    return whole, repr(short), short
+
+
 def listed(words: Sequence[str]) -> str:
     """Join words as a sentence does: ``a, b and c``."""
     *others, last = words

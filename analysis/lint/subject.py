@@ -175,10 +175,11 @@ class Subject:
     @cached_property
     def tools(self) -> tuple[Json, ...]:
         """Tools in OpenAI's form: functions of the marks' names and keys."""
-        return tuple({"type": "function", "function": each} for each in self._functions)
+        return tuple({"type": "function", "function": each} for each in self.functions)
 
     @cached_property
-    def _functions(self) -> tuple[Tool, ...]:
+    def functions(self) -> tuple[Tool, ...]:
+        """The functions of the tools, without what any shape puts around them."""
         return functions_for(self.marks)
 
     @property
@@ -325,23 +326,39 @@ class Subject:
         render = self._rendered(conversation, self._renders)
         return PlayedConversation(conversation, render)
 
+    def play_as(
+        self, conversation: WholeConversation, shape: Shape, *, as_given: bool = False
+    ) -> Render:
+        """Render a conversation of the matrix in another shape than the template's."""
+        return self._rendered(conversation, self._renders, shape, as_given=as_given)
+
     def player_of(self, text: str) -> Callable[[WholeConversation], Render]:
         """Return what plays conversations through another text of this template."""
         other = replace(self.rendering, text=text)
         return partial(self._rendered, renders=LintRenders(other, self.tokens))
 
-    def _rendered(self, conversation: WholeConversation, renders: LintRenders) -> Render:
+    def _rendered(
+        self,
+        conversation: WholeConversation,
+        renders: LintRenders,
+        shape: Shape | None = None,
+        *,
+        as_given: bool = False,
+    ) -> Render:
         asked = self._usually(
             tools=conversation.tools,
             generation=conversation.generation,
             setting=conversation.setting,
         )
-        return renders.render(conversation.messages(self.shape), asked)
+        if shape is not None and conversation.tools:
+            asked = replace(asked, tools=offered(self.functions, shape))
+        asked = replace(asked, as_given=asked.as_given or as_given)
+        return renders.render(conversation.messages(shape or self.shape), asked)
 
     @cached_property
     def offered(self) -> tuple[Json, ...] | None:
         """The tools in the shape that the template takes; None where it takes none."""
-        given = offered(self._functions, self.shape)
+        given = offered(self.functions, self.shape)
         return None if given is None else tuple(given)
 
     @property

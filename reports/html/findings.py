@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from autoparser.analysis.core.alignment import diff_split
-from autoparser.analysis.core.verdicts import Check, Failure
+from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.lint import (
     HitEvidence,
@@ -19,7 +19,7 @@ from autoparser.analysis.lint import (
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words
-from autoparser.reports.verdict import basis, sandbox_words, why
+from autoparser.reports.verdict import basis, sandbox_words, spoiled_words, why
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -155,7 +155,39 @@ def self_check(check: Check) -> Element:
         else None,
         lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else None,
         [_failure(each, open_=not at) for at, each in enumerate(shown)],
+        [_spoiled(form) for form in check.forms if form.fault is not None],
         h("p", f"And {left_out} more.") if left_out else None,
+    )
+
+
+def _spoiled(form: AskedForm) -> Element:
+    """Show the first message that is spoiled as users send it, in both forms."""
+    fault = form.fault
+    if fault is None:
+        return fragment()
+    split = diff_split(fault.usual, fault.wanted)
+    prefix, suffix = split.prefix, split.suffix
+    return opening(
+        fragment(
+            h("b", form.usual, class_="what"), h("span", spoiled_words(form), class_="concludes")
+        ),
+        h(
+            "div",
+            h(
+                "div",
+                h("h3", form.usual),
+                difference(prefix, split.left, suffix, "left", form.usual),
+                class_="side left",
+            ),
+            h(
+                "div",
+                h("h3", form.wanted),
+                difference(prefix, split.right, suffix, "right", form.wanted),
+                class_="side right",
+            ),
+            class_="sides",
+        ),
+        open_=True,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
-from autoparser.reports.summary import summary_rows
+from autoparser.reports.summary import default_mode, summary_rows
 from autoparser.reports.verdict import check_score
 from autoparser.reports.visible import visible
 
@@ -51,13 +51,14 @@ def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
     check, gate = learnt.check, learnt.gate
     yield badge(check_score(check), "good" if check.ok else "bad")
     if gate.asked:
-        yield badge(f"gate {gate.passed}/{gate.asked}", "good" if gate.ok else "bad")
+        kind = "bad" if not gate.ok else "plain" if learnt.spoiled else "good"
+        yield badge(f"gate {gate.passed}/{gate.asked}", kind)
 
 
 def _modes(learnt: LearntFormat) -> Iterator[Node]:
     view = learnt.view
     for name, mode in (
-        ("reasoning", view.reasoning),
+        ("reasoning", default_mode(learnt)),
         ("content", view.content),
         ("calls", view.tools),
     ):

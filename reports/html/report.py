@@ -87,7 +87,7 @@ def _verdicts(learnt: LearntFormat) -> Iterator[PageSection]:
     total = sum(check.total for check in learnt.checks)
     yield PageSection("check", "Self-check", self_checks(learnt), f"{passed}/{total}")
     found = learnt.gate
-    yield PageSection("gate", "Gate", gate(found), f"{found.passed}/{found.asked}")
+    yield PageSection("gate", "Gate", gate(learnt), f"{found.passed}/{found.asked}")
 
 
 def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:

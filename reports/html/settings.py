@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
@@ -26,7 +25,7 @@ def settings(analysis: LearntFormat) -> Element:
     )
 
 
-def gate(found: Gate) -> Element:
+def gate(learnt: LearntFormat) -> Element:
     """Say what became of the texts that the template writes after its prompts."""
     rows = [
         (
@@ -34,10 +33,10 @@ def gate(found: Gate) -> Element:
             setting_words(fault.setting) or "nothing set",
             f"not {fault.question.value}: {visible(fault.detail)}",
         )
-        for fault in found.faults
+        for fault in learnt.gate.faults
     ]
     return fragment(
-        h("p", styled(gate_words(found))),
+        h("p", styled(gate_words(learnt))),
         table("Gate", ("message", "chat_template_kwargs", "what is wrong"), rows) if rows else None,
     )
 

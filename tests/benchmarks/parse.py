@@ -6,7 +6,9 @@ between machines, microseconds cannot. Nothing is written to a file.
 
 `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
-`--short` measures 4k alone.
+`--short` measures 4k alone. `--beside CHECKOUT` measures 64k with another checkout of this project,
+with this one and with transformers' parser, by turns: process time of whole streams, so that it
+holds on a machine that others use too.
 
 The peers are optional, and are skipped visibly: ResponseParser of transformers, vLLM's parsers from
 an installed vLLM, and SGLang's parsers, from an installed SGLang or, where there is none, from the
@@ -20,13 +22,17 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import logging
+import math
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter, perf_counter_ns
+from time import perf_counter, perf_counter_ns, process_time_ns
 from typing import Any, NamedTuple, TypeAlias
 
 from autoparser import ChatTemplate
@@ -308,10 +314,81 @@ def short_rows(kind: Stream) -> list[str]:
     return lines
 
 
+def process_times() -> dict[str, float]:
+    """Measure each kind of text, in microseconds of process time a delta, and of transformers."""
+    times: dict[str, float] = {}
+    for kind in STREAMS:
+        text = kind.text(LONG)
+        times[kind.name] = _process_time(own(kind), text)
+        if find_spec("transformers") is not None:
+            times[f"{kind.name} {TRANSFORMERS}"] = _process_time(transformers_start(kind), text)
+    return times
+
+
+TRANSFORMERS = "(transformers)"
+
+
+def _process_time(start: Start, text: str) -> float:
+    chunks = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
+    best = float("inf")
+    for _ in range(RUNS):
+        feed = start()
+        gc.collect()
+        gc.disable()
+        try:
+            begun = process_time_ns()
+            for chunk in chunks:
+                feed(chunk)
+            best = min(best, process_time_ns() - begun)
+        finally:
+            gc.enable()
+    return best / len(chunks) / 1e3
+
+
+def beside(checkout: Path) -> Sequence[str]:
+    """Compare with another checkout: the best of some processes each, by turns."""
+    roots = {"there": checkout.resolve(), "here": Path(__file__).parents[2]}
+    best: dict[str, dict[str, float]] = {name: {} for name in roots}
+    for _ in range(RUNS):
+        for name, root in roots.items():
+            for kind, time in _times_of(root).items():
+                best[name][kind] = min(time, best[name].get(kind, time))
+    here, there = best["here"], best["there"]
+    columns = f"{'there':>9}{'here':>9}{'ratio':>9}{'transformers':>14}{'ratio':>9}"
+    lines = [f"{'process µs a delta':<20}{columns}"]
+    for stream in STREAMS:
+        ours, peer = here[stream.name], here.get(f"{stream.name} {TRANSFORMERS}", math.nan)
+        old = there[stream.name]
+        figures = f"{old:>9.2f}{ours:>9.2f}{old / ours:>8.1f}x{peer:>14.2f}{peer / ours:>8.1f}x"
+        lines.append(f"{stream.name:<20}{figures}")
+    return lines
+
+
+def _times_of(root: Path) -> dict[str, float]:
+    """Measure in a process that imports the package from a checkout."""
+    env = {**os.environ, "PYTHONPATH": f"{root}"}
+    command = [sys.executable, __file__, "--process-times"]
+    ran = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=True)  # noqa: S603
+    found = json.loads(ran.stdout)
+    if not Path(found.pop("package")).resolve().is_relative_to(root):
+        raise SystemExit(f"{root}: the package is imported from elsewhere")
+    times: dict[str, float] = found
+    return times
+
+
 def main() -> None:
     """Print the table; with `--short` the one of 4,000 characters."""
     logging.disable(logging.WARNING)
-    short = sys.argv[1:] == ["--short"]
+    match sys.argv[1:]:
+        case ["--process-times"]:
+            package = str(sys.modules[analyze.__module__].__file__)
+            sys.stdout.write(json.dumps({**process_times(), "package": package}))
+            return
+        case ["--beside", checkout]:
+            sys.stdout.write("\n".join(beside(Path(checkout))) + "\n")
+            return
+        case _:
+            short = sys.argv[1:] == ["--short"]
     columns = ["med 4k", "med 64k", "mean 4k", "mean 64k", "max 64k", "growth", "ratio"]
     if short:
         columns = ["med 4k", "mean 4k", "ratio"]

@@ -39,6 +39,7 @@ def test_a_server_writes(autoparser: Run, start: Start, tools: Path) -> None:
     ran = autoparser("decode", TEMPLATE, "--tools", tools, *REQUEST, *asked)
     assert (ran.code, ran.err) == (0, "")
     assert f"Sampler    llama-server at {running.url}, seed 0" in ran.out
+    assert "Tokens     18, as the server counts them\n" in ran.out
     assert "How is" not in ran.out
     assert all("get_weather" in body["prompt"] for body in running.requests)
 

@@ -6,11 +6,13 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading import bounded_reading
 from autoparser.cli.output import write_file
 from tests.cli.conftest import ROOT, Run
 
@@ -99,6 +101,50 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path, autopars
     assert (ran.code, "this is not a baseline" in ran.err) == (2, True)
     ran = autoparser("lint", TEMPLATE, "--config", pipe, "--tokenizer", pipe)
     assert (ran.code, "this is not a tokenizer" in ran.err) == (2, True)
+
+
+def test_a_pipe_without_another_end_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autoparser: Run
+) -> None:
+    monkeypatch.setattr(bounded_reading, "pipe_patience", lambda: 0.1)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for arguments in (
+        ("analyze", pipe),
+        ("grammar", TEMPLATE, "--tools", pipe),
+        ("parse", TEMPLATE, "--input", pipe),
+    ):
+        ran = autoparser(*arguments)
+        words = "this is a named pipe, and nothing was written into it for 0.1 seconds"
+        assert (ran.code, words in ran.err) == (2, True), arguments
+    ran = autoparser("analyze", TEMPLATE, "-o", pipe)
+    assert (ran.code, "nobody read it for 0.1 seconds" in ran.err) == (2, True), ran.err
+
+
+def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-m", "autoparser", "analyze", str(pipe), "--timeout", "0.5"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "for 0.5 seconds" in ran.stderr) == (2, True), ran.stderr
+
+
+def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:
+    pipe, text = tmp_path / "pipe", "x" * 200_000
+    os.mkfifo(pipe)
+    (tmp_path / "long.jinja").write_text(f"{{{{ '{text}' }}}}", "utf-8")
+    (tmp_path / "messages.json").write_text('[{"role": "user", "content": "Hi"}]', "utf-8")
+    read: list[str] = []
+    reader = threading.Timer(0.3, lambda: read.append(pipe.read_text("utf-8")))
+    reader.start()
+    messages = ("--messages", tmp_path / "messages.json")
+    ran = autoparser("render", tmp_path / "long.jinja", *messages, "-o", pipe)
+    reader.join()
+    assert (ran.code, read) == (0, [text]), ran.err
 
 
 def test_a_device_without_end_is_no_baseline(autoparser: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -280,3 +281,24 @@ def test_what_says_nothing_of_an_edited_template_is_refused(autoparser: Run) -> 
     ran = autoparser("roundtrip", GOOD, "--to", "template", "--json")
     assert (ran.code, ran.out) == (2, "")
     assert "--json says nothing beside --to" in ran.err
+
+
+def test_renders_that_never_end_are_missing_and_said_to_be(tmp_path: Path) -> None:
+    endless = (
+        "{%- if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(9999) %}"
+        "{% set c = b %}{% endfor %}{% endfor %}{% endif %}"
+        "{%- for message in messages %}"
+        "{{ '<|' + message.role + '|>' + message.content + '<|end|>' }}"
+        "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    (tmp_path / "endless.jinja").write_text(endless, "utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "autoparser", "roundtrip", "endless.jinja", "--timeout", "4"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "ended by a limit: conversations such as these are not among the" in ran.stdout
+    assert "ended by a limit: nothing is known of such conversations" in ran.stderr

@@ -129,6 +129,10 @@ def _lines(found: Sequence[Outcome]) -> Iterator[str]:
             yield _row(same, f"  {cause}")
             if ending is not Ending.PASSED:
                 yield from (f"{'':25}    {_named(each)}" for each in same)
+    for form in dict.fromkeys(each.spoiled for each in found if each.spoiled):
+        spoiled = [each for each in found if each.spoiled == form]
+        yield _row(spoiled, f"what users send is spoiled: {form}")
+        yield from (f"{'':25}    {each.name}" for each in spoiled)
     yield "calls, reasoning: templates that render them, by probes apart from the analysis"
 
 

@@ -101,7 +101,7 @@ def loop_of(path: Path) -> Loop | None:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    if not analysis.check.ok:
+    if analysis.check.failures:
         return None
     format_ = analysis.format
     bad: dict[str, str] = {}

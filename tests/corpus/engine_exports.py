@@ -63,7 +63,7 @@ def _read(engines: Mapping[str, str], paths: Sequence[Path]) -> list[EngineExpor
                 analysis = analysis_at(path)
             except AutoparserError:
                 continue
-            if analysis.check.ok:
+            if not analysis.check.failures:
                 found += (
                     _tried(path.stem, engine, analysis, reader)
                     for engine, reader in readers.items()

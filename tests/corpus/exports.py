@@ -40,7 +40,7 @@ def export_of(path: Path) -> Exported | None:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    if not analysis.check.ok:
+    if analysis.check.failures:
         return None
     export = response_template(analysis.formats.united)
     trial = try_out(analysis.formats.united, export, parse, analysis.prober())

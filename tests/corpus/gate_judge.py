@@ -74,7 +74,7 @@ def verdicts(analysis: Analysis) -> Iterator[Verdict]:
             seen.add(repr(setting))
             for tools in (True, False):
                 for verdict in _under(analysis, setting, tools=tools):
-                    yield replace(verdict, checked=check.ok)
+                    yield replace(verdict, checked=not check.failures)
 
 
 def asker(analysis: Analysis, setting: Mapping[str, Json], *, tools: bool) -> Asker:

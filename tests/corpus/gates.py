@@ -135,7 +135,7 @@ def _counts(analysis: Analysis) -> Counts:
         asked=gate.asked,
         passed=gate.passed,
         not_asked=gate.not_asked,
-        failed_checks=sum(not check.ok for check in analysis.checks),
+        failed_checks=sum(bool(check.failures) for check in analysis.checks),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from importlib.util import find_spec
@@ -52,6 +52,8 @@ class Outcome:
     """By the independent probes: the template renders a tool call."""
     shows_reasoning: bool = False
     """By the independent probes: the template renders a reasoning field."""
+    spoiled: str = ""
+    """What users send and the template spoils in silence; empty where nothing is."""
 
 
 def corpus_paths() -> list[Path]:
@@ -85,20 +87,7 @@ def outcome_of(path: Path) -> Outcome:
         shows_call, shows_reasoning = renders_call(template), renders_reasoning(template)
     except AutoparserError:
         return found
-    return Outcome(
-        found.name,
-        found.ending,
-        found.cause,
-        found.message,
-        found.renders,
-        found.passed,
-        found.total,
-        found.refused,
-        found.writes_calls,
-        found.writes_reasoning,
-        shows_call,
-        shows_reasoning,
-    )
+    return replace(found, shows_call=shows_call, shows_reasoning=shows_reasoning)
 
 
 def outcomes(paths: Sequence[Path], processes: int = PROCESSES) -> list[Outcome]:
@@ -117,7 +106,7 @@ def _ending(path: Path) -> Outcome:
     check, format_ = worst(analysis), analysis.formats.fullest
     return Outcome(
         name,
-        Ending.PASSED if check.ok else Ending.FAILED,
+        Ending.FAILED if check.failures else Ending.PASSED,
         _cause_of_verdict(analysis),
         renders=analysis.renders,
         passed=check.passed,
@@ -125,12 +114,13 @@ def _ending(path: Path) -> Outcome:
         refused=check.refused,
         writes_calls=format_.calls is not None,
         writes_reasoning=any(Part.REASONING in layout.parts for layout in format_.layouts.values()),
+        spoiled="" if analysis.spoiled is None else analysis.spoiled.usual,
     )
 
 
 def worst(analysis: Analysis) -> Check:
     """Return the verdict on the first format that does not hold, else that on the default's."""
-    return next((check for check in analysis.checks if not check.ok), analysis.check)
+    return next((check for check in analysis.checks if check.failures), analysis.check)
 
 
 def _cause_of_error(error: AutoparserError) -> str:

@@ -24,6 +24,15 @@ class DecodedAnswer:
     """Tokens that were the only ones allowed."""
     broken: str = ""
     """How the grammar contradicted itself while it was written; empty: it did not."""
+    served: bool = False
+    """Whether a server wrote it: then `tokens` are bytes, and not the tokens of its model."""
+    usage: int | None = None
+    """How many tokens the server says that it wrote; None where it does not say."""
+
+    @property
+    def length(self) -> int | None:
+        """How many tokens the model wrote, or None if that is not known."""
+        return self.usage if self.served else len(self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +97,16 @@ class DecodingReport:
         return self.clean / max(self.answers, 1)
 
     @property
-    def tokens(self) -> int:
-        """Of all answers."""
-        return sum(len(one.answer.tokens) for one in self.each)
+    def served(self) -> bool:
+        """Whether a server wrote the answers."""
+        return any(one.answer.served for one in self.each)
+
+    @property
+    def tokens(self) -> int | None:
+        """Of all answers, or None where a server does not say how many it wrote."""
+        lengths = [one.answer.length for one in self.each]
+        known = [each for each in lengths if each is not None]
+        return sum(known) if len(known) == len(lengths) else None
 
     @property
     def forced(self) -> int:

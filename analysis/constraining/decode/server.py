@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, build_opener
@@ -79,8 +80,8 @@ class Server:
     timeout: float = 120.0
     """Seconds to wait for it at a time."""
 
-    def complete(self, body: Mapping[str, Json]) -> tuple[str, bool]:
-        """Ask for one completion: its text, and whether it ended by itself.
+    def complete(self, body: Mapping[str, Json]) -> tuple[str, bool, int | None]:
+        """Ask for one completion: its text, whether it ended by itself, and its tokens if told.
 
         Raises ServerError.
         """
@@ -140,10 +141,14 @@ class Server:
             hint=f"is it {self.engine}, and its model named with --served-model?",
         )
 
-    def _read(self, content: bytes) -> tuple[str, bool]:
+    def _read(self, content: bytes) -> tuple[str, bool, int | None]:
+        usage: object = None
         try:
-            choice = json.loads(content)["choices"][0]
+            answer: Any = json.loads(content)
+            choice = answer["choices"][0]
             text, reason = choice["text"], choice.get("finish_reason")
+            counts = answer.get("usage")
+            usage = counts.get("completion_tokens") if counts else None
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None
         if not isinstance(text, str):
@@ -153,7 +158,7 @@ class Server:
                 file=self.url,
                 hint=f"{PATH} has to answer with choices and their text",
             )
-        return text, reason != "length"
+        return text, reason != "length", usage if isinstance(usage, int) else None
 
 
 def server_answers(
@@ -166,8 +171,8 @@ def server_answers(
     """
     fields = grammar_fields(server.engine, trial.grammar)
     for number in range(seed, seed + count):
-        text, ended = server.complete(
+        text, ended, usage = server.complete(
             {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
         )
         tokens = tuple(trial.tokenizer.encode(text))
-        yield DecodedAnswer(f"answer {number}", text, tokens, ended)
+        yield DecodedAnswer(f"answer {number}", text, tokens, ended, served=True, usage=usage)

@@ -12,7 +12,7 @@ from .broken_step import BrokenStep
 from .cause import Cause
 from .remembering import unreadable
 from .replay import Replay, ReplayStage
-from .scenario import EngineHabits
+from .scenario import ArgumentsAs, EngineHabits, MessagesAs
 
 __all__ = ["Culprit", "fault_of"]
 
@@ -23,7 +23,7 @@ class Culprit(StrEnum):
     TEMPLATE = "template"
     """The message in the history holds what was sampled, and the template writes it otherwise."""
     ENGINE = "engine"
-    """An engine that keeps all of the message, in the form that the template takes, fixes it."""
+    """An engine that keeps all of the message fixes it, where it hands it on as users send it."""
     MODEL = "model"
     """The messages do not hold how the model wrote: it departs from what the template writes."""
 
@@ -44,8 +44,9 @@ def fault_of(
     if cause is Cause.RETOKENIZED:
         return Culprit.ENGINE if plain is None or plain != exchange.sampled else Culprit.MODEL
     case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
-    if exchange.engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
-        return Culprit.ENGINE
+    engine = exchange.engine
+    if engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
+        return Culprit.TEMPLATE if _breaks_as_sent(case) else Culprit.ENGINE
     if cause in _OF_CALLS and _not_whole(replay.parsed):
         return Culprit.MODEL
     if plain is not None and plain != exchange.sampled:
@@ -59,6 +60,24 @@ def fault_of(
         if straight.kept.message == replay.kept.message:
             return Culprit.MODEL
     return Culprit.TEMPLATE
+
+
+def _breaks_as_sent(case: BrokenStep) -> bool:
+    """Say whether an engine breaks it that does no more than to hand on what users send.
+
+    Arguments as an object, calls in their wrapper, an empty text beside them are what a template
+    has to expect. An engine that drops or strips something, or makes parts of texts, is at fault.
+    """
+    engine = case.exchange.engine
+    arguments, messages = ArgumentsAs.TEMPLATE, MessagesAs.TEMPLATE
+    if engine.arguments is ArgumentsAs.OBJECT:
+        arguments = ArgumentsAs.OBJECT
+    if engine.messages is not MessagesAs.TEMPLATE:
+        messages = MessagesAs.API
+    handing_on = EngineHabits(arguments=arguments, messages=messages)
+    if handing_on == EngineHabits():
+        return False
+    return not case.moves(replace(case.exchange, engine=handing_on))
 
 
 _OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)

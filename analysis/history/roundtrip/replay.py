@@ -96,6 +96,11 @@ class ReplayStage:
         self._parsers: dict[tuple[str, str, int], OutputParser] = {}
         self._formats: dict[str, TurnFormat] = {}
 
+    @property
+    def beyond(self) -> int:
+        """How many renders a limit ended."""
+        return self._prober.meter.beyond
+
     def prompt(
         self,
         history: Dialogue,

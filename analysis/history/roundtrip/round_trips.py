@@ -76,6 +76,8 @@ class RoundTrip(Shown):
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
     profile: EngineProfile | None = None
     """The engine that was played; None where each scenario has habits of its own."""
+    beyond: int = 0
+    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
 
     def __repr__(self) -> str:
         """Count the outcomes, in one line."""
@@ -129,6 +131,7 @@ def round_trip(
         encoder is not None,
         () if encoder is None else tuple(_split(analysis, encoder)),
         profile,
+        analysis.beyond + stage.beyond,
     )
 
 
@@ -139,7 +142,9 @@ def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
             yield stop, size
 
 
-_MATTERING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
+_MATTERING = frozenset(
+    {Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN, Effect.CALLS}
+)
 
 
 def settings_of(analysis: Analysis) -> Iterator[Setting]:

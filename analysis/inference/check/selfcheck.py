@@ -13,15 +13,17 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.conversation import Dialogue, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.verdicts import Check, Crash, Failure
+from autoparser.analysis.core.message_shape import FormDeparture, departures_of
+from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure, FormFault
 from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
-from autoparser.analysis.inference.probing import Prober
+from autoparser.analysis.inference.probing import Prober, answered
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .crash import grouped, is_needed
+from .usual_form import lost_text, without_reasoning
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
@@ -49,7 +51,9 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
             refused += answer.refused
             equal += not answer.refused
     total = len(battery())
-    return Check(total, equal, refused, not_asked, grouped(crashes), tuple(failures))
+    return Check(
+        total, equal, refused, not_asked, grouped(crashes), tuple(failures), judge.usual_forms()
+    )
 
 
 class _Answer(NamedTuple):
@@ -85,6 +89,48 @@ class _Judge:
             given = repr(shape.message(case.message))
             yield case, given not in told
             told.add(given)
+
+    def usual_forms(self) -> tuple[AskedForm, ...]:
+        """Ask each message again as users send it, where the template wants another form."""
+        return tuple(map(self._asked_as, departures_of(self.observer.prober.shape)))
+
+    def _asked_as(self, departure: FormDeparture) -> AskedForm:
+        prober = self.observer.prober
+        other = prober.using(shape=departure.shape)
+        asked = AskedForm(departure.usual, departure.wanted, 0)
+        for title, dialogue, generation in self._conversations():
+            if departure.same(dialogue, tools=True):
+                continue
+            wanted = prober.probe(dialogue, generation=generation)
+            if not wanted.rendered:
+                continue
+            asked = replace(asked, asked=asked.asked + 1)
+            usual = other.probe(dialogue, generation=generation)
+            if usual.error is not None:
+                reason = asked.reason or usual.error.reason
+                asked = replace(asked, raised=asked.raised + 1, reason=reason)
+                continue
+            lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
+            if lost is None:
+                continue
+            bare = prober.probe(without_reasoning(dialogue), generation=generation)
+            if departure.convention and usual.text == bare.text:
+                asked = replace(asked, unread=asked.unread + 1)
+                continue
+            fault = asked.fault or FormFault(title, str(lost), usual.text, wanted.text)
+            asked = replace(asked, spoiled=(*asked.spoiled, title), fault=fault)
+        return asked
+
+    def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
+        """Return what users send: every message of the battery, and what a model has to answer."""
+        prober = self.observer.prober
+        cases = battery()
+        yield "a question", (prober.user,), True
+        first = next(case.message for case in cases if case.message.calls)
+        results = (ToolResult(prober.sentinels.answer, each.name, each.id) for each in first.calls)
+        yield "a call and its result", (prober.user, first, *results), True
+        for case in cases:
+            yield case.title, answered(prober, case.message), False
 
     def answer(self, case: BatteryCase) -> _Answer:
         """Hold the format against the template on one message.

@@ -15,7 +15,7 @@ from .call_shape import call_shape, string_arguments
 from .prober import Prober
 from .reasoning_shape import reasoning_shape
 from .suggestions import Suggestions
-from .text_shape import text_shape
+from .text_shape import text_shape, tool_shape
 from .trials import ShapeTrial, UnusableTemplateError, switch_candidates
 
 
@@ -48,6 +48,7 @@ def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
         empty: Setting = dict.fromkeys(switch_candidates(suggestions), "")
         prober = text_shape(prober.using(setting=empty), trials)
     prober, calls = call_shape(prober, suggestions, trials)
+    prober = tool_shape(prober, suggestions, trials)
     base = prober.setting
     prober, reasoning = reasoning_shape(prober, suggestions, calls, trials)
     showing, prober = prober.setting, prober.using(setting=base)

@@ -1,12 +1,33 @@
-"""Finding how plain user and assistant messages are taken."""
+"""Finding how plain user and assistant messages are taken, and tools before them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Dialogue, Message, User
 from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
 
 from .prober import Probe, Prober
+from .suggestions import Suggestions
 from .trials import ShapeTrial, UnusableTemplateError, describe
+
+
+def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]) -> Prober:
+    """Find how tools are taken: bare where their wrapper hides what the template reads of them."""
+    if "tools" not in suggestions.names or prober.shape.tools is not ToolForm.WRAPPED:
+        return prober
+    names = [str(tool["name"]) for tool in prober.tools]
+    bare = prober.using(shape=replace(prober.shape, tools=ToolForm.BARE))
+    if _shows(prober, names) or not _shows(bare, names):
+        return prober
+    trials.append(ShapeTrial(describe(bare.shape, prober.shape), "shows the tools' names"))
+    return bare
+
+
+def _shows(prober: Prober, words: Sequence[str]) -> bool:
+    probe = prober.probe((prober.user,))
+    return prober.sentinels.user in probe.text and all(word in probe.text for word in words)
 
 
 def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import TemplateReadError
 from autoparser.analysis.core.value_kind import is_mapping
-from autoparser.analysis.loading.bounded_reading import TEMPLATE_HINT, read_bounded
+from autoparser.analysis.loading.bounded_reading import TEMPLATE_HINT, read_path
 
 from .file_kinds import binary_kind
 
@@ -65,8 +65,7 @@ def part_of(directory: Path, name: str) -> Path | None:
 def read_text(path: Path) -> str:
     """Return the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
     try:
-        with path.open("rb") as stream:
-            content = read_bounded(stream, str(path))
+        content = read_path(path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise TemplateReadError(

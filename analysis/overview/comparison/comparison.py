@@ -134,8 +134,7 @@ def _findings(analysis: Analysis) -> Sequence[LintFinding]:
 def _changed_findings(
     left: Sequence[LintFinding], right: Sequence[LintFinding]
 ) -> tuple[FindingChange, ...]:
-    ours = Counter((each.code, each.message) for each in left)
-    theirs = Counter((each.code, each.message) for each in right)
+    ours, theirs = Counter(map(_identity, left)), Counter(map(_identity, right))
     gone, come = ours - theirs, theirs - ours
     changes = [
         *(FindingChange(each, appeared=False) for each in left if _taken(gone, each)),
@@ -144,9 +143,17 @@ def _changed_findings(
     return tuple(sorted(changes, key=lambda change: change.finding.code))
 
 
-def _taken(left: Counter[tuple[str, str]], finding: LintFinding) -> bool:
+_Identity = tuple[str, str, str]
+
+
+def _identity(finding: LintFinding) -> _Identity:
+    """Return what makes two findings the same one, whatever words an exception has."""
+    return finding.code, finding.severity.value, finding.message_without_reasons
+
+
+def _taken(left: Counter[_Identity], finding: LintFinding) -> bool:
     """Take one of these findings away, if any is left."""
-    key = (finding.code, finding.message)
+    key = _identity(finding)
     if left[key] <= 0:
         return False
     left[key] -= 1

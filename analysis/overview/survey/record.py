@@ -39,6 +39,8 @@ class SurveyCheck(Struct, frozen=True):
     not_asked: Count = 0
     crash: str | None = None
     """The first crash on what agents send: its line, and what was raised."""
+    spoiled: str | None = None
+    """What users send and the template spoils in silence; null where nothing is."""
 
 
 class Record(Struct, frozen=True):
@@ -75,8 +77,9 @@ class Record(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it was analysed and the whole self-check passes."""
-        return not self.error and self.check.passed == self.check.total
+        """Whether it was analysed, and the whole self-check passes as users ask it."""
+        passed = self.check.passed == self.check.total and self.check.spoiled is None
+        return not self.error and passed
 
     @property
     def played(self) -> int:
@@ -142,6 +145,7 @@ def recorded(
             check.crashed,
             check.not_asked,
             _crash(check),
+            None if learnt.spoiled is None else learnt.spoiled.usual,
         ),
         _trips(learnt) if isinstance(learnt, Analysis) else {},
         None if found is None else _counted(found),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autoparser.analysis.core.format import Part
-from autoparser.analysis.reading.text import Span, Tape, missing_closers
+from autoparser.analysis.reading.text import Sink, Span, Tape, missing_closers, plain_sink
 
 from .parsed_message import (
     CallAttempt,
@@ -56,6 +56,7 @@ class Collector:
         "_sent",
         "_stray",
         "_surplus",
+        "_unclosed",
         "ended",
         "known",
         "last",
@@ -103,6 +104,8 @@ class Collector:
         self._surplus = False
         """Whether the open call is one too many: nothing of it is passed on."""
         self._stray = False
+        self._unclosed: tuple[int, int] | None = None
+        """Where calls have ended whose section did not close: position, and pieces of content."""
         self._prompted: Tape | None = None
         """Where the prompt began the message: the tape that holds what it wrote."""
         self._prompt_end = 0
@@ -165,6 +168,15 @@ class Collector:
         """Note a closer of something that was not open."""
         self._stray = True
 
+    def leave_section(self, position: int) -> None:
+        """Note that calls have ended here, and that nothing has closed their section."""
+        self._unclosed = position, len(self._content.pieces)
+
+    def noise(self) -> tuple[int, str] | None:
+        """Return where an unclosed section was left and the content since, once."""
+        left, self._unclosed = self._unclosed, None
+        return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
+
     @property
     def within_line(self) -> bool:
         """Whether the content goes on in a line in which something stands already."""
@@ -214,6 +226,27 @@ class Collector:
         deltas = self._deltas
         self._deltas = []
         return deltas
+
+    def sink_of(self, emit: Callable[[str], None]) -> Sink | None:
+        """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
+
+        It can once the text of its kind has begun, so that a piece changes nothing but its length.
+        """
+        for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
+            if emit == take:
+                if prose.fresh or self._prompted is not None:
+                    return None
+                return Sink(prose.pieces, prose.pieces.append, prose.kind)
+        if emit != self.arguments or self.whole_calls or self._surplus:
+            return plain_sink(emit)
+        if not self._begun and not _begins(self._pieces):
+            return None
+        return Sink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+
+    def note_passed(self) -> None:
+        """Note that what has passed by of the open call's arguments was given as deltas."""
+        if self._begun:
+            self._sent = len(self._pieces)
 
     def _flush(self, *, all_: bool = False) -> None:
         """Pass on what came of the open call since the last time, its arguments in one piece.

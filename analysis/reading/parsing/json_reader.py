@@ -41,6 +41,8 @@ class JsonReader:
         self.early: list[str] = []
         self.given = False
         self.repaired = False
+        self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
+        """Markers before which braces may be missing: those that nothing else stands before."""
 
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
@@ -78,7 +80,7 @@ class JsonReader:
             if char == ",":
                 self.tape.take(1, SpanKind.MARKUP)
                 continue
-            if (yield from at_any(self.tape, self.around.stops)) and self.collector.calling:
+            if (yield from at_any(self.tape, self.stops)) and self.collector.calling:
                 self.repaired = True
                 return CallEnd.CLOSED
             if char not in "\"'":
@@ -153,7 +155,7 @@ class JsonReader:
         """Open the call, now that its name is known."""
         name = self.name or ""
         offered = self.around.offered
-        if self.around.tentative and (offered is None or name not in offered):
+        if not name or (self.around.tentative and (offered is None or name not in offered)):
             return CallEnd.NO_CALL
         if self.around.tentative and not self.early:
             # Without arguments it may still be any object that has a name.
@@ -177,7 +179,7 @@ class JsonReader:
             cast("Mapping[str, Json] | None", schemas.get(self.name or "")),
             self.around.stops,
             emit,
-            repairs=self.around.stops,
+            repairs=self.stops,
             goes_on=self.around.continuation.after([self.call.after], self.name or ""),
         )
         return self._end_of(outcome)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
+
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.reading.text import Span
 from autoparser.shown import Shown
@@ -56,9 +58,8 @@ class DeltaKind(StrEnum):
     """Nothing more comes; the text is the reason."""
 
 
-@dataclass(slots=True)
-class Delta:
-    """A piece of the message."""
+class Delta(Struct, gc=False):
+    """A piece of the message; a struct, since one is made for almost every token."""
 
     kind: DeltaKind
     text: str

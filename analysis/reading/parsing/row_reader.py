@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
+from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal, Slot
 from autoparser.analysis.core.schema import SchemaPart
@@ -313,7 +314,8 @@ class RowReader:
         unnamed = not self.name and any(isinstance(each, Name) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
-        stops = (*self._closers(rest), *self.around.closers, *self.around.stops)
+        closers = self._closers(rest)
+        stops = (*closers, *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)
@@ -323,7 +325,7 @@ class RowReader:
             cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
             stops,
             early.append if unnamed else self.collector.arguments,
-            repairs=self.around.stops,
+            repairs=(*filter(is_unit, closers), *self.around.stops),
             space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
             goes_on=self.around.continuation.after(rest, self.name),
         )

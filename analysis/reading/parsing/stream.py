@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.reading.expression import RequestError, Start
-from autoparser.analysis.reading.text import Span, SpanKind, Tape
+from autoparser.analysis.reading.text import WHITESPACE, Span, SpanKind, Tape
 
 from .collector import Collector
 from .missing_end import missing_end
@@ -21,6 +21,7 @@ class StreamParser:
     def __init__(self, reader: TurnReader, collector: Collector, *, prefill: str = "") -> None:
         """Begin; `prefill` is what the prompt wrote of the message."""
         self._tape = Tape()
+        self._tape.sink_of = collector.sink_of
         self._turn = reader.turn
         self._collector = collector
         self._complete = True
@@ -30,6 +31,7 @@ class StreamParser:
         if prefill:
             self._tape.feed(prefill)
             next(self._reading, None)
+            self._leave_lane()
             collector.forget(self._tape)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
@@ -38,23 +40,43 @@ class StreamParser:
         `ids` are the tokens that are new, for a parser that was made with a tokenizer; another
         raises RequestError.
         """
+        tape = self._tape
+        lane = tape.lane
+        if lane is not None and text and ids is None and lane.search(text) is None:
+            # The usual case, which has to cost next to nothing.
+            if lane.hold:
+                if lane.held:
+                    text = lane.held + text
+                    lane.held = ""
+                if text[-1] in WHITESPACE:
+                    text = lane.without_end(text)
+                    if not text:
+                        return []
+            lane.append(text)
+            kind = lane.delta
+            return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
         if ids is not None:
             raise RequestError(
                 "token ids were given to a parser that does not know their texts",
                 hint="make the parser with tokenizer=…",
             )
-        tape = self._tape
         if not text or tape.closed:
             return []
-        if not tape.passes(text):
-            tape.feed(text)
-            next(self._reading, None)
+        if lane is not None:
+            self._leave_lane()
+        tape.feed(text)
+        next(self._reading, None)
         return self._collector.take()
+
+    def _leave_lane(self) -> None:
+        self._tape.leave_lane()
+        self._collector.note_passed()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
         """Say that no more text comes; return what is left to add, and last the finish reason."""
         if self._tape.closed:
             return []
+        self._leave_lane()
         self._tape.closed = True
         self._tape.complete = self._complete = complete
         next(self._reading, None)

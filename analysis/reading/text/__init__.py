@@ -15,7 +15,7 @@ from .literals import (
 from .lookahead import GoesOn, Lookahead
 from .raw_text import json_of
 from .stops import Found, Stops
-from .tape import WHITESPACE, Lane, Reading, Span, SpanKind, Tape, held_from
+from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, held_from, plain_sink
 
 __all__ = [
     "WHITESPACE",
@@ -26,6 +26,7 @@ __all__ = [
     "Lookahead",
     "ReadOutcome",
     "Reading",
+    "Sink",
     "Span",
     "SpanKind",
     "Stops",
@@ -38,6 +39,7 @@ __all__ = [
     "json_of",
     "key_closers",
     "missing_closers",
+    "plain_sink",
     "read_arguments",
     "read_json",
     "read_literal",

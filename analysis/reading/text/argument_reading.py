@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json
@@ -13,6 +12,7 @@ from .json_text import Emit, ReadOutcome, read_json
 from .literals import at_text, skip_space
 from .lookahead import GoesOn, anywhere
 from .tape import Reading, SpanKind, Tape
+from .value_decoding import json_value
 
 
 def read_arguments(
@@ -29,8 +29,8 @@ def read_arguments(
     """Read arguments and emit them as the text of one JSON object.
 
     `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
-    `repairs` those of them before which closers that JSON lacks were forgotten: before what closes
-    the call itself it is broken.
+    `repairs` those of them before which closers that JSON lacks were forgotten: before any other
+    sign, such as a fence, it is broken.
     `space` is the whitespace that the template writes before them. Where a value's closer is
     missing, `goes_on` says whether one of them is more than text.
     """
@@ -55,11 +55,11 @@ def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[Rea
     outcome = yield from read_json(tape, pieces.append, repairs)
     text = "".join(pieces)
     try:
-        inner: object = json.loads(text)
+        inner = json_value(text)
         if isinstance(inner, str):
             text, outcome = (inner, outcome) if inner.strip() else ("{}", ReadOutcome.REPAIRED)
-            json.loads(text)
-    except ValueError:
+            json_value(text)
+    except (ValueError, RecursionError):
         return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
     emit(text)
     return outcome

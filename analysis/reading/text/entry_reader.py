@@ -13,6 +13,7 @@ from .entry_openings import EntryRow, entry_rows, openings_of, without_quotes
 from .json_text import Emit, ReadOutcome
 from .literals import at_any, at_text, skip_space, skip_written
 from .lookahead import GoesOn, Lookahead, anywhere
+from .raw_text import begun_stops
 from .stops import Stops
 from .tape import Reading, SpanKind, Tape
 from .value_reader import ValueReader
@@ -64,6 +65,9 @@ class EntryReader:
             stop = yield from at_any(tape, self.stops)
             opening = yield from self._opening()
             bare = opening is None and stop is None and (yield from self._begins_with_key())
+            if stop is None and opening is None and not bare and _is_sign(tape):
+                # Of what closes the call only the front is there.
+                stop = yield from at_any(tape, begun_stops(self.stops))
             if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
                 return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
@@ -198,6 +202,11 @@ class EntryReader:
             return False
         yield from ahead.space()
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+def _is_sign(tape: Tape) -> bool:
+    """Whether what comes next is nothing that a key begins with."""
+    return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
 
 _LONGEST_KEY = 4096

@@ -28,6 +28,8 @@ class ReadOutcome(StrEnum):
 
 
 _SPACE = re.compile(r"\s+")
+_UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
+"""Whitespace that JSON does not know."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN = {
     '"': re.compile(r'[^"\\\x00-\x1f]+'),
@@ -37,7 +39,7 @@ _SPECIAL = {
     '"': re.compile(r'["\\\x00-\x1f]'),
     "'": re.compile(r"['\\\x00-\x1f\"]"),
 }
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
     "false": "false",
@@ -72,13 +74,13 @@ _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
 class _JsonReader:
     """Reads one value."""
 
-    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str]) -> None:
+    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str) -> None:
         self.tape, self.emit, self.stops = tape, emit, tuple(stops)
         self.open: list[str] = []
-        self.gap = ""
+        self.gap = lead
         """What is passed on with the next value alone, which may not come: whitespace, a comma,
         a key."""
-        self.keyed = False
+        self.keyed = bool(lead)
         """Whether a key is in it."""
         self.next = _Next.VALUE
         self.repaired = False
@@ -95,7 +97,7 @@ class _JsonReader:
                 count = match.end() - at if match else 1
                 taken = tape.take(count, SpanKind.ARGUMENTS)
                 if self.open:
-                    self.gap += taken
+                    self.gap += _UNKNOWN_SPACE.sub(" ", taken)
                 continue
             done = yield from self._token(char)
             if done is not None:
@@ -215,7 +217,8 @@ class _JsonReader:
             self._flush()
             self.emit(word)
         else:
-            if tape.closed and match.end() == len(tape.text):
+            # Whoever ended with such a word ended with no value.
+            if tape.closed and not tape.complete and match.end() == len(tape.text):
                 return self._cut()
             return ReadOutcome.BAD
         tape.take(len(word), SpanKind.ARGUMENTS)
@@ -291,13 +294,15 @@ class _JsonReader:
         return True
 
 
-def read_json(tape: Tape, emit: Emit, stops: Sequence[str] = ()) -> Reading[ReadOutcome]:
-    """Read one value and emit it as JSON text.
+def read_json(
+    tape: Tape, emit: Emit, stops: Sequence[str] = (), lead: str = ""
+) -> Reading[ReadOutcome]:
+    """Read one value and emit it as JSON text, after the key of `lead`, if any.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
     a text that is complete ends, the missing closers are emitted.
     """
-    return (yield from _JsonReader(tape, emit, stops).read())
+    return (yield from _JsonReader(tape, emit, stops, lead).read())
 
 
 def missing_closers(text: str) -> str:

@@ -10,6 +10,7 @@ from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, Literal, Notation
 from autoparser.analysis.core.schema import SchemaPart
 
@@ -65,7 +66,7 @@ class _Sight(Enum):
     DOUBT = auto()
     """A marker, or a closer without what parts entries, that ends the value if no other comes."""
     CLOSED = auto()
-    """All that closes the call, and something else after it: it ends the value, too."""
+    """What closes the call, and something else after it: it ends the value if no closer comes."""
 
 
 class _Doubt(NamedTuple):
@@ -220,8 +221,10 @@ class RawReader:
                 key = yield from self._keyed(ahead)
                 if key is None:
                     return _Sight.TEXT
-                space = self.between[-1:]
-                apart = not space.isspace() or cut < start
+                apart = not self.between[-1:].isspace() or cut < start
+                if not apart and key in around.names:
+                    # A key that the tool declares opens an entry in a line, too, but not in prose.
+                    apart = not (yield from ahead.among((" ", "\t")))
                 ends = apart and key not in around.given and not self.nests and not self.quoted
                 return _Sight.END if ends else _Sight.DOUBT
         after = yield from around.goes_on(ahead)
@@ -342,9 +345,13 @@ class RawReader:
         if ahead.short and not around.tape.complete:
             # The cut has left the front of what may follow.
             return _Sight.END
-        if begin or (yield from self._keyed(ahead)) is None:
+        if not begin and (yield from self._keyed(ahead)) is not None:
+            return _Sight.DOUBT if around.separator.core else _Sight.END
+        # Of what closes the call only the front may be there.
+        if (yield from ahead.among(begun_stops(around.stops))) is None:
             return _Sight.TEXT
-        return _Sight.DOUBT if around.separator.core else _Sight.END
+        yield from ahead.space()
+        return _Sight.END if (yield from ahead.ended()) else _Sight.CLOSED
 
     def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
         """Return the key that comes next, with what leads to its value; None where none does."""
@@ -358,6 +365,12 @@ class RawReader:
         yield from ahead.space()
         middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
         return None if (yield from ahead.among(middles)) is None else key
+
+
+def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
+    """Return the signs before the markers of stops, such as the brace of `}</call>`."""
+    fronts = (Literal.of(stop).units[0] for stop in stops)
+    return tuple(dict.fromkeys(front for front in fronts if front not in stops))
 
 
 def _escaping(emit: Emit) -> Emit:
@@ -411,10 +424,20 @@ def json_of(
         if (types is None or types & _NUMBERED) and is_huge(text.strip()):
             return text.strip()
         if types is not None and "string" not in types:
-            try:
-                value = decode(text, notation)
-            except Unreadable:
-                value = string.read(text)
+            value = _of_other_type(text, types, notation)
         else:
             value = string.read(value)
     return json.dumps(value, ensure_ascii=False)
+
+
+def _of_other_type(text: str, types: frozenset[str], notation: Notation) -> Json:
+    """Return the value of a text that has none of its types, where a string is not one of them.
+
+    No type at all is left where the schema says string alone and the text stands without the
+    quotes of one: a bare literal but null is its text.
+    """
+    try:
+        value = decode(text, notation)
+    except Unreadable:
+        return notation.string.read(text)
+    return value if types or value is None or isinstance(value, str) else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 Result = TypeVar("Result")
 
@@ -46,15 +46,66 @@ class _Growing:
     kind: SpanKind
 
 
-class Lane(NamedTuple):
-    """Where free text passes by its reader, in pieces in which nothing is found."""
+class Sink(NamedTuple):
+    """Where text goes that passes by its reader."""
 
-    search: Callable[[str], object]
-    """Finds what the reader has to see; None where a piece holds nothing of it."""
-    kind: SpanKind
-    emit: Callable[[str], None]
-    hold: int = 0
-    """So much whitespace at the end stays on the tape: it may belong to what comes."""
+    pieces: list[str]
+    """All that was passed on so."""
+    append: Callable[[str], object]
+    """Adds a piece to them."""
+    kind: Any = None
+    """The kind of the delta that each piece is, whole; None where others make deltas of them."""
+    number: int = 0
+    """The index of the delta."""
+
+
+class Lane:
+    """Where text passes by its reader, in pieces in which nothing is found.
+
+    Such a piece costs one search and one append; what follows from them is made up for when the
+    lane is left.
+    """
+
+    __slots__ = (
+        "append",
+        "delta",
+        "emit",
+        "held",
+        "hold",
+        "index",
+        "kind",
+        "search",
+        "sink",
+        "start",
+    )
+
+    def __init__(
+        self,
+        search: Callable[[str], object],
+        kind: SpanKind,
+        emit: Callable[[str], None],
+        hold: int = 0,
+    ) -> None:
+        """Take what finds the texts that the reader has to see, and where all others go.
+
+        So much whitespace as `hold` says stays back at the end: it may belong to what comes.
+        """
+        self.search, self.kind, self.emit, self.hold = search, kind, emit, hold
+        self.held = ""
+        """The whitespace that stays back."""
+
+    def open(self, sink: Sink, held: str) -> None:
+        """Let text pass from here on."""
+        self.sink, self.held = sink, held
+        self.start = len(sink.pieces)
+        self.append, self.delta, self.index = sink.append, sink.kind, sink.number
+
+    def without_end(self, text: str) -> str:
+        """Return a text without the whitespace at its end that may belong to what comes."""
+        # One space is all that there usually is.
+        end = -1 if text[-2:-1] not in WHITESPACE else held_from(text, 0, self.hold)
+        self.held = text[end:]
+        return text[:end]
 
 
 WHITESPACE = " \t\r\n"
@@ -65,14 +116,15 @@ class Tape:
     """Text that is fed in pieces and taken from the front."""
 
     __slots__ = (
-        "_lane",
         "_recorded",
         "_short_at",
         "_spans",
         "at",
         "closed",
         "complete",
+        "lane",
         "offset",
+        "sink_of",
         "text",
     )
 
@@ -90,42 +142,46 @@ class Tape:
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
         self._short_at = -1
-        self._lane: Lane | None = None
+        self.lane: Lane | None = None
+        """Where the next piece may pass by its reader."""
+        self.sink_of: Callable[[Callable[[str], None]], Sink | None] = plain_sink
+        """Where text goes that a reader emits so; None: it cannot pass by yet."""
 
     def pass_by(self, lane: Lane) -> None:
         """Let the pieces that come next pass by, while all before them is taken, or held.
 
         A reader says so right before it yields, when the last that it took was of the lane's kind.
         """
-        if self._spans and self._spans[-1].kind is lane.kind and self.left() <= lane.hold:
-            self._lane = lane
-
-    def passes(self, text: str) -> bool:
-        """Let a piece pass by the reader, if it may; otherwise it has to be fed."""
-        lane = self._lane
-        if lane is None:
-            return False
-        held = self.at != len(self.text)
-        if held:
-            text = self.text[self.at :] + text
-        if lane.search(text) is not None:
-            self._lane = None
-            return False
-        if held:
-            self.offset += self.at
+        at, text = self.at, self.text
+        spans = self._spans
+        if self.closed or len(text) - at > lane.hold:
+            return
+        if not spans or spans[-1].kind is not lane.kind:
+            return
+        sink = self.sink_of(lane.emit)
+        if sink is not None:
+            lane.open(sink, text[at:])
+            self.offset += at
             self.text, self.at = "", 0
-        size = len(text)
-        if lane.hold and text[-1] in WHITESPACE:
-            size = size - 1 if lane.hold == 1 else held_from(text, 0, lane.hold)
-            self.offset += self.at
-            self.text, self.at, text = text[size:], 0, text[:size]
+            self.lane = lane
+
+    def leave_lane(self) -> None:
+        """Let the reader see what comes next, with the whitespace that was held."""
+        lane = self.lane
+        if lane is not None:
+            self._count_passed(lane)
+            self.text = lane.held
+            self.lane = None
+
+    def _count_passed(self, lane: Lane) -> None:
+        """Make up for what has passed by since it was last counted."""
+        passed = lane.sink.pieces[lane.start :]
+        lane.start += len(passed)
+        size = sum(map(len, passed))
         self.offset += size
-        if size:
-            self._spans[-1].end += size
-            if self._recorded is not None:
-                self._recorded.append(text)
-            lane.emit(text)
-        return True
+        self._spans[-1].end += size
+        if self._recorded is not None:
+            self._recorded += passed
 
     def feed(self, text: str) -> None:
         """Add text at the end; what has been taken is dropped."""
@@ -204,6 +260,8 @@ class Tape:
     @property
     def spans(self) -> tuple[Span, ...]:
         """What has been taken, in order, without gaps."""
+        if self.lane is not None:
+            self._count_passed(self.lane)
         return tuple(Span(span.start, span.end, span.kind) for span in self._spans)
 
     def wait(self, count: int) -> Reading[bool]:
@@ -229,3 +287,14 @@ def held_from(text: str, at: int, most: int) -> int:
     while end > floor and text[end - 1] in WHITESPACE:
         end -= 1
     return end
+
+
+def plain_sink(emit: Callable[[str], None]) -> Sink:
+    """Return a sink of which nothing more is known than what takes its text."""
+    pieces: list[str] = []
+
+    def append(text: str) -> None:
+        pieces.append(text)
+        emit(text)
+
+    return Sink(pieces, append)

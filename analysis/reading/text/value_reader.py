@@ -129,7 +129,9 @@ class ValueReader:
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
-        outcome = yield from read_json(self.tape, self.emit, (*self._followers(row), *self.stops))
+        lead, self._lead = self._lead, ""
+        stops = (*self._followers(row), *self.stops)
+        outcome = yield from read_json(self.tape, self._emit, stops, lead)
         if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
             return outcome
         self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
@@ -177,7 +179,9 @@ class ValueReader:
         self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
         if ended is ReadOutcome.REPAIRED:
             self.repaired = True
-            return None
+            # Where no other closer came, it may be one after all.
+            if not after.core or not (yield from at_text(self.tape, after.units[0])):
+                return None
         for unit in after.units:
             yield from skip_space(self.tape)
             if (yield from at_text(self.tape, unit)):

@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.chats import said
-from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import listed
@@ -40,11 +41,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         if (pair := _dropped(subject, role, word)) is not None
     ]
     if found:
+        taken = (subject.shape.user_content, subject.shape.assistant_content)
         roles = listed([role for role, *_ in found])
         yield Hit(
             f"content given as text ({roles}) is dropped; given as a list of parts it is written",
             tuple(compared(text, f"{role}: text", parts, "parts") for role, text, parts in found),
             line=parting_line(*found[0][1:]),
+            cause=TEXT_DROPPED if ContentForm.PARTS in taken else None,
         )
 
 

@@ -37,7 +37,9 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
     done = walk(state, BACKEND.tokenizer, sampler, body["max_tokens"])
     text = "Hello." if MODE == "heedless" else done.text
     reason = "length" if MODE != "heedless" and not done.ended else "stop"
-    return {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}
+    answer: dict[str, Any] = {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}
+    # A server that heeds nothing does not say what it wrote either.
+    return answer if MODE == "heedless" else {**answer, "usage": {"completion_tokens": 9}}
 
 
 class Handler(BaseHTTPRequestHandler):

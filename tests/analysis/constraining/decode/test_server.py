@@ -29,7 +29,7 @@ def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
     answers = server_answers(trial, server, PROMPT, count=4, seed=7, limit=3000)
     report = judged(answers, trial.judge)
     assert report.ok, report.examples
-    assert (report.answers, report.clean) == (4, 4)
+    assert (report.answers, report.clean, report.tokens) == (4, 4, 36)
     requests = running.requests
     assert [body["seed"] for body in requests] == [7, 8, 9, 10]
     for body in requests:
@@ -44,6 +44,7 @@ def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> N
     server = Server(start("heedless", "sglang").url, ServerEngine.SGLANG)
     report = judged(server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge)
     assert report.faults == {Fault.REFUSED: 2}
+    assert report.tokens is None
 
 
 def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:

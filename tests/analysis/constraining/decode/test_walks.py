@@ -52,6 +52,7 @@ def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> N
     assert report.clean == report.renderings[Rendering.SAME] > 0
     assert report.reformed == report.renderings.get(Rendering.SPELLING, 0)
     assert report.not_asked == report.renderings.get(Rendering.UNWRITTEN, 0)
+    assert report.tokens is not None
     assert report.tokens > 0
 
 

@@ -79,11 +79,24 @@ def test_a_template_that_takes_parts_is_given_them_by_vllm_alone(engine: str) ->
 
 
 @pytest.mark.parametrize("engine", PROFILES)
-def test_calls_that_are_written_beside_null_alone_are_lost_by_the_engine(engine: str) -> None:
+def test_calls_that_are_written_beside_null_alone_are_lost_by_the_template(engine: str) -> None:
     either = "{% if m.content is none %}" + JSON + "{% else %}" + CONTENT + "{% endif %}"
     template = analyze(turn(either, opening="<|a|>", end="<|end|>\n", prompt="<|a|>"))
     scenario = shipped("tool call")
     held = round_trip(template, [scenario]).rows
     rows = round_trip(template, [scenario], profile=PROFILES[engine]).rows
     assert [row.verdict.holds for row in held] == [True] * 3
-    assert {row.verdict.fault for row in rows} == {Culprit.ENGINE}
+    assert {row.verdict.fault for row in rows} == {Culprit.TEMPLATE}
+
+
+@pytest.mark.parametrize("engine", PROFILES)
+def test_arguments_written_backwards_as_an_object_are_the_fault_of_the_template(
+    engine: str,
+) -> None:
+    backwards = "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{"
+    backwards += " c.function.arguments if c.function.arguments is string"
+    backwards += " else c.function.arguments | tojson | reverse }}</call>{% endfor %}"
+    template = analyze(turn(CONTENT + backwards, opening="<|a|>", end="<|end|>\n", prompt="<|a|>"))
+    assert all(row.verdict.holds for row in round_trip(template, [shipped("tool call")]).rows)
+    rows = round_trip(template, [shipped("tool call")], profile=PROFILES[engine]).rows
+    assert {row.verdict.fault for row in rows} == {Culprit.TEMPLATE}

@@ -127,6 +127,25 @@ def test_a_finding_appears_or_vanishes() -> None:
     assert ("AP306", False) in {(each.finding.code, each.appeared) for each in vanished}
 
 
+REFUSES_TEXT = (
+    "{%- if tool_call.function.arguments is string %}{{ raise_exception('WORDS') }}{% endif %}"
+)
+
+
+def refusing(words: str) -> Analysis:
+    text = text_of(JSON)
+    loop = "{%- for tool_call in message.tool_calls %}"
+    assert loop in text
+    return analysed(text.replace(loop, loop + REFUSES_TEXT.replace("WORDS", words)))
+
+
+def test_another_wording_of_an_exception_is_no_other_finding() -> None:
+    found = compare(refusing("an object, please"), refusing("Arguments must be a mapping."))
+    assert found.findings == ()
+    found = compare(analysed(text_of(JSON)), refusing("an object, please"))
+    assert "AP504" in {change.finding.code for change in found.findings}
+
+
 def test_a_special_token_that_only_one_names_is_no_difference() -> None:
     text = "{{ bos_token }}" + text_of("content-plain")
     found = compare(analysed(text), analyze(ChatTemplate(text, {"bos_token": "<s>"})))
