@@ -23,6 +23,7 @@ from autoparser.analysis.reading.text import (
 from .call_openings import call_open, is_marked
 from .calls import CallEnd, CallSurroundings, read_call
 from .closers import call_closers, entry_markers, section_closers
+from .code_fence import close_fence
 from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
@@ -56,12 +57,14 @@ class SectionReader:
     def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
         """Read from what opens the section or its first call; true where the text was cut.
 
-        `space` characters of whitespace stand before it: the template's, if there is a call.
+        `space` characters stand before it: the template's whitespace, and what opens a fence, if
+        there is a call.
         """
         self.judge_noise(tape, collector)
         start = tape.position
         tape.record()
-        tape.take(space, SpanKind.MARKUP)
+        fence = tape.text[tape.at : tape.at + space].strip()
+        tape.take(space, SpanKind.JUNK if fence else SpanKind.MARKUP)
         yield from self._lead(tape)
         opened, noise = yield from self._opens(tape)
         close = self.section.close
@@ -92,6 +95,8 @@ class SectionReader:
             return ended
         closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
+        if fence:
+            yield from close_fence(tape, fence[: -len(fence.lstrip("`")) or len(fence)])
         yield from skip_written(tape, self.section.behind)
         if opened and close.core and not closed:
             collector.leave_section(tape.position)
