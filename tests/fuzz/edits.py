@@ -27,6 +27,9 @@ _SCRAPS = (
     " ",
     "\u00e9",
     "\x00",
+    "\u00a0",
+    "\ufeff",
+    "\r\n",
 )
 
 
@@ -61,7 +64,13 @@ def insert(rng: random.Random, text: str, pieces: Sequence[str]) -> str:
     return text[:at] + piece + text[at:]
 
 
-EDITS: tuple[Edit, ...] = (delete, double, swap, truncate, insert, insert)
+def respace(rng: random.Random, text: str, _pieces: Sequence[str]) -> str:
+    """Write other whitespace, here or everywhere."""
+    old, new = rng.choice((("\n", "\r\n"), (" ", "\u00a0"), ("\n", " "), ("\n", ""), (" ", "")))
+    return text.replace(old, new, rng.choice((1, 2, -1)))
+
+
+EDITS: tuple[Edit, ...] = (delete, double, swap, truncate, insert, insert, respace)
 
 
 def edited(rng: random.Random, text: str, pieces: Sequence[str], count: int) -> str:
