@@ -240,11 +240,9 @@ def _learned(template: ChatTemplate) -> Analysis:
     )
     negotiated = _negotiated(prober, template, suggestions)
     prober = negotiated.prober
-    switches = find_switches(
-        prober, suggestions, calls=negotiated.calls, showing=negotiated.showing
-    )
+    found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
-    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
+    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
     learnt = learn_formats(prober, draft, negotiated.showing)
     return Analysis(
         template=template,
@@ -255,7 +253,8 @@ def _learned(template: ChatTemplate) -> Analysis:
             self_check(each, prober.using(setting=each.setting)) for each in learnt.formats
         ),
         continuations=continuations(learnt.formats, prober),
-        switches=switches,
+        switches=found.switches,
+        unmoved=found.unmoved,
         shape=prober.shape,
         string_arguments=negotiated.string_arguments,
         trials=negotiated.trials,

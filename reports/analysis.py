@@ -15,7 +15,8 @@ from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
 from .stops import stops_section
 from .summary import summary_section
-from .tables import marker_section, switch_section
+from .switches import switch_section
+from .tables import marker_section
 from .token_suggestions import unwritten_rows
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict

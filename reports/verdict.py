@@ -36,12 +36,12 @@ def check_score(check: Check) -> str:
     told = f"self-check {check.passed}/{check.total}"
     if form is None:
         return told
-    return f"{told}, usual form {form.asked - len(form.spoiled)}/{form.asked}"
+    return f"{told}, usual form {form.kept}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:
     """Say what users send and the template loses in silence."""
-    count = f"{len(form.spoiled)} of {form.asked} messages lose text in silence"
+    count = f"{len(form.spoiled)} of {form.asked} conversations lose text in silence"
     fault = form.fault
     shown = "" if fault is None else f", such as {fault.title!r}: {visible(fault.reason)}"
     return f"as users send it ({form.usual}), {count}{shown}"
@@ -171,7 +171,7 @@ def _spoiled_section(form: AskedForm, width: int) -> Lines:
         ("spoiled", Text(f"{named}; and {left_out} more" if left_out > 0 else named)),
         ("shown", Text(f"{form.fault.title}: {visible(form.fault.reason)}")),
     ]
-    words = f"{len(form.spoiled)} of {form.asked} messages are spoiled"
+    words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
     return [
         *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}", width),
         *rows(pairs, width),

@@ -20,6 +20,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats, Opening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
 from autoparser.analysis.inference.check import (
+    Earlier,
     TemplateContinuation,
     TemplateTurns,
     turns_after,
@@ -37,14 +38,14 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober
     """Ask both questions of every continuation; `prober` has nothing set."""
     asked = passed = 0
     faults: list[GateFault] = []
-    by_opening: dict[int, list[TemplateContinuation]] = {}
+    by_prompt: dict[tuple[int, Earlier], list[TemplateContinuation]] = {}
     for each in found:
-        by_opening.setdefault(id(each.opening), []).append(each)
-    for group in by_opening.values():
+        by_prompt.setdefault((id(each.opening), each.earlier), []).append(each)
+    for group in by_prompt.values():
         written = [each for each in group if each.text is not None]
         if not written:
             continue
-        wrong = list(_wrong(formats, group[0].opening, written, prober))
+        wrong = _wrong(formats, group[0].opening, written, prober)
         asked += len(written)
         passed += len(written) - len({fault.title for fault in wrong})
         faults += wrong
@@ -55,11 +56,14 @@ def _wrong(
     formats: Formats, opening: Opening, written: Sequence[TemplateContinuation], prober: Prober
 ) -> list[GateFault]:
     begun = _begun(formats, opening)
-    turns = turns_after(begun.format, opening, prober)
+    earlier = written[0].earlier
+    turns = turns_after(begun.format, opening, prober, earlier)
     tools = loose_tools() if opening.tools else ()
-    refusal = _refusal(grammar_of(formats, tools, begun=begun))
+    # Behind other turns a prompt may end otherwise.
+    prompt = written[0].prompt if earlier else None
+    refusal = _refusal(grammar_of(formats, tools, begun=begun, prompt=prompt))
     parser = OutputParser(
-        build(formats, request_of(tools or None, begun=begun)),
+        build(formats, request_of(tools or None, begun=begun, prompt=prompt)),
         offered=frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None,
     )
     faults: list[GateFault] = []
@@ -70,11 +74,15 @@ def _wrong(
             GateQuestion.READ: _misread(turns, parser, each.message, text),
         }
         faults += [
-            GateFault(question, opening.setting, each.title, text, detail)
+            GateFault(question, opening.setting, _title(each), text, detail)
             for question, detail in answers.items()
             if detail
         ]
     return faults
+
+
+def _title(asked: TemplateContinuation) -> str:
+    return f"{asked.title}, behind {asked.earlier}" if asked.earlier else asked.title
 
 
 def _begun(formats: Formats, opening: Opening) -> Begun:

@@ -148,7 +148,7 @@ class Server:
             choice = answer["choices"][0]
             text, reason = choice["text"], choice.get("finish_reason")
             counts = answer.get("usage")
-            usage = counts["completion_tokens"] if counts else None
+            usage = counts.get("completion_tokens") if counts else None
         except (ValueError, LookupError, TypeError, AttributeError):
             text = reason = None
         if not isinstance(text, str):

@@ -201,7 +201,9 @@ class CallWriter:
                 case Slot.ID:
                     items.append(id_pattern(naming, name, literal_at(row, at + 1)))
                 case Slot.INDEX:
-                    items.append(str(self.calls.index_base) if first else _DIGITS)
+                    # How many calls came before the turn no request says.
+                    anew = first and not self.calls.index_goes_on
+                    items.append(str(self.calls.index_base) if anew else _DIGITS)
                 case _:
                     items.append(str(piece))
         return items

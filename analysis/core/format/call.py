@@ -95,6 +95,8 @@ class CallFormat:
     later_close: str = ""
     """Written after every call but the first, where a template closes only those."""
     index_base: int = 0
+    index_goes_on: bool = False
+    """Whether calls are counted through the conversation; else each turn counts its own."""
     limit: CallLimit = CallLimit.MANY
     id_row: Row = ()
     """How an id carries the name, where a render shows that; see `naming`."""

@@ -4,8 +4,9 @@ Where a render shows how such an id is put together or taken apart, that is its 
 does, one general rule holds. The words of an id are its letters, digits, `_` and `-`; what stands
 between them is its own separators. The only offered name that stands in it as whole words names the
 call: `functions.delete:0` calls `delete`, and `functions.undelete:0` does not. Of names of which
-one holds the other, the longer one counts. Else the call is of an unknown function: of the id's
-last word that is not a number, or, where several offered names stand in it, of the whole id.
+one holds the other, the longer one counts. Else the call is of an unknown function: of the last
+word in an id such as `functions.remove:0`, or, where several offered names stand in it, of the
+whole id. An id that looks otherwise, such as `weird@id`, names nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class NamingId:
         )
 
     def name_in(self, call_id: str, offered: Collection[str] | None) -> str:
-        """Find the name in an id; `offered` are the tools, None: any."""
+        """Find the name in an id, empty where it holds none; `offered` are the tools, None: any."""
         if self.row:
             pattern = self.pattern(r"(.+?)", re.escape, word=r".*?", number=r"\d+")
             match = re.fullmatch(pattern, call_id, re.DOTALL)
@@ -54,12 +55,14 @@ class NamingId:
         longest = [name for name in standing if not _within_another(name, standing)]
         if len(longest) == 1:
             return longest[0]
-        words = [word for word in _WORD.findall(call_id) if not word.isdecimal()]
-        return words[-1] if words and not longest else call_id
+        if longest:
+            return call_id
+        unknown = _UNKNOWN.fullmatch(call_id)
+        return str(unknown.group(1)) if unknown is not None else ""
 
 
 _SIGNS = ".:/"
-_WORD = re.compile(r"[\w-]+")
+_UNKNOWN = re.compile(rf"(?:[\w-]+[{_SIGNS}])*(?!\d+(?:[{_SIGNS}]|$))([\w-]+)(?:[{_SIGNS}]\d+)?")
 
 
 def _stands(name: str, text: str) -> bool:

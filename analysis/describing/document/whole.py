@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType, convert
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
 from autoparser.analysis.core.json_document import Count, Digest, JsonDocument, json_of
-from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import FormatDocument, format_document
 from autoparser.analysis.describing.verdict_document import (
@@ -102,6 +102,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Marker texts by name; markers that are not there are left out."""
     preserved_tokens: tuple[str, ...]
     switches: tuple[SwitchDocument, ...]
+    unmoved: tuple[UnmovedVariable, ...]
     format: FormatDocument
     """How turns are written with nothing set: the first of the formats."""
     formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
@@ -150,6 +151,7 @@ class DescribedDocument(JsonDocument, frozen=True):
     json_fields: JsonFieldsDocument | None
     markers: dict[str, str]
     switches: tuple[SwitchDocument, ...]
+    unmoved: tuple[UnmovedVariable, ...]
     shape: Shape
 
 
@@ -169,6 +171,11 @@ class Described(Protocol):
     @property
     def switches(self) -> Sequence[Switch]:
         """Its switches."""
+        ...
+
+    @property
+    def unmoved(self) -> tuple[UnmovedVariable, ...]:
+        """The variables that it reads, of which no effect was found."""
         ...
 
     @property
@@ -258,6 +265,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         markers=markers,
         preserved_tokens=tuple(view.preserved_tokens),
         switches=tuple(switch_document(switch, formats) for switch in analysis.switches),
+        unmoved=analysis.unmoved,
         format=format_document(analysis.format),
         formats=tuple(map(format_document, formats)),
         fullest=formats.each.index(formats.fullest),
@@ -286,6 +294,7 @@ def described(learnt: Described) -> dict[str, Json]:
         json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
         markers=dict(view.markers.items()),
         switches=tuple(switch_document(switch, learnt.formats) for switch in learnt.switches),
+        unmoved=learnt.unmoved,
         shape=learnt.shape,
     )
     return json_of(told)

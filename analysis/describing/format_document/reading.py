@@ -72,6 +72,7 @@ def _calls(document: CallsDocument) -> CallFormat:
         empty_row=None if document.empty_row is None else _row(document.empty_row),
         later_close=document.later_close,
         index_base=document.index_base,
+        index_goes_on=document.index_goes_on,
         limit=document.limit,
         id_row=_row(document.id_row),
         free_words=document.free_words,

@@ -133,6 +133,8 @@ class CallsDocument(JsonDocument, frozen=True):
     """Words of the row that a model may write otherwise, since the template takes them from a field
     where a message has it: which literal of the row, counted from 0, and where in it."""
     arguments: ArgumentsDocument
+    index_goes_on: bool = False
+    """Whether the index counts calls through the conversation; else each turn counts its own."""
 
 
 class TurnDocument(JsonDocument, frozen=True):
@@ -245,4 +247,5 @@ def _calls(calls: CallFormat) -> CallsDocument:
             members=container_document(arguments.members),
             values=notation_document(arguments.values),
         ),
+        index_goes_on=calls.index_goes_on,
     )

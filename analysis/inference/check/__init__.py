@@ -3,15 +3,16 @@
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
-from .continuations import TemplateContinuation, continuations, turns_after
+from .continuations import Earlier, TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
-from .usual_form import LostText, lost_text
+from .usual_form import LostText, lost_text, without_reasoning
 
 __all__ = [
     "BatteryCase",
     "Check",
     "Crash",
+    "Earlier",
     "Failure",
     "LostText",
     "TemplateContinuation",
@@ -24,4 +25,5 @@ __all__ = [
     "lost_text",
     "self_check",
     "turns_after",
+    "without_reasoning",
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from autoparser.analysis.core.alignment import common_prefix, prefix_length
-from autoparser.analysis.core.conversation import Json, Message, Presence, Tool
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Presence, Tool
 from autoparser.analysis.inference.learning.observer import Observer
 from autoparser.analysis.inference.probing import Probe, Prober, ToolForm
 from autoparser.analysis.loading.template import REASONING_FIELDS
@@ -59,8 +59,12 @@ class TemplateTurns:
         setting: Mapping[str, Json],
         tools: Sequence[Tool],
         named: Callable[[Message], Message],
+        history: Dialogue = (),
     ) -> None:
-        """`prober` has nothing set; `named` gives calls the ids by which alone they are named."""
+        """`prober` has nothing set; `named` gives calls the ids by which alone they are named.
+
+        `history` comes before the question, which is the result of a call where it ends with one.
+        """
         shape = prober.shape
         # Reasoning that no field was found for is given all the same, in the usual one: agents
         # send it, and that it is dropped, not refused, must show.
@@ -74,6 +78,7 @@ class TemplateTurns:
                 setting=setting,
                 tools=tools if self.offers else (),
                 sentinels=replace(prober.sentinels, user=QUESTION, system=SYSTEM),
+                history=history,
             )
         )
         self._beginnings: dict[Presence, str] = {}

@@ -39,6 +39,7 @@ def put_together(
         separator=frame.repetition.separator,
         later_close=frame.later_close,
         index_base=frame.index_base,
+        index_goes_on=frame.goes_on,
         limit=frame.limit,
     )
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.alignment import Repetition, common_prefix, common_suffix, decompose
-from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.conversation import Message, Presence, ToolResult
 from autoparser.analysis.core.format import CallLimit
+from autoparser.analysis.inference.probing import Prober, call_of
 
 from .indices import INDEX_MARK, counted, numbered
 from .observer import ObservedTurn, Observer, SlotKind, SlotMark
@@ -35,6 +36,8 @@ class CallsFrame:
     inner: str
     """A call from its first to its last sentinel."""
     index_base: int = 0
+    goes_on: bool = False
+    """Whether the numbers of a later turn go on from those of an earlier one."""
     limit: CallLimit = CallLimit.MANY
     later_close: str = ""
     """Written after every call but the first."""
@@ -150,10 +153,19 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
             if frame is not None:
-                return frame
+                return replace(frame, goes_on=frame.counts and _goes_on(observer.prober, frame))
     only = single[0]
     # Nothing repeats, so nothing tells the call from its surroundings; its neighbours will.
     return CallsFrame(Repetition(only.before, "", "", "", only.after), only.inner, limit=limit)
+
+
+def _goes_on(prober: Prober, frame: CallsFrame) -> bool:
+    """Whether the first call of a turn is number two where a turn before it has a call."""
+    one, other = call_of(prober), call_of(prober, 1)
+    answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
+    dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
+    shown = prober.probe((*dialogue, answers[1]) if prober.shape.answered else dialogue)
+    return frame.written(1) in shown.text and frame.written(0) not in shown.text
 
 
 def _limit(observer: Observer) -> CallLimit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Tool, User
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult, User
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
 from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceMap
@@ -72,14 +72,20 @@ class Prober:
         tools: Sequence[Tool],
         shape: Shape | None = None,
         setting: Setting = NO_SETTING,
+        history: Dialogue = (),
     ) -> None:
-        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them."""
+        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them.
+
+        `history` comes before every conversation; where it ends with a call, what `user` says is
+        the result of that.
+        """
         self.template = template
         self.sentinels = sentinels
         self.tokens = tokens
         self.tools = tools
         self.shape = shape or Shape()
         self.setting = setting
+        self.history = history
         self.meter = Meter()
         self._offered = offered(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
@@ -92,8 +98,9 @@ class Prober:
         setting: Setting | None = None,
         tools: Sequence[Tool] | None = None,
         sentinels: Sentinels | None = None,
+        history: Dialogue | None = None,
     ) -> Prober:
-        """Return a prober that differs in shape, setting, tools or words, on the same meter.
+        """Return a prober that differs in shape, setting, tools, words or history, on one meter.
 
         Where only the setting differs, both share what they have rendered.
         """
@@ -104,6 +111,7 @@ class Prober:
             tools=self.tools if tools is None else tools,
             shape=shape or self.shape,
             setting=self.setting if setting is None else setting,
+            history=self.history if history is None else history,
         )
         other.meter = self.meter
         if other.shape == self.shape and tools is None and sentinels is None:
@@ -121,6 +129,7 @@ class Prober:
             tools=self.tools,
             shape=self.shape,
             setting=self.setting,
+            history=self.history,
         )
         other.meter = self.meter
         return other
@@ -135,6 +144,7 @@ class Prober:
     ) -> Probe:
         """Render a conversation; a refusal or a crash is part of the answer."""
         chosen = self.setting if setting is None else setting
+        dialogue = (*self.history, *dialogue)
         key = (repr(dialogue), tools, generation, repr(chosen))
         known = self._renders.get(key)
         if known is None:
@@ -245,6 +255,9 @@ class Prober:
         )
 
     @property
-    def user(self) -> User:
-        """The user message that begins every probe."""
+    def user(self) -> User | ToolResult:
+        """The message that begins every probe behind the history: of a user, or of a tool."""
+        last = self.history[-1] if self.history else None
+        if isinstance(last, Message) and last.calls:
+            return ToolResult(self.sentinels.user, last.calls[-1].name, last.calls[-1].id)
         return User(self.sentinels.user)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.core.format import Literal, Part
-from autoparser.analysis.reading.expression import Body, RowCall, Section, Turn
+from autoparser.analysis.core.format import Literal, Part, Slot
+from autoparser.analysis.reading.expression import (
+    ArgumentList,
+    Body,
+    JsonCall,
+    RowCall,
+    Section,
+    Turn,
+)
 
 from .call_openings import call_opens
 from .stop_marks import StopMark
@@ -86,6 +93,15 @@ def call_closers(turn: Turn, section: Section) -> tuple[str, ...]:
         rows = (row for row in (call.row, call.empty_row) if row)
         return _alone(turn, section, [row[-1] for row in rows if isinstance(row[-1], Literal)])
     return _alone(turn, section, [call.after])
+
+
+def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
+    """Return the markers around the arguments of a call, each of them without what it encloses."""
+    if isinstance(call, JsonCall):
+        return ()
+    lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
+    pieces = (piece for members in lists for piece in members.entry if not isinstance(piece, Slot))
+    return tuple(dict.fromkeys(marker for piece in pieces for marker in Literal.of(piece).markers))
 
 
 def section_closers(turn: Turn, section: Section) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class Collector:
         "_sent",
         "_stray",
         "_surplus",
+        "_unclosed",
         "ended",
         "known",
         "last",
@@ -103,6 +104,8 @@ class Collector:
         self._surplus = False
         """Whether the open call is one too many: nothing of it is passed on."""
         self._stray = False
+        self._unclosed: tuple[int, int] | None = None
+        """Where calls have ended whose section did not close: position, and pieces of content."""
         self._prompted: Tape | None = None
         """Where the prompt began the message: the tape that holds what it wrote."""
         self._prompt_end = 0
@@ -164,6 +167,15 @@ class Collector:
     def stray(self) -> None:
         """Note a closer of something that was not open."""
         self._stray = True
+
+    def leave_section(self, position: int) -> None:
+        """Note that calls have ended here, and that nothing has closed their section."""
+        self._unclosed = position, len(self._content.pieces)
+
+    def noise(self) -> tuple[int, str] | None:
+        """Return where an unclosed section was left and the content since, once."""
+        left, self._unclosed = self._unclosed, None
+        return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
 
     @property
     def within_line(self) -> bool:

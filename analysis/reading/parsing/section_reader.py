@@ -22,7 +22,8 @@ from autoparser.analysis.reading.text import (
 
 from .call_openings import call_open, is_marked
 from .calls import CallEnd, CallSurroundings, read_call
-from .closers import call_closers, section_closers
+from .closers import call_closers, entry_markers, section_closers
+from .code_fence import close_fence
 from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
@@ -46,6 +47,7 @@ class SectionReader:
         self._closers = section_closers(turn, section)
         inner = call_closers(turn, section)
         self._inner_closers = tuple(each for each in inner if each not in section.close.units)
+        self._call_marks = (*self._inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
         self._noise: Stops[None] | None = None
@@ -55,22 +57,30 @@ class SectionReader:
     def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
         """Read from what opens the section or its first call; true where the text was cut.
 
-        `space` characters of whitespace stand before it: the template's, if there is a call.
+        `space` characters stand before it: the template's whitespace, and what opens a fence, if
+        there is a call.
         """
+        self.judge_noise(tape, collector)
         start = tape.position
         tape.record()
-        tape.take(space, SpanKind.MARKUP)
+        fence = tape.text[tape.at : tape.at + space].strip()
+        tape.take(space, SpanKind.JUNK if fence else SpanKind.MARKUP)
         yield from self._lead(tape)
-        opened, noisy = yield from self._opens(tape)
+        opened, noise = yield from self._opens(tape)
         close = self.section.close
         if opened and close.core and (yield from self._close(tape, close)):
             # A section without calls: what stands in it may be one that cannot be read.
-            if noisy:
+            if noise:
                 self._give_up(tape, collector, start)
                 return False
             tape.recorded()
             collector.drop_blank()
             return False
+        if self._holds_call(noise):
+            # What opened a call was lost, and the rest of it stands before the next one.
+            self._give_up(tape, collector, start)
+            start = tape.position
+            tape.record()
         if not opened and self._around.tentative:
             ended = yield from self._call(tape, collector, start, first=True)
         else:
@@ -83,11 +93,25 @@ class SectionReader:
             ended = yield from self._cut_or_call(tape, collector, start, first=False)
         if ended is not None:
             return ended
-        if close.core:
-            yield from self._close(tape, close)
+        closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
+        if fence:
+            yield from close_fence(tape, fence[: -len(fence.lstrip("`")) or len(fence)])
         yield from skip_written(tape, self.section.behind)
+        if opened and close.core and not closed:
+            collector.leave_section(tape.position)
         return False
+
+    def judge_noise(self, tape: Tape, collector: Collector) -> None:
+        """Note that what stands behind calls whose section did not close holds a call's remains."""
+        left = collector.noise()
+        if left is not None and self._holds_call(left[1]):
+            collector.give_up_call()
+            collector.attempted(left[0], tape.position, Status.MALFORMED)
+
+    def _holds_call(self, noise: str) -> bool:
+        """Whether a text holds what closes a call, or stands around its arguments."""
+        return any(mark in noise for mark in self._call_marks)
 
     def _cut_or_call(
         self, tape: Tape, collector: Collector, start: int, *, first: bool
@@ -146,21 +170,21 @@ class SectionReader:
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
-    def _opens(self, tape: Tape) -> Reading[tuple[bool, bool]]:
+    def _opens(self, tape: Tape) -> Reading[tuple[bool, str]]:
         """Take what opens the section and what stands before its first call; say what was there."""
         opening = self.section.open
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
         if begun is None:
-            return False, False
+            return False, ""
         # The marker opens calls, be the bracket after it forgotten.
         rest = opening.core[len(opening.trigger) :]
         opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
         return opened, (yield from self._skip_noise(tape))
 
-    def _skip_noise(self, tape: Tape) -> Reading[bool]:
-        """Take what a model wrote between a section's opening and its first call, if anything."""
+    def _skip_noise(self, tape: Tape) -> Reading[str]:
+        """Take what a model wrote between a section's opening and its first call; return it."""
         stops = self._noise
-        noisy = False
+        noise = ""
         while stops is not None:
             found = stops.find(tape.text, tape.at)
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
@@ -168,12 +192,12 @@ class SectionReader:
                 continue
             end = stops.safe(tape.text, tape.at) if found is None else found.start
             if tape.closed and found is None:
-                return noisy
-            noisy = bool(tape.take(end - tape.at, SpanKind.JUNK).strip()) or noisy
+                return noise.strip()
+            noise += tape.take(end - tape.at, SpanKind.JUNK)
             if found is not None:
-                return noisy
+                return noise.strip()
             yield
-        return noisy
+        return noise
 
     def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
         """End a call that cannot be read: it stays one where it has begun, and is content else."""

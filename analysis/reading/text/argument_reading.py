@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json
@@ -13,6 +12,7 @@ from .json_text import Emit, ReadOutcome, read_json
 from .literals import at_text, skip_space
 from .lookahead import GoesOn, anywhere
 from .tape import Reading, SpanKind, Tape
+from .value_decoding import json_value
 
 
 def read_arguments(
@@ -55,11 +55,11 @@ def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[Rea
     outcome = yield from read_json(tape, pieces.append, repairs)
     text = "".join(pieces)
     try:
-        inner: object = json.loads(text)
+        inner = json_value(text)
         if isinstance(inner, str):
             text, outcome = (inner, outcome) if inner.strip() else ("{}", ReadOutcome.REPAIRED)
-            json.loads(text)
-    except ValueError:
+            json_value(text)
+    except (ValueError, RecursionError):
         return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
     emit(text)
     return outcome

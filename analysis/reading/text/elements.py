@@ -59,6 +59,8 @@ class _Members:
 
     def read(self, *, keyed: bool) -> Json:
         members: dict[str, Json] = {}
+        repeated: dict[str, list[Json]] = {}
+        """What elements of one name hold, where the schema does not say what the member is."""
         items: list[Json] = []
         self._space()
         while self.at < len(self.text):
@@ -67,14 +69,17 @@ class _Members:
                 key = self._key()
                 name = self.key.read(key)
                 schema = self.schema.member(name)
-                members[name] = self._value(self._opened(key), self._closed(key), schema)
+                value = self._value(self._opened(key), self._closed(key), schema)
+                if name in members and name not in self.schema.names:
+                    repeated.setdefault(name, [members[name]]).append(value)
+                members[name] = value
             else:
                 schema = self.schema.item(len(items))
                 items.append(self._value(self.row.before, self.row.after, schema))
             self._space()
         if not members and not items:
             raise Unreadable
-        return members if keyed else items
+        return {**members, **repeated} if keyed else items
 
     def _opened(self, key: str) -> str:
         return f"{self.row.before}{key}{self.row.middle}"

@@ -28,6 +28,8 @@ class ReadOutcome(StrEnum):
 
 
 _SPACE = re.compile(r"\s+")
+_UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
+"""Whitespace that JSON does not know."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN = {
     '"': re.compile(r'[^"\\\x00-\x1f]+'),
@@ -37,7 +39,7 @@ _SPECIAL = {
     '"': re.compile(r'["\\\x00-\x1f]'),
     "'": re.compile(r"['\\\x00-\x1f\"]"),
 }
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
 _WORDS = {
     "true": "true",
     "false": "false",
@@ -95,7 +97,7 @@ class _JsonReader:
                 count = match.end() - at if match else 1
                 taken = tape.take(count, SpanKind.ARGUMENTS)
                 if self.open:
-                    self.gap += taken
+                    self.gap += _UNKNOWN_SPACE.sub(" ", taken)
                 continue
             done = yield from self._token(char)
             if done is not None:
@@ -215,7 +217,8 @@ class _JsonReader:
             self._flush()
             self.emit(word)
         else:
-            if tape.closed and match.end() == len(tape.text):
+            # Whoever ended with such a word ended with no value.
+            if tape.closed and not tape.complete and match.end() == len(tape.text):
                 return self._cut()
             return ReadOutcome.BAD
         tape.take(len(word), SpanKind.ARGUMENTS)

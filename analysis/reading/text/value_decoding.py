@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import (
 )
 from autoparser.analysis.core.value_kind import is_mapping, is_row
 
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 class Unreadable(Exception):
@@ -206,10 +206,16 @@ def _plain(value: object) -> Json:
     raise TypeError
 
 
+def json_value(text: str) -> Json:
+    """Read a text that is JSON in the strict sense; raises ValueError."""
+    value: Json = json.loads(text, parse_constant=_no_number)
+    return value
+
+
 def is_huge(text: str) -> bool:
     """Whether a text is JSON in which a number stands that no float can hold."""
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = json_value(text)
     except (ValueError, RecursionError):
         return False
     try:

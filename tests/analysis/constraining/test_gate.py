@@ -14,6 +14,7 @@ from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
+from autoparser.analysis.inference.check import Earlier
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -171,6 +172,47 @@ def test_a_call_that_is_read_as_content_does_not_pass() -> None:
     faults = analysis.gate.faults
     assert [fault.title for fault in faults] == ["an argument of every type"]
     assert faults[0].question is GateQuestion.READ
+
+
+NUMBERED = """{%%- set seen = namespace(calls=0) %%}
+{%%- for m in messages %%}
+    {{- m.role[0] + ': ' + (m.content or '') }}
+    {%%- for c in m.tool_calls or [] %%}
+        {{- '<do id="' ~ %s ~ '" as="' + c.function.name + '">' }}
+        {{- c.function.arguments | tojson + '</do>' }}
+        {%%- set seen.calls = seen.calls + 1 %%}
+    {%%- endfor %%}
+    {{- '<end>\n' }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ 'a: ' }}{%% endif %%}"""
+"""Calls with a number: of all in the conversation, or of those in the turn."""
+
+
+@pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])
+def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bool) -> None:
+    analysis = analyze(ChatTemplate(NUMBERED % number))
+    found = analysis.format.calls
+    assert found is not None
+    assert found.index_goes_on is goes_on
+    assert analysis.gate.ok
+    asked = {each.earlier for each in analysis.continuations if each.text is not None}
+    assert asked == set(Earlier)
+    grammar = analysis.grammar(
+        [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    )
+    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+    call = b'<do id="3" as="look">{}</do><end>\n'
+    assert (matcher.try_consume_tokens(list(call)) == len(call)) is goes_on
+
+
+def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
+    analysis = analyze(ChatTemplate(NUMBERED % "seen.calls"))
+    calls_ = analysis.format.calls
+    assert calls_ is not None
+    wrong = replace(analysis.format, calls=replace(calls_, index_goes_on=False))
+    faults = gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
+    assert {fault.question for fault in faults} == {GateQuestion.ACCEPTED}
+    assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
 
 
 def test_a_fault_tells_setting_and_text() -> None:

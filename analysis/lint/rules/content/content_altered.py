@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ\n\n\n\t  "
@@ -70,5 +70,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the content as it is",
-    fixable=True,
+    mends=(MendedFault(FaultKind.LOST),),
 )

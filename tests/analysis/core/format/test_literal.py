@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.format import Literal
+from autoparser.analysis.core.format import Literal, spaced_spellings
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,8 @@ from autoparser.analysis.core.format import Literal
             "a word between two markers goes with the first",
         ),
         ("Answer: ", ("Answer", ":"), (), "Answer:", "Answer:", "words are noticed whole"),
-        ('", "', ('", "',), (), '", "', "", "punctuation alone is not noticed"),
+        ('", "', ('",', '"'), (), '", "', "", "punctuation alone is not noticed"),
+        ('">[<b>', ('">', "[", "<b>"), ("<b>",), '">[<b>', '">[<b>', "a tag that closes is a unit"),
         ("(call ", ("(call",), (), "(call", "(call", "a bracket that leads to the next word"),
     ],
 )
@@ -41,3 +42,22 @@ def test_looks(
     assert literal.trigger == trigger, reason
     assert literal.mark == mark, reason
     assert literal.noticed_by_marker is (trigger in markers), reason
+
+
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("<a>", set()),
+        ("<a>word two<b>", set()),
+        ("<a>\n<b>", {"<a><b>", "<a> <b>", "<a>\r\n<b>", "<a>\n\n<b>"}),
+        ("<a>\n\ntool call<b>", {"<a>tool call<b>", "<a>\ntool call<b>"}),
+    ],
+)
+def test_whitespace_inside_a_text_may_be_other_but_between_words(
+    text: str, others: set[str]
+) -> None:
+    first, *found = spaced_spellings(text)
+    assert first == text
+    assert set(found) >= others
+    assert bool(found) == bool(others)
+    assert {"".join(each.split()) for each in found} <= {"".join(text.split())}

@@ -32,7 +32,11 @@ APART = NamingId((Slot.ID, "~", Slot.NAME, "/", Slot.ID))
         ("functions.delete:0", {"delete", "functions"}, "functions.delete:0"),
         ("functions.undelete:0", None, "undelete"),
         ("a1b2c3", None, "a1b2c3"),
-        ("0123", {"delete"}, "0123"),
+        # It holds no name at all.
+        ("0123", {"delete"}, ""),
+        ("functions.7:0", {"delete"}, ""),
+        ("weird@id", {"delete"}, ""),
+        ("weird@id", None, ""),
     ],
 )
 def test_a_name_is_the_only_offered_one_that_stands_whole(

@@ -44,6 +44,13 @@ def test_the_schema_types_what_stands_in_an_element() -> None:
     assert read_elements("<n>1</n><l></l>", ELEMENTS, SchemaPart.of(schema)) == {"n": "1", "l": []}
 
 
+def test_elements_of_one_name_are_a_list_where_the_schema_does_not_declare_it() -> None:
+    text = "<n>1</n><n>2</n><m>3</m><n>x</n>"
+    assert read_elements(text, ELEMENTS, ANY) == {"n": [1, 2, "x"], "m": 3}
+    schema: Json = {"properties": {"n": {"type": "integer"}}}
+    assert read_elements("<n>1</n><n>2</n>", ELEMENTS, SchemaPart.of(schema)) == {"n": 2}
+
+
 @pytest.mark.parametrize("text", ["", "words", "<item>a", "<item>a</item> rest", "<a b>x</a b>"])
 def test_other_text_is_unreadable(text: str) -> None:
     with pytest.raises(Unreadable):

@@ -80,7 +80,7 @@ def test_every_way_of_cutting_gives_the_same(value: object, size: int) -> None:
         ),
         ('{"a": "line\nbreak"}', (), '{"a": "line\\nbreak"}', ReadOutcome.COMPLETE, ""),
         ('{a: 1, "b": 2,}', (), '{"a": 1, "b": 2}', ReadOutcome.COMPLETE, ""),
-        ("hello", (), "", ReadOutcome.CUT, "hello"),
+        ("hello", (), "", ReadOutcome.BAD, "hello"),
         ("hello there", (), "", ReadOutcome.BAD, "hello there"),
         ("<x>", (), "", ReadOutcome.BAD, "<x>"),
         ('{"a": 1, "b"', (), '{"a": 1, "b"', ReadOutcome.CUT, ""),
@@ -93,6 +93,8 @@ def test_every_way_of_cutting_gives_the_same(value: object, size: int) -> None:
         ('{"a": 1,, "b": 2}', (), '{"a": 1', ReadOutcome.BAD, ', "b": 2}'),
         ("[, 1]", (), "[", ReadOutcome.BAD, ", 1]"),
         ("[1 2]", (), "[1", ReadOutcome.BAD, "2]"),
+        ('{\xa0"a"\u2003:\n1\x1f}', (), '{ "a" :\n1 }', ReadOutcome.COMPLETE, ""),
+        ("[5\u0663]", (), "[", ReadOutcome.BAD, "5\u0663]"),
     ],
 )
 def test_what_models_write(
