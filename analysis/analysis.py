@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -58,6 +59,8 @@ class Analysis(LearntFormat):
     continuations: tuple[TemplateContinuation, ...]
     """What the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
+    asked: AskedBounds
+    """What all that is said here was asked over."""
     beyond: int = 0
     """Renders of the analysis that a limit ended: of such conversations nothing is known."""
 
@@ -260,6 +263,7 @@ def _learned(template: ChatTemplate) -> Analysis:
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
+        asked=prober.meter.asked.bounds,
         beyond=prober.meter.beyond,
     )
 
