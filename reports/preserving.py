@@ -93,8 +93,11 @@ def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
 def proof_words(proof: ProvenEdit) -> str:
     """Say what the renders of a proof came to, of which kinds they are, and which raise."""
     kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
-    same = f"{proof.conversations - proof.changed} conversations are rendered to the same text"
-    if proof.changed:
+    rendered = proof.conversations - proof.changed - proof.raising
+    same = f"{rendered} conversations are rendered to the same text"
+    if proof.crashed == proof.changed > 0:
+        same += f"; {proof.changed} crashed, and are rendered"
+    elif proof.changed:
         same += f"; {proof.changed} are not, and in each of them less is wrong than before"
     raising = f"; {proof.raising} raise in both" if proof.raising else ""
     return f"{same}{raising}; none raises that did not. Of them {kinds}."

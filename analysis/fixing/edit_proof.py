@@ -177,8 +177,8 @@ class EditProof:
         plain = each.plainly
         return plain is not None and edited.text(each) is None and edited.text(plain) is not None
 
-    def unchanged(self, template: ChatTemplate) -> ProvenEdit | None:
-        """Return the proof that another template renders the same texts; None where it does not.
+    def unchanged(self, template: ChatTemplate) -> ProvenEdit | ProofConversation:
+        """Return the proof that another template renders the same texts, or where it does not.
 
         What crashed may render: an output of its own takes what could not be put together with
         others.
@@ -189,7 +189,7 @@ class EditProof:
             before, after = self._original.render(each), other.render(each)
             if (after.rendered, after.text) != (before.rendered, before.text):
                 if not before.crashed:
-                    return None
+                    return each
                 crashed += 1
         refused, kinds = self._counts
         return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)

@@ -204,7 +204,8 @@ def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | 
     subject = trials.subject
     if not marks_what_the_model_writes(subject.analysis, marked):
         return None
-    return trials.proof.unchanged(replace(subject.rendering, text=marked.text))
+    found = trials.proof.unchanged(replace(subject.rendering, text=marked.text))
+    return found if isinstance(found, ProvenEdit) else None
 
 
 class _FixSearch:

@@ -111,7 +111,7 @@ def _tools(each: ProofConversation, text: str) -> Iterator[tuple[RenderFault, in
 
 
 def _description(tool: Json) -> str:
-    function = tool.get("function", tool) if isinstance(tool, dict) else {}
+    function = tool.get("function", tool) if isinstance(tool, dict) else None
     words = function.get("description") if isinstance(function, dict) else None
     return words if isinstance(words, str) else ""
 
