@@ -164,7 +164,10 @@ class Analysis(LearntFormat):
 def analyze(
     template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
 ) -> Analysis:
-    """Analyse a template; with `isolate`, in a worker process, under limits.
+    """Analyse a template: in this process, or with `isolate` in a worker process, under limits.
+
+    A stranger's template is a program that a stranger wrote, so ask for it with `isolate=True`:
+    without, its loops and its texts are this process's. The result and the errors are the same.
 
     `template` is a `ChatTemplate`; the text of one; whatever `load_template` takes: a path, a
     directory, a model on the Hub; or a tokenizer or processor of transformers, whose template and
