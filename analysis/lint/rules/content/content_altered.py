@@ -20,6 +20,7 @@ from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import Rule
 from autoparser.analysis.lint.subject import Subject
@@ -39,15 +40,20 @@ def check(subject: Subject) -> Iterator[Hit]:
         text = f"{word}{HOSTILE}{word}"
         one, other = (_chat(subject, role, each) for each in (text, word))
         render = subject.render(one, setting=subject.usual_setting)
-        start, end = render.text.find(word), render.text.rfind(word)
+        # Capitals may be what is changed.
+        low = render.text.lower()
+        start, end = low.find(word.lower()), low.rfind(word.lower())
         if text in render.text or not -1 < start < end:
             continue
         plain = subject.render(other, setting=subject.usual_setting)
-        wrote = render.text[start + len(word) : end]
+        given, wrote = HOSTILE, render.text[start + len(word) : end]
+        for at in (start, end):
+            if wrote == given:
+                given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quoted(HOSTILE)} becomes {quoted(wrote)}",
+            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
             (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
-            line=render.line_of(word),
+            line=render.line_at(start),
         )
 
 
@@ -69,6 +75,7 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
+    needs=Need.RENDERS,
     fix="write the content as it is",
     fixable=True,
 )
