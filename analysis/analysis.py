@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
@@ -58,6 +59,8 @@ class Analysis(LearntFormat):
     continuations: tuple[TemplateContinuation, ...]
     """What the template writes after its generation prompts."""
     trials: tuple[ShapeTrial, ...]
+    asked: AskedBounds
+    """What all that is said here was asked over."""
     beyond: int = 0
     """Renders of the analysis that a limit ended: of such conversations nothing is known."""
 
@@ -259,11 +262,9 @@ def _learned(template: ChatTemplate) -> Analysis:
     )
     negotiated = _negotiated(prober, template, suggestions)
     prober = negotiated.prober
-    switches = find_switches(
-        prober, suggestions, calls=negotiated.calls, showing=negotiated.showing
-    )
+    found = find_switches(prober, suggestions, calls=negotiated.calls, showing=negotiated.showing)
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
-    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, switches, untried)
+    draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
     learnt = learn_formats(prober, draft, negotiated.showing)
     return Analysis(
         template=template,
@@ -274,12 +275,14 @@ def _learned(template: ChatTemplate) -> Analysis:
             self_check(each, prober.using(setting=each.setting)) for each in learnt.formats
         ),
         continuations=continuations(learnt.formats, prober),
-        switches=switches,
+        switches=found.switches,
+        unmoved=found.unmoved,
         shape=prober.shape,
         string_arguments=negotiated.string_arguments,
         trials=negotiated.trials,
         stand_ins=stand_ins,
         renders=prober.meter.renders,
+        asked=prober.meter.asked.bounds,
         beyond=prober.meter.beyond,
     )
 

@@ -15,11 +15,13 @@ from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
 from .stops import stops_section
 from .summary import summary_section
-from .tables import marker_section, switch_section
+from .switches import switch_section
+from .tables import marker_section
 from .token_suggestions import unwritten_rows
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
+from .what_was_asked import bounds_section
 
 __all__ = ["SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"]
 
@@ -43,6 +45,7 @@ def analysis_report(
     told = rows(list(unwritten_rows(analysis, unwritten)), width, indent=0)
     tokens = [*blank(), *told] if told else []
     drawn = [*_format(analysis, width), *tokens, *_phases(analysis, width)]
+    drawn += bounds_section(analysis, width)
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
@@ -86,6 +89,7 @@ SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
     "turn": turn_section,
     "stops": stops_section,
     "phases": _phases,
+    "asked": bounds_section,
     "faults": _faults,
 }
 """What a report is made of, by name, in its order."""

@@ -14,11 +14,11 @@ from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from .findings_section import findings_words
 from .layout import Lines, Row, blank, report_text, rows, sentence
 from .provenance import provenance_words
-from .screen_switches import screen_switches
 from .screen_turn import screen_turn
 from .settings import gate_style
 from .stops import stops_words
 from .summary import LIMIT_WORDS, kept_words, wants_words
+from .switches import screen_switches
 from .token_suggestions import unwritten_rows
 from .verdict import verdict
 from .visible import visible

@@ -11,9 +11,11 @@ from autoparser.analysis.core.format import (
     ArgumentForm,
     CallFormat,
     CallLimit,
+    Formats,
     Opening,
     Part,
     ReasoningRetention,
+    Written,
 )
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
 from autoparser.analysis.core.verdicts import Check
@@ -38,6 +40,7 @@ from .visible import quoted, visible
 
 __all__ = [
     "LIMIT_WORDS",
+    "default_mode",
     "kept_words",
     "summary_rows",
     "summary_section",
@@ -113,9 +116,7 @@ def _reasoning(analysis: LearntFormat) -> Text:
         ReasoningMode.TAG_BASED: between,
         ReasoningMode.DELIMITER: sentence("from the turn's start up to ", close),
         ReasoningMode.FORCED_OPEN: sentence(between, "; the generation prompt has opened it"),
-        ReasoningMode.FORCED_CLOSED: sentence(
-            between, "; the generation prompt opens it, or closes it when a switch says so"
-        ),
+        ReasoningMode.FORCED_CLOSED: sentence(between, f"; {_forced(analysis.formats)}"),
         ReasoningMode.TOOLS_ONLY: sentence(between, ", only in turns with tool calls"),
     }
     said = sentence(words[mode], " ", _mode(mode))
@@ -129,6 +130,29 @@ def _reasoning(analysis: LearntFormat) -> Text:
     if Part.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     return sentence(said, kept_words(format_.retention))
+
+
+def _forced(formats: Formats) -> str:
+    """Say under which settings the prompt opens the reasoning, and under which it closes it."""
+    by_setting = sorted(formats.openings, key=lambda opening: len(opening.setting))
+    under = {opening.written: opening.setting for opening in reversed(by_setting)}
+    opens, closes = (
+        f"with {setting_words(under[written])}" if under.get(written) else "by default"
+        for written in (Written.REASONING_OPEN, Written.REASONING_CLOSED)
+    )
+    return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
+
+
+def default_mode(learnt: LearntFormat) -> ReasoningMode:
+    """Return how reasoning begins with nothing set, where a switch changes that."""
+    mode, opening = learnt.view.reasoning, learnt.formats.default.opening
+    if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
+        return mode
+    by_default = {
+        Written.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
+        Written.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
+    }
+    return by_default.get(opening.written, ReasoningMode.TAG_BASED)
 
 
 def kept_words(retention: ReasoningRetention) -> str:

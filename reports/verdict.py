@@ -36,12 +36,12 @@ def check_score(check: Check) -> str:
     told = f"self-check {check.passed}/{check.total}"
     if form is None:
         return told
-    return f"{told}, usual form {form.asked - len(form.spoiled)}/{form.asked}"
+    return f"{told}, usual form {form.kept}/{form.asked}"
 
 
 def spoiled_words(form: AskedForm) -> str:
     """Say what users send and the template loses in silence."""
-    count = f"{len(form.spoiled)} of {form.asked} messages lose text in silence"
+    count = f"{len(form.spoiled)} of {form.asked} conversations lose text in silence"
     fault = form.fault
     shown = "" if fault is None else f", such as {fault.title!r}: {visible(fault.reason)}"
     return f"as users send it ({form.usual}), {count}{shown}"
@@ -51,10 +51,9 @@ def wanted_words(form: AskedForm) -> str:
     """Say what a template takes in the place of what users send, and why; empty for either."""
     if form.spoiled:
         why_ = f"{form.usual}: spoiled"
-    elif form.raised:
-        why_ = f"{form.usual}: it raises"
-    elif form.unread:
-        why_ = f"{form.usual}: not read"
+    elif form.raised or form.unread:
+        # What most conversations do is what a caller sees.
+        why_ = f"{form.usual}: {'not read' if form.unread > form.raised else 'it raises'}"
     else:
         return ""
     return f"{form.wanted} ({why_})"
@@ -171,7 +170,7 @@ def _spoiled_section(form: AskedForm, width: int) -> Lines:
         ("spoiled", Text(f"{named}; and {left_out} more" if left_out > 0 else named)),
         ("shown", Text(f"{form.fault.title}: {visible(form.fault.reason)}")),
     ]
-    words = f"{len(form.spoiled)} of {form.asked} messages are spoiled"
+    words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
     return [
         *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}", width),
         *rows(pairs, width),

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from .conversation import Json
 
-__all__ = ["Effect", "Switch"]
+__all__ = ["Effect", "Switch", "UnmovedVariable"]
 
 
 class Effect(StrEnum):
@@ -19,6 +19,8 @@ class Effect(StrEnum):
     GENERATION_PROMPT = "the generation prompt"
     HISTORY_REASONING = "whether reasoning stays in the history"
     TURN = "the assistant's turn"
+    CALLS = "how calls are written"
+    ARGUMENTS = "what the arguments of calls say"
     PROMPT = "the text before the turn"
     RAISES = "the template raises"
 
@@ -29,7 +31,8 @@ class Switch:
 
     name: str
     values: tuple[Json, ...]
-    """Values whose renders all differ."""
+    """Values whose renders all differ: one that renders as the unset variable does, if any word
+    or number does or another boolean does not, and those with an effect."""
     default: Json
     """The value that renders as the unset variable does; None: no value that was tried does."""
     effects: tuple[tuple[Effect, ...], ...]
@@ -40,9 +43,30 @@ class Switch:
     """What any text changes, where it is inserted."""
     only: str = ""
     """In words, when alone it changes anything; empty: always, as far as was tried."""
+    conditions: tuple[str, ...] = ()
+    """The same for each of the values; empty: for all of them what holds for the switch."""
+    any_other: Json = None
+    """The one of the values that stands for any that the template does not know; None: those do
+    nothing of their own."""
+    raising: tuple[Json, ...] = ()
+    """Values that the template compares it with, and that make the usual conversation raise."""
+    others_raise: bool = False
+    """A value that the template does not know makes the usual conversation raise."""
+    numeric: bool = False
+    """It is compared with numbers, so any number is what is written in, does something or raises,
+    rather than any text."""
 
     @property
     def changes(self) -> frozenset[Effect]:
         """All that any value changes."""
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)
+
+
+@dataclass(frozen=True, slots=True)
+class UnmovedVariable:
+    """A variable that the template reads, of which no effect was found."""
+
+    name: str
+    raises: bool = False
+    """Some value that was tried makes the usual conversation raise."""

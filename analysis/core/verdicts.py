@@ -63,10 +63,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FormFault:
-    """A message that loses what it says where it is given as users send it."""
+    """A conversation that loses what it says where it is given as users send it."""
 
     title: str
-    """Of the message."""
+    """Of the message of the battery that ends it, or what is said in words."""
     reason: str
     """What is lost."""
     usual: str
@@ -84,7 +84,8 @@ class AskedForm:
     wanted: str
     """What the template takes in its place, such as ``arguments as JSON text``."""
     asked: int
-    """Messages of the battery that differ between the two forms."""
+    """Conversations that differ between the two forms, and that the template takes in its own: a
+    question, a call and its result, and each message of the battery after a question."""
     spoiled: tuple[str, ...] = ()
     """Those of them that lose what they say in silence, by their titles."""
     raised: int = 0
@@ -95,6 +96,11 @@ class AskedForm:
     """Those whose field the template does not read, and reads under another name."""
     fault: FormFault | None = None
     """The first of those that are spoiled."""
+
+    @property
+    def kept(self) -> int:
+        """Those that are rendered with all that they say, or without a field of another name."""
+        return self.asked - len(self.spoiled) - self.raised
 
     @property
     def ok(self) -> bool:

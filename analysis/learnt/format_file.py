@@ -30,7 +30,7 @@ from autoparser.analysis.core.json_document import (
 )
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.switches import Effect, UnmovedVariable
 from autoparser.analysis.core.value_kind import is_mapping
 from autoparser.analysis.describing.format_document import TurnDocument
 from autoparser.analysis.describing.verdict_document import CheckDocument, GateDocument
@@ -83,6 +83,16 @@ class SavedSwitchDocument(JsonDocument, frozen=True):
     """What any text changes, where it is inserted."""
     only: str
     """In words, when alone it changes anything; empty: always, as far as was tried."""
+    conditions: tuple[str, ...] = ()
+    """The same for each of the values; empty: for all of them what holds for the switch."""
+    any_other: AnyJson = None
+    """The one of the values that stands for any that the template does not know; null: none."""
+    raising: tuple[AnyJson, ...] = ()
+    """Values that it is compared with, and that make the usual conversation raise."""
+    others_raise: bool = False
+    """A value that the template does not know makes the usual conversation raise."""
+    numeric: bool = False
+    """It is compared with numbers: what holds of any text holds of any number instead."""
 
 
 class SavedPhaseDocument(JsonDocument, frozen=True):
@@ -135,6 +145,8 @@ class FormatFile(JsonDocument, frozen=True):
     """Special tokens that are not known, and what stood for them."""
     phases: tuple[SavedPhaseDocument, ...]
     """What was concluded, and what kind of evidence says so."""
+    unmoved: tuple[UnmovedVariable, ...] = ()
+    """Variables that the template reads, of which no effect was found."""
     also: tuple[TurnDocument, ...] = ()
     """The same formats with calls as outputs showed them: a parser reads both; empty: it reads
     nothing but what the template writes."""

@@ -17,7 +17,7 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat
 from autoparser.analysis.core.message_shape import Shape, StringArguments
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import AskedForm, Check, Gate
 from autoparser.analysis.describing.format_document import turn_document
 from autoparser.analysis.describing.verdict_document import check_document, gate_document
@@ -121,6 +121,8 @@ class LearntFormat(Shown, ABC):
     """Special tokens that the template reads and that are not known, and what stood for them."""
     renders: int
     """How many renders the analysis took."""
+    unmoved: tuple[UnmovedVariable, ...] = field(default=(), kw_only=True)
+    """Variables that the template reads, of which no effect was found."""
     also: Formats | None = field(default=None, kw_only=True)
     """The same turns with calls as outputs showed them: the parser reads both, and the grammar
     writes the template's. None: nothing but what the template writes is read."""
@@ -216,7 +218,7 @@ class LearntFormat(Shown, ABC):
         chat_template_kwargs: Mapping[str, object] | None = None,
         strict: bool | None = None,
         lazy: bool = False,
-        loosen: bool = False,
+        loosen: bool | None = None,
         **asked: Unpack[RequestOptions],
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
@@ -224,8 +226,9 @@ class LearntFormat(Shown, ABC):
         The arguments are those of `parser`. With `strict`, objects have no members but those that
         their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
         request contradicts itself; what cannot be written raises GrammarError or SchemaError when
-        it is written. With `loosen`, keywords of schemas that cannot be held to are left out
-        instead, and `Grammar.loosened` tells which.
+        it is written. Keywords of schemas that cannot be held to are left out, and
+        `Grammar.loosened` lists them, unless the tool says ``"strict": true``: then they are an
+        error. With `loosen` they are left out everywhere, with False nowhere.
         """
         from autoparser.analysis.constraining.grammar import grammar_of  # noqa: PLC0415 - grammars
 
@@ -372,6 +375,7 @@ class LearntFormat(Shown, ABC):
             untried_settings=formats.untried,
             requires_nonnull_content=self.requires_nonnull_content,
             switches=convert(self.switches, tuple[SavedSwitchDocument, ...], from_attributes=True),
+            unmoved=self.unmoved,
             checks=tuple(map(check_document, self.checks)),
             gate=gate_document(self.gate),
             shape=self.shape,

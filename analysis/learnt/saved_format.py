@@ -130,6 +130,7 @@ def saved_format(file: FormatFile, name: str) -> SavedFormat:
         phases=file.phases,
         checks=tuple(map(check_read, file.checks)),
         switches=tuple(Switch(**asdict(switch)) for switch in file.switches),
+        unmoved=file.unmoved,
         shape=file.shape,
         string_arguments=file.string_arguments,
         stand_ins=file.stand_ins,

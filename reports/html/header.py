@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
-from autoparser.reports.summary import summary_rows
+from autoparser.reports.summary import default_mode, summary_rows
 from autoparser.reports.verdict import check_score
 from autoparser.reports.visible import visible
 
@@ -58,7 +58,7 @@ def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
 def _modes(learnt: LearntFormat) -> Iterator[Node]:
     view = learnt.view
     for name, mode in (
-        ("reasoning", view.reasoning),
+        ("reasoning", default_mode(learnt)),
         ("content", view.content),
         ("calls", view.tools),
     ):

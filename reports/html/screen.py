@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.layout import Row
 from autoparser.reports.screen import screen_rows
-from autoparser.reports.screen_switches import switch_sentences
+from autoparser.reports.switches import NO_EFFECT, switch_sentences, unmoved_words
 
 from .element import Element, Node, fragment, h
 from .page_parts import definitions
@@ -23,12 +23,14 @@ OWN_FINDINGS = "Findings"
 def screen(learnt: LearntFormat) -> Element:
     """Draw a turn, and say what it does not show: what each switch does, where turns stop."""
     rows = (row for row in screen_rows(learnt) if row[0] != OWN_FINDINGS)
-    switches = definitions(_pairs(switch_sentences(learnt), code=True))
+    switches = [*_pairs(switch_sentences(learnt), code=True)]
+    if learnt.unmoved:
+        switches.append((NO_EFFECT, fragment(styled(unmoved_words(learnt.unmoved)))))
     return fragment(
         drawn_turn(learnt),
         definitions(_pairs(rows, code=False)),
-        fragment(h("h3", "Switches, set as chat_template_kwargs"), switches)
-        if learnt.switches
+        fragment(h("h3", "Switches, set as chat_template_kwargs"), definitions(switches))
+        if switches
         else None,
     )
 

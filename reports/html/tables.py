@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.learnt import LearntFormat
-from autoparser.reports.tables import marker_rows, switch_rows, switch_words
+from autoparser.reports.switches import NO_EFFECT, switch_rows, unmoved_words, unset_words
+from autoparser.reports.tables import marker_rows
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -21,7 +22,7 @@ MEANINGS = {
         "TAG_BASED": "between two markers",
         "DELIMITER": "from the turn's start up to a marker",
         "FORCED_OPEN": "the generation prompt has opened it",
-        "FORCED_CLOSED": "the generation prompt opens it, or closes it when a switch says so",
+        "FORCED_CLOSED": "one setting's prompt opens it, another's writes an empty block",
         "TOOLS_ONLY": "only in turns with calls",
     },
     "content": {
@@ -94,17 +95,19 @@ def _phase(phase: str) -> Node:
 
 def switches(analysis: LearntFormat) -> Element:
     """List the variables that a caller may set, and what each value changes."""
-    if not analysis.switches:
-        return lead("None: no variable changes a render.")
     rows: list[Sequence[Node]] = []
     for switch in analysis.switches:
         for at, (value, words) in enumerate(switch_rows(analysis, switch)):
-            name = fragment(
-                h("code", visible(switch.name)), h("br"), h("small", switch_words(switch))
-            )
+            unset = unset_words(switch, analysis.formats)
+            name = fragment(h("code", visible(switch.name)), h("br"), h("small", unset))
             again = h("span", visible(switch.name), class_="unseen")
             rows.append((again if at else name, h("code", value), fragment(styled(words))))
     return fragment(
-        lead("Variables that a caller may set, and what each value changes."),
-        table("Switches", ("switch", "value", "effect"), rows),
+        lead("Variables that a caller may set, and what each value changes.")
+        if rows
+        else lead("None: no variable changes a render."),
+        table("Switches", ("switch", "value", "effect"), rows) if rows else None,
+        h("p", f"{NO_EFFECT}: ", styled(unmoved_words(analysis.unmoved)))
+        if analysis.unmoved
+        else None,
     )

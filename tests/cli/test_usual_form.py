@@ -16,8 +16,9 @@ Run = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "fixtures" / "usual_form.yaml"
 TEMPLATES: dict[str, Any] = yaml.safe_load(TABLE.read_text("utf-8"))
 REVERSED, LOST = "arguments reversed", "user lost where tools are offered"
-ALL, CALLING = len(battery()), sum(bool(case.message.calls) for case in battery())
-"""Messages, and those with calls; of these all but the one without arguments can be spoiled."""
+ALL, CALLING = len(battery()), sum(bool(case.message.calls) for case in battery()) + 1
+"""Messages, and conversations with calls; all of these but the one without arguments are spoiled.
+"""
 
 
 @pytest.fixture(params=[REVERSED, LOST])
@@ -43,7 +44,9 @@ def test_first_screen_names_what_is_spoiled(autoparser: Run, spoiled: Path) -> N
 def test_faults_show_both_renders(autoparser: Run, tmp_path: Path) -> None:
     ran = autoparser("analyze", written(REVERSED, tmp_path), "--show", "faults")
     lines = ran.out.splitlines()
-    assert lines[0] == f"Arguments as an object: {CALLING - 1} of {CALLING} messages are spoiled"
+    assert (
+        lines[0] == f"Arguments as an object: {CALLING - 1} of {CALLING} conversations are spoiled"
+    )
     assert "  - arguments as an object, + arguments as JSON text" in lines
     assert '  - }3 :"syad" ,"olsO" :"ytic"{' in lines
     assert '  + {"city": "Oslo", "days": 3}' in lines
@@ -53,7 +56,7 @@ def test_json_has_each_form_that_was_asked(autoparser: Run, tmp_path: Path) -> N
     ran = autoparser("analyze", written(REVERSED, tmp_path), "--json")
     (form,) = json.loads(ran.out)["check"]["forms"]
     fault = form.pop("fault")
-    assert (fault["title"], len(form.pop("spoiled"))) == ("1 call", CALLING - 1)
+    assert (fault["title"], len(form.pop("spoiled"))) == ("a call and its result", CALLING - 1)
     assert fault["usual"] != fault["wanted"]
     assert form == {
         "usual": "arguments as an object",

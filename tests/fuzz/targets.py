@@ -92,8 +92,10 @@ def attack(target: Target, rng: random.Random) -> Find | None:
 
 
 def judge(parser: OutputParser, text: str, pieces: Sequence[str], *, complete: bool) -> str:
-    """Parse in one shot and as a stream; say what is wrong, or nothing."""
+    """Parse in one shot and as streams of two cuts; say what is wrong, or nothing."""
     try:
-        return disagreement(parser, text, pieces, complete=complete)
+        return disagreement(parser, text, pieces, complete=complete) or disagreement(
+            parser, text, list(text), complete=complete
+        )
     except Exception as error:  # noqa: BLE001 - that nothing raises is what is tested
         return f"raised {error!r}"

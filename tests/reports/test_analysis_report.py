@@ -11,6 +11,8 @@ from rich.console import Console
 
 from autoparser import ChatTemplate, analyze
 from autoparser.reports import analysis_report, phases_report
+from autoparser.reports.summary import default_mode
+from tests.analysis.tiny import CONTENT, turn
 from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
@@ -123,3 +125,21 @@ def test_what_becomes_of_earlier_reasoning(kept_if: str, words: str) -> None:
     report = analysis_report(analyze(template), 200).plain
     line = next(line for line in report.splitlines() if line.startswith("Reasoning"))
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("test", "badge", "words"),
+    [
+        ("deep is not defined or deep", "FORCED_OPEN", "opens it by default"),
+        ("deep is defined and deep", "FORCED_CLOSED", "writes an empty block by default"),
+    ],
+)
+def test_what_the_default_prompt_does_with_reasoning(test: str, badge: str, words: str) -> None:
+    template = turn(
+        "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}",
+        CONTENT,
+        prompt=f"A:(r){{% if not ({test}) %}}(/r){{% endif %}}",
+    )
+    analysis = analyze(template)
+    assert default_mode(analysis) == badge
+    assert words in " ".join(analysis_report(analysis, 80).plain.split())

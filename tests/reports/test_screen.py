@@ -73,7 +73,9 @@ def test_a_call_is_coloured_inside() -> None:
 
 def test_each_switch_says_its_default_and_what_the_others_do() -> None:
     shown = " ".join(screen_report(analysed("j1-json-in-tags"), 80).plain.split())
-    assert "Switches, set as chat_template_kwargs enable_thinking true by default;" in shown
+    assert (
+        "Switches, set as chat_template_kwargs enable_thinking unset by default, as true;" in shown
+    )
     assert "false: the prompt ends with an empty reasoning block" in shown
 
 

@@ -24,6 +24,8 @@ class SwitchValueDocument(JsonDocument, frozen=True):
     generation_prompt: str | None
     """The generation prompt under this value; null: it was not rendered, because the value does
     not change it."""
+    only: str | None
+    """In words, when alone it changes anything; null: always, as far as was tried."""
 
 
 class SwitchDocument(JsonDocument, frozen=True):
@@ -38,6 +40,15 @@ class SwitchDocument(JsonDocument, frozen=True):
     """Where the value itself is written into the text: what any text changes; else null."""
     values: tuple[SwitchValueDocument, ...]
     """Values whose renders all differ."""
+    any_other: AnyJson
+    """The one of the values that stands for any that the template does not know; null: those do
+    nothing of their own."""
+    raising: tuple[AnyJson, ...]
+    """Values that the template compares it with, and that make the usual conversation raise."""
+    others_raise: bool
+    """A value that the template does not know makes the usual conversation raise."""
+    numeric: bool
+    """It is compared with numbers: what is said of any text holds of any number instead."""
 
 
 def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
@@ -69,8 +80,15 @@ def switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
         AnyTextDocument(effects_of_text(switch)) if switch.inserted else None,
         tuple(
             SwitchValueDocument(
-                value, effects_of(switch, value), prompt_under(formats, {switch.name: value})
+                value,
+                effects_of(switch, value),
+                prompt_under(formats, {switch.name: value}),
+                (switch.conditions[at] if switch.conditions else switch.only) or None,
             )
-            for value in switch.values
+            for at, value in enumerate(switch.values)
         ),
+        switch.any_other,
+        switch.raising,
+        switch.others_raise,
+        switch.numeric,
     )

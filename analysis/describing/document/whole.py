@@ -14,10 +14,11 @@ from typing import Annotated, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
 from autoparser.analysis.core.json_document import Count, Digest, JsonDocument, json_of
-from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.verdicts import Check, Gate
 from autoparser.analysis.describing.format_document import FormatDocument, format_document
 from autoparser.analysis.describing.verdict_document import (
@@ -102,6 +103,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Marker texts by name; markers that are not there are left out."""
     preserved_tokens: tuple[str, ...]
     switches: tuple[SwitchDocument, ...]
+    unmoved: tuple[UnmovedVariable, ...]
     format: FormatDocument
     """How turns are written with nothing set: the first of the formats."""
     formats: Annotated[tuple[FormatDocument, ...], Meta(min_length=1)]
@@ -135,6 +137,8 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Special tokens that are not known, and what stood for them."""
     renders: Count
     """How many renders the analysis took."""
+    asked: AskedBounds
+    """What the requests held at most that it rendered: the bounds of all that is said here."""
     parser: ExpressionDocument | UnsetType = UNSET
     """The expression by which a model's output is read."""
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
@@ -150,6 +154,7 @@ class DescribedDocument(JsonDocument, frozen=True):
     json_fields: JsonFieldsDocument | None
     markers: dict[str, str]
     switches: tuple[SwitchDocument, ...]
+    unmoved: tuple[UnmovedVariable, ...]
     shape: Shape
 
 
@@ -169,6 +174,11 @@ class Described(Protocol):
     @property
     def switches(self) -> Sequence[Switch]:
         """Its switches."""
+        ...
+
+    @property
+    def unmoved(self) -> tuple[UnmovedVariable, ...]:
+        """The variables that it reads, of which no effect was found."""
         ...
 
     @property
@@ -235,6 +245,11 @@ class Documented(Described, Protocol):
         """How many renders it took."""
         ...
 
+    @property
+    def asked(self) -> AskedBounds:
+        """What was asked in them."""
+        ...
+
 
 def document(analysis: Documented) -> dict[str, Json]:
     """Return all of an analysis as values that JSON can hold, always in the same order."""
@@ -258,6 +273,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         markers=markers,
         preserved_tokens=tuple(view.preserved_tokens),
         switches=tuple(switch_document(switch, formats) for switch in analysis.switches),
+        unmoved=analysis.unmoved,
         format=format_document(analysis.format),
         formats=tuple(map(format_document, formats)),
         fullest=formats.each.index(formats.fullest),
@@ -273,6 +289,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
         stand_ins=dict(analysis.stand_ins),
         renders=analysis.renders,
+        asked=analysis.asked,
     )
     return json_of(whole)
 
@@ -286,6 +303,7 @@ def described(learnt: Described) -> dict[str, Json]:
         json_fields=convert(view.json_fields, JsonFieldsDocument | None, from_attributes=True),
         markers=dict(view.markers.items()),
         switches=tuple(switch_document(switch, learnt.formats) for switch in learnt.switches),
+        unmoved=learnt.unmoved,
         shape=learnt.shape,
     )
     return json_of(told)

@@ -142,7 +142,9 @@ def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
             yield stop, size
 
 
-_MATTERING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN})
+_MATTERING = frozenset(
+    {Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN, Effect.CALLS}
+)
 
 
 def settings_of(analysis: Analysis) -> Iterator[Setting]:

@@ -6,7 +6,7 @@ from autoparser.analysis.core.verdicts import Check, Crash, Failure
 from .continuations import Earlier, TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
-from .usual_form import LostText, lost_text
+from .usual_form import LostText, lost_text, without_reasoning
 
 __all__ = [
     "BatteryCase",
@@ -25,4 +25,5 @@ __all__ = [
     "lost_text",
     "self_check",
     "turns_after",
+    "without_reasoning",
 ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.conversation import Message, Tool
+from autoparser.analysis.core.conversation import Dialogue, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
@@ -23,7 +23,7 @@ from autoparser.analysis.inference.probing import Prober, answered
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .crash import grouped, is_needed
-from .usual_form import lost_text
+from .usual_form import lost_text, without_reasoning
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
@@ -98,27 +98,39 @@ class _Judge:
         prober = self.observer.prober
         other = prober.using(shape=departure.shape)
         asked = AskedForm(departure.usual, departure.wanted, 0)
-        for case in battery():
-            dialogue = answered(prober, case.message)
+        for title, dialogue, generation in self._conversations():
             if departure.same(dialogue, tools=True):
                 continue
+            wanted = prober.probe(dialogue, generation=generation)
+            if not wanted.rendered:
+                continue
             asked = replace(asked, asked=asked.asked + 1)
-            usual, wanted = other.probe(dialogue), prober.probe(dialogue)
-            if not (usual.rendered and wanted.rendered):
-                if usual.error is not None and wanted.rendered:
-                    reason = asked.reason or usual.error.reason
-                    asked = replace(asked, raised=asked.raised + 1, reason=reason)
+            usual = other.probe(dialogue, generation=generation)
+            if usual.error is not None:
+                reason = asked.reason or usual.error.reason
+                asked = replace(asked, raised=asked.raised + 1, reason=reason)
                 continue
             lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
             if lost is None:
                 continue
-            bare = answered(prober, replace(case.message, reasoning=""))
-            if departure.convention and usual.text == prober.probe(bare).text:
+            bare = prober.probe(without_reasoning(dialogue), generation=generation)
+            if departure.convention and usual.text == bare.text:
                 asked = replace(asked, unread=asked.unread + 1)
                 continue
-            fault = asked.fault or FormFault(case.title, str(lost), usual.text, wanted.text)
-            asked = replace(asked, spoiled=(*asked.spoiled, case.title), fault=fault)
+            fault = asked.fault or FormFault(title, str(lost), usual.text, wanted.text)
+            asked = replace(asked, spoiled=(*asked.spoiled, title), fault=fault)
         return asked
+
+    def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
+        """Return what users send: every message of the battery, and what a model has to answer."""
+        prober = self.observer.prober
+        cases = battery()
+        yield "a question", (prober.user,), True
+        first = next(case.message for case in cases if case.message.calls)
+        results = (ToolResult(prober.sentinels.answer, each.name, each.id) for each in first.calls)
+        yield "a call and its result", (prober.user, first, *results), True
+        for case in cases:
+            yield case.title, answered(prober, case.message), False
 
     def answer(self, case: BatteryCase) -> _Answer:
         """Hold the format against the template on one message.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
 
@@ -55,6 +55,13 @@ def lost_text(
             return LostText(said, whose)
     calls = [call for entry in dialogue if isinstance(entry, Message) for call in entry.calls]
     return _lost_of_calls(calls, usual, wanted) or _lost_of_tools(tools, usual, wanted)
+
+
+def without_reasoning(dialogue: Dialogue) -> Dialogue:
+    """Return the same conversation without any reasoning."""
+    return tuple(
+        replace(entry, reasoning="") if isinstance(entry, Message) else entry for entry in dialogue
+    )
 
 
 def _spoken(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
+from autoparser.analysis.core.alignment import diff_split, prefix_length
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult
-from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.probing import (
     Probe,
     Prober,
@@ -45,14 +48,21 @@ class Ground:
         """Render a conversation that ends with the assistant's turn."""
         return _outcome(self._turn(setting))
 
+    def prompt(self, setting: Setting) -> Probe:
+        """Render the shortest conversation, with its generation prompt."""
+        user = (self.prober.user,)
+        return self.prober.probe(user, tools=self.tools, generation=True, setting=setting)
+
     def views(self, setting: Setting) -> _Views:
-        """Render all that tells what a switch does."""
-        user = self.prober.user
+        """Render all that tells what a switch does; the sample and the turn are known."""
+        user, shown = self.prober.user, partial(self.prober.probe, tools=self.tools)
+        call = Message(calls=(call_of(self.prober),))
         return _Views(
-            self.prober.probe((user,), tools=self.tools, generation=True, setting=setting),
-            self.prober.probe((user,), tools=self.tools, setting=setting),
-            self.prober.probe(self._history, tools=self.tools, setting=setting),
+            self.prompt(setting),
+            shown((user,), setting=setting),
+            shown(self._history, generation=True, setting=setting),
             self._turn(setting),
+            shown(answered(self.prober, call), setting=setting) if self.calls else None,
         )
 
     def _turn(self, setting: Setting) -> Probe:
@@ -75,7 +85,15 @@ class Ground:
 
 
 def _outcome(probe: Probe) -> str:
-    return probe.text if probe.rendered else f"\0{probe.error}"
+    return probe.text if probe.rendered else f"{_RAISED}{probe.error}"
+
+
+_RAISED = "\0"
+"""What the outcome of a render begins with that raised."""
+
+
+def _holds(outcome: str, value: Json) -> bool:
+    return str(value) in outcome and not outcome.startswith(_RAISED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +104,43 @@ class _Views:
     alone: Probe
     history: Probe
     turn: Probe
+    called: Probe | None
+    """A turn that is a call; None where no calls are asked for."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        return self.prompt, self.alone, self.history, self.turn
+        called = () if self.called is None else (self.called,)
+        return self.prompt, self.alone, self.history, self.turn, *called
 
 
 MOST_VARIABLES = 64
 """So many variables are tried; the corpus's most open template reads fewer."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundSwitches:
+    """What became of the variables that the syntax tree suggests."""
+
+    switches: tuple[Switch, ...] = ()
+    unmoved: tuple[UnmovedVariable, ...] = ()
+
+
 def find_switches(
     prober: Prober, suggestions: Suggestions, *, calls: bool, showing: Setting
-) -> tuple[Switch, ...]:
+) -> FoundSwitches:
     """Try the variables that the syntax tree suggests; renders decide which are switches.
 
     `prober` has nothing set but what a render needs; under `showing` reasoning is in the text.
     """
     grounds = list(_grounds(prober, calls=calls, showing=showing))
-    found: list[Switch] = []
-    for name in switch_candidates(suggestions)[:MOST_VARIABLES]:
-        switch = _Trial(name, grounds).switch(suggestions.values.get(name, ()))
-        if switch is not None:
-            found.append(switch)
-    return tuple(found)
+    found = [
+        _Trial(name, grounds, suggestions).found
+        for name in switch_candidates(suggestions)[:MOST_VARIABLES]
+    ]
+    return FoundSwitches(
+        tuple(each for each in found if isinstance(each, Switch)),
+        tuple(each for each in found if isinstance(each, UnmovedVariable)),
+    )
 
 
 def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
@@ -131,10 +162,17 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
         yield Ground(shown, tools=False, calls=False, only=f"{words}, without tools")
 
 
+ANY_OTHER = "other"
+"""A value that stands for all texts that a template does not know, where these do something."""
+
+_Texts: TypeAlias = tuple[tuple[str, ...], ...]
+"""What came of one value: on each ground, the texts of its renders."""
+
+
 class _Trial:
     """The trial of one variable on all grounds."""
 
-    def __init__(self, name: str, grounds: Sequence[Ground]) -> None:
+    def __init__(self, name: str, grounds: Sequence[Ground], suggestions: Suggestions) -> None:
         # Where the variable itself brings the reasoning, its own ground tells nothing new.
         self._name = name
         self._grounds = [
@@ -143,7 +181,16 @@ class _Trial:
             if ground is grounds[0] or name not in ground.prober.setting
         ]
         self._base = grounds[0].prober.setting
-        self._usual = [self._texts(ground, ground.prober.setting) for ground in self._grounds]
+        self._usual = tuple(self._texts(ground, ground.prober.setting) for ground in self._grounds)
+        self._compared = suggestions.values.get(name, ())
+        self._flag = name in suggestions.flags or not self._compared
+        self._numeric = bool(self._compared) and all(
+            isinstance(value, int | float) and not isinstance(value, bool)
+            for value in self._compared
+        )
+        # No template knows these: what they do does any value that is compared with nothing.
+        marks = grounds[0].prober.sentinels
+        self._any: Json = marks.integer if self._numeric else marks.next_user[::-1]
 
     def _texts(self, ground: Ground, setting: Setting) -> tuple[str, ...]:
         if ground is self._grounds[0]:
@@ -153,45 +200,93 @@ class _Trial:
     def _under(self, ground: Ground, value: Json) -> Setting:
         return {**ground.prober.setting, self._name: value}
 
-    def _all_texts(self, value: Json) -> list[tuple[str, ...]]:
-        return [self._texts(ground, self._under(ground, value)) for ground in self._grounds]
+    def _all_texts(self, value: Json) -> _Texts:
+        return tuple(self._texts(ground, self._under(ground, value)) for ground in self._grounds)
 
-    def switch(self, suggested: Sequence[Json]) -> Switch | None:
-        """Try the values; None where none of them changes anything."""
-        word = self._grounds[0].prober.sentinels.next_user[::-1]
-        with_word = self._all_texts(word)
-        inserted = any(word in text for texts in with_word for text in texts)
-        values: list[Json] = list(suggested)
-        if not inserted:
-            values += [True, False]
-        seen: dict[tuple[tuple[str, ...], ...], Json] = {}
-        for value in values:
-            texts = self._all_texts(value)
-            if tuple(texts) in seen or self._raises(texts):
-                continue
-            seen[tuple(texts)] = value
-        if not inserted and all(list(texts) == self._usual for texts in seen):
-            return None
-        differing = self._differing([*seen, *([tuple(with_word)] if inserted else [])])
+    @property
+    def found(self) -> Switch | UnmovedVariable:
+        """Try the values; where none of them changes anything, the variable is no switch."""
+        with_any = self._all_texts(self._any)
+        inserted = any(_holds(text, self._any) for texts in with_any for text in texts)
+        seen: dict[_Texts, Json] = {}
+        raising = self._try(self._compared, seen)
+        if self._flag and not inserted:
+            # What is only compared with words is not offered booleans.
+            raising += self._try((True, False), seen)
+        any_other = None if inserted else self._any_other(with_any, seen)
+        # A word that is written in as any other is no value of its own.
+        written = [
+            texts
+            for texts, value in seen.items()
+            if inserted and self._put(with_any, value) == texts
+        ]
+        moving = [texts for texts in seen if texts != self._usual and texts not in written]
+        if not inserted and not moving:
+            return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
+        default = self._default(seen)
+        values = {texts: seen[texts] for texts in seen if texts in moving or texts == default}
+        differing = self._differing([*moving, *([with_any] if inserted else [])])
+        effects = [self._effects(texts, value) for texts, value in values.items()]
         return Switch(
             self._name,
-            tuple(seen.values()),
-            self._default(seen),
-            tuple(self._effects(differing, value) for value in seen.values()),
+            tuple(values.values()),
+            None if default is None else seen[default],
+            tuple(changed for changed, _ in effects),
             inserted,
-            self._effects(differing, word) if inserted else (),
+            self._effects(with_any, self._any)[0] if inserted else (),
             differing[0].only if differing else "",
+            conditions=tuple(only for _, only in effects),
+            any_other=any_other,
+            raising=tuple(value for value in raising if not isinstance(value, list)),
+            others_raise=self._refused(with_any, self._any),
+            numeric=self._numeric,
         )
 
-    def _default(self, seen: Mapping[tuple[tuple[str, ...], ...], Json]) -> Json:
-        """Return the value that does what the unset variable does; None where none does.
+    def _any_other(self, with_any: _Texts, seen: dict[_Texts, Json]) -> Json:
+        """Add to `seen` what any value does that the template does not know; return one such.
+
+        None where that is nothing of its own, or the variable is a list. One that is compared
+        with nothing has no other values, unless neither boolean does anything.
+        """
+        known = with_any in seen or with_any == self._usual or self._refused(with_any, self._any)
+        listed = any(isinstance(value, list) for value in self._compared)
+        if known or listed:
+            return None
+        if not self._compared and any(texts != self._usual for texts in seen):
+            return None
+        # What goes through the letters of a text writes as many as there are.
+        value = self._any if self._numeric else ANY_OTHER
+        texts = with_any if self._numeric else self._all_texts(value)
+        if texts == self._usual or self._refused(texts, value):
+            return None
+        return seen.setdefault(texts, value)
+
+    def _put(self, with_any: _Texts, value: Json) -> _Texts:
+        """Return the texts with a value where any other was written into them."""
+        return tuple(
+            tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
+        )
+
+    def _try(self, values: Sequence[Json], seen: dict[_Texts, Json]) -> list[Json]:
+        """Add the values to `seen` that render unlike those in it; return those that raise."""
+        raising: list[Json] = []
+        for value in values:
+            texts = self._all_texts(value)
+            if self._refused(texts, value):
+                raising.append(value)
+            else:
+                seen.setdefault(texts, value)
+        return raising
+
+    def _default(self, seen: Mapping[_Texts, Json]) -> _Texts | None:
+        """Return the texts of the value that does what the unset variable does; None for none.
 
         Another switch may hide what the value does, so what that one adds counts only where the
         variable does nothing without it.
         """
         based = [ground.prober.setting == self._base for ground in self._grounds]
 
-        def differs(texts: Sequence[tuple[str, ...]], *, everywhere: bool) -> bool:
+        def differs(texts: _Texts, *, everywhere: bool) -> bool:
             asked = (base or everywhere for base in based)
             return any(
                 counts and one != other
@@ -199,59 +294,103 @@ class _Trial:
             )
 
         everywhere = not any(differs(texts, everywhere=False) for texts in seen)
-        alike = (
-            value for texts, value in seen.items() if not differs(texts, everywhere=everywhere)
-        )
-        return next(alike, None)
+        alike = (texts for texts in seen if not differs(texts, everywhere=everywhere))
+        default = next(alike, None)
+        # Where no boolean does anything, one of them is as good as any other value.
+        flags = [texts for texts, value in seen.items() if isinstance(value, bool)]
+        idle = default in flags and all(texts == default for texts in flags)
+        return None if idle else default
 
-    def _raises(self, texts: Sequence[tuple[str, ...]]) -> bool:
-        """Whether a value makes the usual conversation raise that renders without it."""
-        return texts[0][0].startswith("\0") and not self._usual[0][0].startswith("\0")
+    def _refused(self, texts: _Texts, value: Json) -> bool:
+        """Whether the usual conversation raises with a value, and does not without it.
 
-    def _differing(self, seen: Sequence[Sequence[tuple[str, ...]]]) -> list[Ground]:
+        Where the shortest one is written otherwise with it, the value does something, too.
+        """
+        if not texts[0][0].startswith(_RAISED) or self._usual[0][0].startswith(_RAISED):
+            return False
+        ground = self._grounds[0]
+        prompt = ground.prompt(self._under(ground, value))
+        return not prompt.rendered or prompt.text == ground.prompt(ground.prober.setting).text
+
+    def _differing(self, each: Sequence[_Texts]) -> list[Ground]:
         """Return the grounds on which any value shows, the first of them leading."""
         return [
             ground
             for at, ground in enumerate(self._grounds)
-            if any(texts[at] != self._usual[at] for texts in seen)
+            if any(texts[at] != self._usual[at] for texts in each)
         ]
 
-    def _effects(self, grounds: Sequence[Ground], value: Json) -> tuple[Effect, ...]:
-        """Say what a value changes on the first ground on which it changes anything."""
-        for ground in grounds:
+    def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[Effect, ...], str]:
+        """Return what a value changes on the first ground on which it does, and that in words."""
+        for ground in self._differing([texts]):
             unset = ground.views(ground.prober.setting)
             effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
-            if effects:
-                return effects
-        return ()
+            return effects, ground.only
+        return (), ""
 
 
 def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]:
-    if any(
-        one.rendered and not other.rendered
-        for one, other in zip(unset.probes, views.probes, strict=True)
-    ):
+    if unset.alone.rendered and not views.alone.rendered:
         return (Effect.RAISES,)
     marks = prober.sentinels
     effects: list[Effect] = []
     if views.alone.text != unset.alone.text:
         effects.append(Effect.PROMPT)
-    if _added(views.prompt, views.alone) != _added(unset.prompt, unset.alone):
+    if _adds_otherwise(prober, (unset.prompt, unset.alone), (views.prompt, views.alone)):
         effects.append(Effect.GENERATION_PROMPT)
     counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
-    if counts[0] != counts[1]:
+    if counts[0] != counts[1] and views.history.rendered:
         effects.append(Effect.HISTORY_REASONING)
-    if _added(views.turn, views.alone) != _added(unset.turn, unset.alone):
+    if _adds_otherwise(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
         effects.append(Effect.TURN)
-    if not effects and any(
-        _outcome(one) != _outcome(other)
+    elif unset.called is not None and views.called is not None:
+        called = ((unset.called, unset.alone), (views.called, views.alone))
+        if _adds_otherwise(prober, *called):
+            effects.append(_effect_on_calls(prober, unset.called, views.called))
+    raises = any(
+        one.rendered and not other.rendered
         for one, other in zip(unset.probes, views.probes, strict=True)
-    ):
-        effects.append(Effect.PROMPT)
-    return tuple(effects)
+    )
+    if raises:
+        effects.append(Effect.RAISES)
+    # Else something of earlier messages, which are text before the turn to a model.
+    return tuple(effects) or (Effect.PROMPT,)
 
 
-def _added(longer: Probe, shorter: Probe) -> str:
-    if longer.text.startswith(shorter.text):
-        return longer.text[len(shorter.text) :]
-    return longer.text
+def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> Effect:
+    """Return what a value changes of a turn that is a call, where it does so of no other turn."""
+    marks = prober.sentinels
+    one, other = (probe.text.rpartition(marks.user)[2] for probe in (unset, under))
+    split = diff_split(one, other)
+    identified = any(each in split.left or each in split.right for each in marks.ids)
+    if marks.names[0] in split.suffix and not identified:
+        return Effect.TURN
+    # A limit on their length cuts arguments: that is not a way to write them.
+    cut = marks.values[0] in one and marks.values[0] not in other
+    return Effect.ARGUMENTS if cut and marks.names[0] in other else Effect.CALLS
+
+
+def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+    """Whether under a value something else is written where a conversation goes on.
+
+    Each pair is a longer conversation and the one without its end. What a value writes behind all
+    messages, as a word on tools, is none of the turn's.
+    """
+    if unset[0].rendered and not under[0].rendered:
+        return False
+    added = _added(prober, *unset)
+    longer, shorter = (probe.text for probe in under)
+    at = longer.rfind(added) if added else -1
+    if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
+        return False
+    return added != _added(prober, *under)
+
+
+def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:
+    """Return what the longer conversation has more, else all that follows the user's words."""
+    start = prefix_length(longer.text, shorter.text)
+    rest = shorter.text[start:]
+    end = len(longer.text) - len(rest)
+    if end >= start and longer.text.endswith(rest):
+        return longer.text[start:end]
+    return longer.text.rpartition(prober.sentinels.user)[2]

@@ -47,6 +47,9 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
         if switch.inserted or Effect.PROMPT not in switch.changes:
             continue
         for value in switch.values:
+            if repr(value) == repr(switch.any_other):
+                # What stands around the caller's own words is not for the model's.
+                continue
             told = prober.probe((prober.user,), setting={**prober.setting, switch.name: value})
             added = diff_split(unset.text, told.text).right
             for opening, inside, close in _pairs(added):

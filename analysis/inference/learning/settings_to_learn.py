@@ -17,7 +17,7 @@ MOST_SETTINGS = 32
 """So many settings are looked at; few templates have more than nine."""
 
 
-_MATTERING = frozenset({Effect.TURN, Effect.GENERATION_PROMPT})
+_MATTERING = frozenset({Effect.TURN, Effect.CALLS, Effect.GENERATION_PROMPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,11 @@ def settings_to_learn(
     are too many combinations, single values come first, then pairs.
     """
     options = [
-        [(switch.name, value) for value in switch.values]
+        [
+            (switch.name, value)
+            for value, effects in zip(switch.values, switch.effects, strict=True)
+            if Effect.RAISES not in effects
+        ]
         for switch in switches
         if any(_MATTERING & set(effects) for effects in switch.effects)
     ]

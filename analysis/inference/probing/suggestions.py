@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jinja2 import nodes
+from jinja2 import meta, nodes
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.loading.template import (
@@ -25,7 +25,9 @@ class Suggestions:
     variables: tuple[str, ...] = ()
     """Variables that the template reads and a caller may set."""
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
-    """Constants that a variable is compared with."""
+    """Constants that a variable is compared with, or that stand in for it where it is unset."""
+    flags: frozenset[str] = frozenset()
+    """Variables that are asked whether they are true."""
     searched: tuple[str, ...] = ()
     """Variables in which something is searched for that is not a constant, as in a list."""
     names: frozenset[str] = frozenset()
@@ -73,6 +75,7 @@ def suggestions_of(template: ChatTemplate) -> Suggestions:
     return Suggestions(
         variables=template.parameters,
         values={name: tuple(seen) for name, seen in values.items()},
+        flags=frozenset(template.parameters),
         names=frozenset(template.parameters),
         fields=tuple(dict.fromkeys((*mentioned_fields(tree), *named))),
         constants=constants,
@@ -84,7 +87,21 @@ def suggest(tree: nodes.Template) -> Suggestions:
     found = _Collector()
     for node in _walk(tree):
         found.visit(node)
-    return found.suggestions()
+    return found.suggestions(tree)
+
+
+_RESPELLING = frozenset(
+    {"capitalize", "casefold", "d", "default", "e", "escape", "forceescape", "lower", "lstrip"}
+    | {"replace", "rstrip", "safe", "string", "strip", "striptags", "title", "trim", "upper"}
+)
+"""Filters and methods that respell a text, or put another in its place where it is unset."""
+
+_EQUAL = frozenset({"eq", "equalto", "==", "ne", "!=", "sameas"})
+_BESIDE = {"gt": (0, 1), "lteq": (0, 1), "lt": (-1, 0), "gteq": (-1, 0)}
+"""What to add to a number to get one on each side of a comparison with it."""
+
+LONGEST_DEFAULT = 40
+"""Longer texts that stand in for an unset variable are contents, such as a system message."""
 
 
 class _Collector:
@@ -94,14 +111,13 @@ class _Collector:
         self.loaded: dict[str, None] = {}
         self.stored: set[str] = set()
         self.questioned: set[str] = set()
-        self.values: dict[str, dict[str, Json]] = {}
         self.fields: dict[str, None] = {}
         self.constants: dict[str, None] = {}
         self.searched: dict[str, None] = {}
-        self.loops: dict[str, dict[str, None]] = {}
-        """The variables that are gone through, by the name that an item of them has."""
+        self.flow = _ValueFlow()
 
     def visit(self, node: nodes.Node) -> None:
+        self.flow.visit(node)
         match node:
             case nodes.Name(name=name, ctx="load"):
                 self.loaded[name] = None
@@ -111,71 +127,292 @@ class _Collector:
                 self.constants[value] = None
             case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
                 self.fields[name] = None
-            case nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name)):
+            case (
+                nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name))
+                | nodes.Filter(name="default" | "d", node=nodes.Name(name=name))
+            ):
                 self.questioned.add(name)
-            case nodes.Filter(name="default" | "d", node=nodes.Name(name=name)):
-                self.questioned.add(name)
-            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
-                inner = (each for each in _walk(gone_through) if isinstance(each, nodes.Name))
-                names = dict.fromkeys(each.name for each in inner)
-                self.loops.setdefault(item, {}).update(names)
-            case nodes.Compare():
-                self._compared(node)
+            case nodes.Assign(target=nodes.Name(name=name), node=value):
+                self._question(name, value)
+            case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
+                self._question(name, test)
+            case nodes.Compare(expr=left, ops=operands):
+                for operand in operands:
+                    self._search(left, operand)
+                    left = operand.expr
             case _:
                 pass
 
-    def _compared(self, node: nodes.Compare) -> None:
-        sides = [node.expr, *(operand.expr for operand in node.ops)]
-        for left, operand in zip(sides, node.ops, strict=False):
-            self._member(left, operand)
-        items: list[nodes.Node] = []
-        for side in sides:
-            items += side.items if isinstance(side, nodes.List | nodes.Tuple) else [side]
-        found: list[Json] = [
-            item.value
-            for item in items
-            if isinstance(item, nodes.Const) and isinstance(item.value, str | int | float)
-        ]
-        for side in sides:
-            if isinstance(side, nodes.Name):
-                for value in found:
-                    self.values.setdefault(side.name, {})[repr(value)] = value
+    def _question(self, name: str, read: nodes.Node) -> None:
+        """Take a name for the caller's that is read where it first gets a value.
 
-    def _member(self, item: nodes.Node, operand: nodes.Operand) -> None:
-        """Take a variable that is searched for a constant for a list that may hold it."""
+        As in `{% set x = x or 'usual' %}` and `{% if not x %}{% set x = 'usual' %}{% endif %}`.
+        """
+        names = (each for each in _walk(read) if isinstance(each, nodes.Name))
+        if name not in self.stored and any(each.name == name for each in names):
+            self.questioned.add(name)
+
+    def _search(self, item: nodes.Node, operand: nodes.Operand) -> None:
         match item, operand:
-            case (
-                nodes.Const(value=str() | int() | float() as value),
-                nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)),
-            ):
-                self.values.setdefault(name, {})[repr([value])] = [value]
+            case nodes.Const(value=str() | int() | float()), _:
+                pass
             case _, nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)):
                 self.searched[name] = None
             case _:
                 pass
 
-    def suggestions(self) -> Suggestions:
+    def _variables(self, tree: nodes.Template) -> tuple[str, ...]:
+        """Return what is read and never set, or set only where the caller has not."""
+        unset = [name for name in self.loaded if name not in self.stored]
+        doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
+        if doubtful:
+            # Where alone a macro asks of its own parameter, that is nobody else's.
+            unset += meta.find_undeclared_variables(tree).intersection(doubtful)
+        return tuple(name for name in self.loaded if name in unset)
+
+    def suggestions(self, tree: nodes.Template) -> Suggestions:
         # A field may be asked for by `'name' in message` or through a loop over names.
         named = [constant for constant in self.constants if constant.isidentifier()]
+        variables = self._variables(tree)
+        values, asked = self.flow.values(variables), self.flow.asked(variables)
         return Suggestions(
-            variables=tuple(
-                name for name in self.loaded if name not in self.stored or name in self.questioned
-            ),
-            values={name: tuple(seen.values()) for name, seen in self._with_lists().items()},
+            variables=variables,
+            values={name: tuple(seen.values()) for name, seen in values.items() if seen},
+            flags=asked,
             searched=tuple(self.searched),
             names=frozenset(self.loaded),
             fields=tuple(self.fields | dict.fromkeys(named)),
             constants=tuple(self.constants),
         )
 
-    def _with_lists(self) -> dict[str, dict[str, Json]]:
-        """Add the lists of what the items of a variable are compared with."""
-        values = {name: dict(seen) for name, seen in self.values.items()}
-        for item, names in self.loops.items():
+
+class _ValueFlow:
+    """Which names have the value of a variable, and what these are compared with.
+
+    A value goes on by `{% set %}`, through an attribute of a namespace or a parameter of a macro.
+    Scopes are not told apart: a value too many costs a few renders, one too few a format.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, list[nodes.Node]] = {}
+        """The expressions whose value a name may have."""
+        self._items: dict[str, list[str]] = {}
+        """The variables that are gone through, by the name that an item of them has."""
+        self._parameters: dict[str, list[str]] = {}
+        """The parameters of each macro."""
+        self._calls: list[tuple[str, nodes.Call]] = []
+        self._compared: list[tuple[nodes.Node, str, nodes.Node]] = []
+        self._tests: list[nodes.Node] = []
+        """What is asked whether it is true."""
+        self._choices: list[nodes.Node] = []
+        """Expressions in which a text may stand in for a variable."""
+
+    def visit(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Assign(
+                target=nodes.Name(name=name),
+                node=nodes.Call(node=nodes.Name(name="namespace"), kwargs=attributes),
+            ):
+                for attribute in attributes:
+                    self._hold(f"{name}.{attribute.key}", attribute.value)
+            case nodes.Assign(target=nodes.Name(name=name), node=value):
+                self._hold(name, value)
+            case nodes.Assign(target=nodes.NSRef(name=name, attr=key), node=value):
+                self._hold(f"{name}.{key}", value)
+            case nodes.Macro(name=name, args=parameters, defaults=defaults):
+                self._parameters[name] = [each.name for each in parameters]
+                for each, value in zip(reversed(parameters), reversed(defaults), strict=False):
+                    self._hold(each.name, value)
+            case nodes.Call(node=nodes.Name(name=name)):
+                self._calls.append((name, node))
+            case nodes.For(target=nodes.Name(name=item), iter=nodes.List() | nodes.Tuple() as row):
+                self._hold(item, row)
+            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
+                inner = (each for each in _walk(gone_through) if isinstance(each, nodes.Name))
+                self._items.setdefault(item, []).extend(each.name for each in inner)
+            case _:
+                self._visit_test(node)
+                self._visit_comparison(node)
+
+    def _visit_test(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Or | nodes.CondExpr | nodes.Filter):
+            self._choices.append(node)
+        match node:
+            case nodes.If(test=test) | nodes.CondExpr(test=test) | nodes.Not(node=test):
+                self._tests.append(test)
+            case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
+                self._tests += [left, right]
+            case nodes.Test(name="true" | "false" | "boolean", node=tested):
+                self._tests.append(tested)
+            case _:
+                pass
+
+    def _visit_comparison(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Test(name=name, node=left, args=[right]) if name in _EQUAL:
+                self._compared.append((left, "eq", right))
+            case nodes.Test(name="in", node=left, args=[right]):
+                self._compared.append((left, "in", right))
+            case nodes.Compare(expr=left, ops=operands):
+                for operand in operands:
+                    self._compared.append((left, operand.op, operand.expr))
+                    left = operand.expr
+            case nodes.Getitem(node=looked_in, arg=key):
+                self._compared.append((key, "key", looked_in))
+            case nodes.Call(node=nodes.Getattr(node=looked_in, attr="get"), args=[key, *_]):
+                self._compared.append((key, "key", looked_in))
+            case nodes.Call(node=nodes.Getattr(node=text, attr="startswith"), args=[start]):
+                self._compared.append((text, "eq", start))
+            case _:
+                pass
+
+    def _hold(self, name: str, value: nodes.Node) -> None:
+        self._held.setdefault(name, []).append(value)
+
+    def _pass_arguments(self) -> None:
+        """Give the parameters of macros what these are called with."""
+        for name, call in self._calls:
+            parameters = self._parameters.get(name, [])
+            for parameter, value in zip(parameters, call.args, strict=False):
+                self._hold(parameter, value)
+            for each in call.kwargs:
+                if each.key in parameters:
+                    self._hold(each.key, each.value)
+        self._calls.clear()
+
+    def _sources(self, variables: Collection[str]) -> Mapping[str, set[str]]:
+        """Return, by each name, the variables whose value it may have."""
+        self._pass_arguments()
+        found = {name: {name} for name in variables}
+        held = {
+            name: {each for value in values for each in _value_names(value)}
+            for name, values in self._held.items()
+        }
+        changed = True
+        while changed:
+            changed = False
+            for name, others in held.items():
+                known = found.setdefault(name, set())
+                more = {source for each in others for source in found.get(each, ())} - known
+                known |= more
+                changed = changed or bool(more)
+        return found
+
+    def asked(self, variables: Collection[str]) -> frozenset[str]:
+        """Return the variables that are asked whether they are true."""
+        sources = self._sources(variables)
+        names = {name for test in self._tests for name in _value_names(test)}
+        return frozenset(each for name in names for each in sources.get(name, ()))
+
+    def values(self, variables: Collection[str]) -> Mapping[str, dict[str, Json]]:
+        """Return, by variable, what stands in for it and what its value is compared with."""
+        sources = self._sources(variables)
+        found: dict[str, dict[str, Json]] = {name: {} for name in variables}
+
+        def add(names: Iterable[str], values: Sequence[Json]) -> None:
+            lists: list[Json] = [[value] for value in values]
             for name in names:
-                for value in self.values.get(item, {}).values():
-                    values.setdefault(name, {})[repr([value])] = [value]
-        return values
+                for source in sources.get(name, ()):
+                    found[source] |= {repr(value): value for value in values}
+                for source in found.keys() & self._items.get(name, ()):
+                    found[source] |= {repr(value): value for value in lists}
+
+        for name, expressions in self._held.items():
+            add([name], [text for each in expressions for text in _texts(each)])
+        for choice in self._choices:
+            add(_value_names(choice), [*_texts(choice)])
+        for left, operator, right in self._compared:
+            add(_value_names(left), _beside(self._constants(right), operator))
+            if operator == "key":
+                continue
+            others = self._constants(left)
+            if operator in ("in", "notin"):
+                # A list that holds it, or a text that does.
+                others = [*([each] for each in others), *others]
+            add(_value_names(right), _beside(others, operator))
+        return found
+
+    def _constants(self, node: nodes.Node) -> list[Json]:
+        """Return the constants that an operand may be, or may hold."""
+        found: list[Json] = []
+        for each in _alternatives(node):
+            named = self._held.get(each.name, ()) if isinstance(each, nodes.Name) else ()
+            for one in (each, *(inner for value in named for inner in _alternatives(value))):
+                found += _own_constants(one)
+        return found
+
+
+def _own_constants(node: nodes.Node) -> Iterator[Json]:
+    match node:
+        case nodes.Const(value=str() | int() | float() as value):
+            yield value
+        case nodes.List(items=items) | nodes.Tuple(items=items):
+            for item in items:
+                if isinstance(item, nodes.Const):
+                    yield from _own_constants(item)
+        case nodes.Dict(items=pairs):
+            for pair in pairs:
+                yield from _own_constants(pair.key)
+        case _:
+            pass
+
+
+def _beside(values: Iterable[Json], operator: str) -> list[Json]:
+    """Return values as they are, or a number on each side where it is asked which is greater."""
+    found: list[Json] = []
+    for value in values:
+        if isinstance(value, int) and not isinstance(value, bool):
+            found += [value + more for more in _BESIDE.get(operator, (0,))]
+        else:
+            found.append(value)
+    return found
+
+
+def _alternatives(node: nodes.Node) -> Iterator[nodes.Node]:
+    """Return what an expression may be, respelled or not: `(x or 'usual') | lower`."""
+    match node:
+        case nodes.CondExpr(expr1=one, expr2=other):
+            yield from _alternatives(one)
+            if other is not None:
+                yield from _alternatives(other)
+        case nodes.Or(left=left, right=right) | nodes.And(left=left, right=right):
+            yield from _alternatives(left)
+            yield from _alternatives(right)
+        case nodes.Filter(node=nodes.Node() as inner, name=name, args=others) if (
+            name in _RESPELLING
+        ):
+            yield from _alternatives(inner)
+            if name in ("default", "d"):
+                for other in others[:1]:
+                    yield from _alternatives(other)
+        case nodes.Call(node=nodes.Getattr(node=inner, attr=name)) if name in _RESPELLING:
+            yield from _alternatives(inner)
+        case _:
+            yield node
+
+
+def _value_names(node: nodes.Node) -> list[str]:
+    """Return the names, and attributes of names, whose value an expression may have."""
+    names: list[str] = []
+    for each in _alternatives(node):
+        match each:
+            case nodes.Name(name=name):
+                names.append(name)
+            case nodes.Getattr(node=nodes.Name(name=name), attr=attribute):
+                names.append(f"{name}.{attribute}")
+            case _:
+                pass
+    return names
+
+
+def _texts(node: nodes.Node) -> Iterator[str]:
+    """Return the texts that an expression may be, as far as they may stand in for a value."""
+    for each in _alternatives(node):
+        match each:
+            case nodes.Const(value=str() as value) if 0 < len(value) <= LONGEST_DEFAULT:
+                yield value
+            case _:
+                pass
 
 
 def _walk(node: nodes.Node) -> Iterator[nodes.Node]:

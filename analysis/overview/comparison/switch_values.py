@@ -87,8 +87,10 @@ def _values(
         for word in words:
             if _is_value(stage, {**analysis.formats.base, **usual}, name, word):
                 yield name, word
-        if name not in inserted:
-            # A switch whose text is written out is not given what is none, as in the analysis.
+        compared = suggestions.values.get(name) and name not in suggestions.flags
+        if name not in inserted and not compared:
+            # Neither what is written out nor what is only compared with words is given booleans,
+            # as in the analysis.
             yield from ((name, True), (name, False))
         yield name, ANY_TEXT
     if "documents" in suggestions.names and "documents" not in usual:

@@ -146,7 +146,12 @@ class TurnReader:
         if found is None:
             tape.take(tape.left(), SpanKind.MARKUP)
             return StopMark.END
-        if (yield from self._is_text(tape, collector, opened, found)):
+        offset = tape.offset
+        is_text = yield from self._is_text(tape, collector, opened, found)
+        # Text that was fed meanwhile has moved the place of the stop.
+        moved = tape.offset - offset
+        found = Found(found.start - moved, found.end - moved, found.label)
+        if is_text:
             collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
             return StopMark.CONTENT
         return (yield from self._stopped(tape, collector, opened, found))
@@ -178,13 +183,18 @@ class TurnReader:
             return StopMark.REASONING_CLOSE
         if found_text in self._opens:
             yield from skip_again(tape, self._opens[found_text])
-        space = yield from skip_written(tape, self._written_behind[found.label])
+        space = yield from skip_written(tape, self._behind(found.label, found_text))
         if found.label is StopMark.HEADER:
             yield from self._headers.skip_role(tape)
         if found.label is StopMark.REASONING_CLOSE:
             collector.reasoning_marker(space)
         # After a stray closer the content goes on, and no header stands.
         return StopMark.CONTENT if stray else found.label
+
+    def _behind(self, label: StopMark, text: str) -> str:
+        """Return the whitespace that is written behind a stop; content opens in several ways."""
+        opener = self._opens.get(text) if label is StopMark.CONTENT else None
+        return self._written_behind[label] if opener is None else opener.after
 
     def _is_text(
         self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[StopMark]

@@ -23,6 +23,7 @@ class Stops(Generic[Label]):
     """Texts to look for, each with what it means; the longest that fits is the one."""
 
     __slots__ = (
+        "_fenced",
         "_firsts",
         "_held",
         "_labels",
@@ -45,7 +46,8 @@ class Stops(Generic[Label]):
         """Take stops as (whitespace that may stand before, text, label).
 
         `tail` is whitespace that may end the whole text. Before stops of the label `loose` other
-        whitespace, as long at most, may stand for the template's, where it writes any.
+        whitespace, as long at most, may stand for the template's, where it writes any; and what
+        opens a fence of Markdown, which a model put around what begins there.
         """
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
@@ -62,6 +64,8 @@ class Stops(Generic[Label]):
         firsts = "".join(sorted({text[0] for text in texts}))
         self._firsts = re.compile(f"[{re.escape(firsts)}]") if firsts else None
         self._loose = frozenset(text for text in self.spaces if known[text] == loose)
+        fenced = () if loose is None else known
+        self._fenced = frozenset(text for text in fenced if known[text] == loose)
         spaces = (*self.spaces.values(), tail)
         self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
         longest = max((len(text) for text in texts), default=0)
@@ -74,7 +78,7 @@ class Stops(Generic[Label]):
 
     def searching(self, also: str) -> re.Pattern[str]:
         """Return a pattern for what may belong to a stop, and for the characters of `also`."""
-        always = {*also, *(text[0] for text in self._texts)}
+        always = {*also, *(text[0] for text in self._texts), *("`" if self._fenced else "")}
         last = self._held - always - (frozenset(WHITESPACE) if self._loose else frozenset())
         parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
         parts += [rf"[{re.escape(''.join(sorted(last)))}]\Z"] if last else []
@@ -110,6 +114,8 @@ class Stops(Generic[Label]):
                 if self._begins(text[match.start() :]):
                     end = match.start()
                     break
+        if self._fenced:
+            end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
         while end > floor and text[end - 1] in self._held:
             end -= 1
@@ -136,6 +142,8 @@ class Stops(Generic[Label]):
 
     def _before(self, text: str, start: int, stop: str, at: int) -> int:
         spaces = self.spaces.get(stop, "")
+        if stop in self._fenced:
+            start = _fence_start(_FENCE, text, at, start)
         first = start
         for char in reversed(spaces):
             if first <= at or text[first - 1] != char:
@@ -146,3 +154,18 @@ class Stops(Generic[Label]):
             while first > floor and text[first - 1] in WHITESPACE:
                 first -= 1
         return first
+
+
+_FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
+_OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+"""All of a fence's opening, or the beginning of one."""
+_LONGEST_FENCE = 64
+
+
+def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
+    """Say where a fence begins that ends here; here, if none does."""
+    first = max(at, end - _LONGEST_FENCE)
+    if text.find("`", first, end) < 0:
+        return end
+    match = fence.search(text, first, end)
+    return end if match is None else match.start()

@@ -10,8 +10,9 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.analysis import analyze as analyzed
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.conversation import Json, Message, tool_for
 from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.switches import Effect
 from autoparser.analysis.history.roundtrip import Outcome, round_trip, shipped_scenarios
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
@@ -196,8 +197,8 @@ NEVER_SET: list[tuple[str, str, tuple[Json, ...], Json, str, str]] = [
     (
         "a list that is gone through",
         "{% for e in extras or [] %}{% if e == 'web' %}You can browse.{% endif %}{% endfor %}",
-        (["web"], False),
-        False,
+        (["web"],),
+        None,
         "",
         "extras",
     ),
@@ -261,3 +262,40 @@ def test_a_value_that_the_template_refuses_is_an_error_with_its_words() -> None:
     analysis = analysis_of(f"{picky}{{% endif %}}{ONLY_WITH_A_SWITCH}")
     with pytest.raises(AutoparserError, match="raises under deep=7: no 7"):
         analysis.parser(chat_template_kwargs={"deep": 7})
+
+
+CALLS_BY_A_WORD = (
+    "{% set form = call_form or 'tags' %}{% for m in messages %}{% if m.role == 'assistant' %}"
+    "<|assistant|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}{% set f = c.function %}"
+    "{% if form == 'json' %}<call>"
+    '{"name": "{{ f.name }}", "arguments": {{ f.arguments | tojson }}}</call>'
+    "{% else %}<call:{{ f.name }}>{% for k, v in f.arguments.items() %}"
+    "<{{ k }}>{{ v if v is string else v | tojson }}</{{ k }}>{% endfor %}</call:{{ f.name }}>"
+    "{% endif %}{% endfor %}<|end|>" + TAIL + PROMPT + "{% endif %}"
+)
+"""A word says how calls are written, and nothing else changes with it."""
+
+
+def test_calls_that_a_word_changes_are_read_and_constrained_under_each_word() -> None:
+    analysis = analysis_of(CALLS_BY_A_WORD)
+    (switch,) = analysis.switches
+    assert switch.values == ("tags", "json")
+    assert switch.effects == ((), (Effect.CALLS,))
+    assert len(analysis.formats) == len(analysis.checks) == 2
+    assert analysis.ok
+    assert analysis.gate.passed == analysis.gate.asked > 0
+    tools = [tool_for("look", "Looks.", {"at": "string"})]
+    offered: Any = [{"type": "function", "function": tool} for tool in tools]
+    texts = {
+        "tags": "<call:look><at>sky</at></call:look><|end|>",
+        "json": '<call>{"name": "look", "arguments": {"at": "sky"}}</call><|end|>',
+    }
+    for word, text in texts.items():
+        asked: Any = {"chat_template_kwargs": {"call_form": word}}
+        (call,) = analysis.parser(offered, **asked).parse(text).tool_calls
+        assert (call.name, call.arguments) == ("look", '{"at": "sky"}')
+        grammar = analysis.grammar(offered, tool_choice="required", **asked).lark(OpaqueTokens())
+        for other, written in texts.items():
+            matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0)
+            taken = matcher.try_consume_tokens(list(written.encode()))
+            assert (taken == len(written.encode())) == (word == other)

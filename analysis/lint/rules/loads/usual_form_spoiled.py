@@ -21,9 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
-from autoparser.analysis.inference.check import LostText, lost_text
+from autoparser.analysis.inference.check import LostText, lost_text, without_reasoning
 from autoparser.analysis.lint.conversations import WholeConversation
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
@@ -71,10 +70,7 @@ def _spoiled(
 
 def _unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:
     """Whether reasoning is not read under its usual name, which is another rule's finding."""
-    bare = tuple(
-        replace(entry, reasoning="") if isinstance(entry, Message) else entry
-        for entry in conversation.dialogue
-    )
+    bare = without_reasoning(conversation.dialogue)
     return subject.play_whole(replace(conversation, dialogue=bare)).render.text == usual.text
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.learning.found_switches import find_switches
 from autoparser.analysis.inference.probing import suggest
-from tests.analysis.tiny import CONTENT, REASONING, negotiated, turn
+from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, turn
 
 
 def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
     template = turn(*parts, CONTENT, prompt=prompt)
     prober = negotiated(template).prober
     found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
-    return {switch.name: switch for switch in found}
+    return {switch.name: switch for switch in found.switches}
 
 
 @pytest.mark.parametrize(
@@ -48,10 +49,42 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
         (
             (),
             "A:{% if deep == 'low' %}(l){% elif deep == 'high' %}(h){% endif %}",
-            ("low", "high", True),
-            True,
+            ("low", "high"),
+            None,
             {Effect.GENERATION_PROMPT},
-            "words that the template compares with",
+            "words that the template compares with, and no booleans",
+        ),
+        (
+            (),
+            "A:{% set d = deep or 'low' %}{% if d == 'high' %}(h){% endif %}",
+            ("low", "high"),
+            "low",
+            {Effect.GENERATION_PROMPT},
+            "a word stands in for the unset variable",
+        ),
+        (
+            (),
+            "A:{% if deep | default('off') | upper == 'ON' %}(r){% endif %}",
+            ("off", "ON"),
+            "off",
+            {Effect.GENERATION_PROMPT},
+            "a word that is respelled",
+        ),
+        (
+            (),
+            "A:{% if deep is not defined or deep == 'low' %}(l){% endif %}",
+            ("low", "other"),
+            "low",
+            {Effect.GENERATION_PROMPT},
+            "any other word does something",
+        ),
+        (
+            ("{% if (deep or 0) > 5 %}{{ m.content[:0] }}!{% endif %}",),
+            "A:",
+            (5, 6),
+            5,
+            {Effect.TURN},
+            "a number beyond a limit",
         ),
         (
             ("{% if deep %}{{ m.reasoning_content }}|{% endif %}", REASONING),
@@ -102,3 +135,110 @@ def test_what_is_no_switch(parts: tuple[str, ...], reason: str) -> None:
 def test_a_value_that_is_written_into_the_text() -> None:
     switch = switches_of("{{ today or 'never' }}")["today"]
     assert switch.inserted
+
+
+def test_a_word_that_is_written_in_as_any_other_is_no_value() -> None:
+    switch = switches_of(
+        "{{ today or 'never' }}{{ '!' if today == 'now' or today in ['then'] and 0 }}"
+    )["today"]
+    assert switch.inserted
+    assert switch.values == ("never", "now")
+    assert switch.default == "never"
+
+
+EFFORT = (
+    "A:{% if effort is defined and effort not in ['low', 'max'] %}"
+    "{{ raise_exception('Unknown effort ' ~ effort) }}{% endif %}{{ effort or 'max' }}"
+)
+
+
+def test_words_that_raise_are_not_written_in() -> None:
+    switch = switches_of(prompt=EFFORT)["effort"]
+    assert not switch.inserted
+    assert switch.others_raise
+    assert (switch.default, switch.values) == ("max", ("max", "low"))
+
+
+def test_a_value_says_under_which_other_switch_it_acts() -> None:
+    template = turn(
+        "{% if (thinking if thinking is defined else on) %}", REASONING, "{% endif %}", CONTENT
+    )
+    negotiation = negotiated(template)
+    found = find_switches(
+        negotiation.prober,
+        suggest(template.syntax_tree),
+        calls=False,
+        showing={"on": True},
+    )
+    switch = next(each for each in found.switches if each.name == "thinking")
+    assert switch.default is False
+    assert dict(zip(switch.values, switch.conditions, strict=True)) == {
+        True: "",
+        False: "with on=true",
+    }
+
+
+@pytest.mark.parametrize(
+    ("call", "effect", "reason"),
+    [
+        ("{% if tags %}(call {{ f.name }}){% else %}[{{ f.name }}]{% endif %}", Effect.CALLS, ""),
+        (
+            "(call {{ f.name }} {% set a = f.arguments | tojson %}{{ a[:3] if tags else a }})",
+            Effect.ARGUMENTS,
+            "what cuts arguments is not a way to write them",
+        ),
+    ],
+)
+def test_what_changes_calls_alone(call: str, effect: Effect, reason: str) -> None:
+    template = turn(CONTENT, calls(call))
+    prober = negotiated(template).prober
+    found = find_switches(prober, suggest(template.syntax_tree), calls=True, showing={})
+    (switch,) = found.switches
+    assert switch.effects == ((effect,), ()), reason
+
+
+@pytest.mark.parametrize(
+    ("behind", "changes", "reason"),
+    [
+        ("{% if must == 'yes' %}Call.\n{% endif %}", {Effect.PROMPT}, "the turn is as it was"),
+        ("{% if must == 'yes' %}Call.{% endif %}", {Effect.PROMPT}, "without a line break, too"),
+    ],
+)
+def test_what_is_written_behind_all_messages_is_none_of_the_turn(
+    behind: str, changes: set[Effect], reason: str
+) -> None:
+    text = turn(CONTENT).text.replace("{% if add", behind + "{% if add")
+    template = ChatTemplate(text)
+    found = find_switches(
+        negotiated(template).prober, suggest(template.syntax_tree), calls=False, showing={}
+    )
+    assert found.switches[0].changes == changes, reason
+
+
+@pytest.mark.parametrize(
+    ("part", "raises"),
+    [
+        ("{{ '' if deep else '' }}", False),
+        ("{% for image in deep or [] %}{{ image.url[0] and '' }}{% endfor %}", True),
+    ],
+)
+def test_a_variable_without_an_effect_is_named(part: str, raises: bool) -> None:
+    template = turn(part, CONTENT)
+    prober = negotiated(template).prober
+    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    assert found.unmoved == (UnmovedVariable("deep", raises),)
+
+
+def test_a_value_with_which_only_some_conversations_raise_is_one() -> None:
+    cut = "{{ '' + m.content.split('(/r)', 1)[1] if deep else m.content }}"
+    template = ChatTemplate("{{ 'Think.' if deep }}" + turn(cut).text)
+    prober = negotiated(template).prober
+    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    assert found.switches[0].effects == ((Effect.PROMPT, Effect.RAISES), ())
+    assert not found.switches[0].raising
+
+
+def test_a_text_whose_letters_are_gone_through_does_something() -> None:
+    switch = switches_of("{% for each in extras or [] %}{{ each.name }},{% endfor %}")["extras"]
+    assert (switch.values, switch.any_other) == (("other",), "other")
+    assert switch.changes == {Effect.TURN}

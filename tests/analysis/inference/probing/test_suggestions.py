@@ -27,6 +27,13 @@ def suggested(text: str) -> Suggestions:
             "unless the template asks whether it is set",
         ),
         ("{% set a = a|default(true) %}{{ a }}", ("a",), "or gives it a default"),
+        ("{% set a = a or 1 %}{{ a }}", ("a",), "or reads it where it is first set"),
+        ("{% if not a %}{% set a = 1 %}{% endif %}{{ a }}", ("a",), "or before that"),
+        (
+            "{% macro f(a) %}{{ a is defined }}{% endmacro %}{{ f(1) }}",
+            (),
+            "a parameter that the macro asks of is nobody else's",
+        ),
     ],
 )
 def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
@@ -38,7 +45,19 @@ def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
     [
         ("{{ a == 'x' }}", {"a": ("x",)}, "a comparison"),
         ("{{ 'x' != a }}", {"a": ("x",)}, "the other way round"),
-        ("{{ a == 1 or a == 1 or a > 2 }}", {"a": (1, 2)}, "each once"),
+        ("{{ a == 1 or a == 1 or a > 2 }}", {"a": (1, 2, 3)}, "each once, on both sides of >"),
+        ("{% set b = a or 'x' %}{{ b == 'y' }}", {"a": ("x", "y")}, "what stands in for it"),
+        ("{{ a | default('x') | upper == 'Y' }}", {"a": ("x", "Y")}, "respelled"),
+        ("{% set a = a | default('x') %}{{ a == 'y' }}", {"a": ("x", "y")}, "set to itself"),
+        ("{% set n = namespace(b=a) %}{{ n.b == 'x' }}", {"a": ("x",)}, "through a namespace"),
+        (
+            "{% macro f(b) %}{{ b == 'x' }}{% endmacro %}{{ f(a) }}",
+            {"a": ("x",)},
+            "through a parameter",
+        ),
+        ("{% set d = {'x': 1, 'y': 2} %}{{ d[a] }}", {"a": ("x", "y")}, "keys of a mapping"),
+        ("{% set l = ['x'] %}{{ a in l }}", {"a": ("x",)}, "a list by its name"),
+        ("{{ 'x' in a }}", {"a": (["x"], "x")}, "a list or a text that holds it"),
         ("{{ a in ['x', 'y'] }}{{ a in ('z',) }}", {"a": ("x", "y", "z")}, "in a list"),
         ("{{ m.role == 'user' }}", {}, "an attribute is not a variable"),
         ("{{ a == b }}", {}, "no constant"),
@@ -46,6 +65,11 @@ def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
 )
 def test_values(text: str, values: dict[str, tuple[Json, ...]], reason: str) -> None:
     assert suggested(text).values == values, reason
+
+
+def test_flags_are_asked_whether_they_are_true() -> None:
+    text = "{% if a and b == 'x' %}{% endif %}{{ c or 'x' }}{{ 1 if d is true }}{{ e == 'x' }}"
+    assert suggested(text).flags == {"a", "c", "d"}
 
 
 @pytest.mark.parametrize(

@@ -315,10 +315,15 @@ def _invalid(message: ParsedMessage) -> str:
     """Say which call that is over has arguments that are not JSON."""
     for call in message.tool_calls:
         try:
-            json.loads(call.arguments)
+            json.loads(call.arguments, parse_constant=_no_constant)
         except ValueError:
             return f"not JSON: {call}"
     return ""
+
+
+def _no_constant(word: str) -> Json:
+    """Refuse NaN and the infinities, which Python's own reader takes."""
+    raise ValueError(word)
 
 
 def marker_texts(format_: TurnFormat) -> frozenset[str]:

@@ -1,0 +1,171 @@
+"""The switches in words: what an unset one does, and what each value does in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.format import Formats, Written
+from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.learnt import LearntFormat
+
+from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .setting_words import value_words
+from .visible import quoted, visible
+
+__all__ = [
+    "NO_EFFECT",
+    "screen_switches",
+    "switch_rows",
+    "switch_section",
+    "switch_sentences",
+    "unmoved_words",
+    "unset_words",
+]
+
+LONGEST = 8
+"""Lines of all switches together."""
+NO_EFFECT = "No effect found"
+
+
+def screen_switches(learnt: LearntFormat, width: int) -> Lines:
+    """List the switches, a row each; the rest is counted where they are many."""
+    if not learnt.switches and not learnt.unmoved:
+        return []
+    drawn = heading("Switches, set as chat_template_kwargs", width)
+    most = max((len(switch.name) for switch in learnt.switches), default=0)
+    left = LONGEST
+    for at, row in enumerate(switch_sentences(learnt)):
+        lines = rows([row], width, label=most)
+        if len(lines) > left or (len(lines) == left and at + 1 < len(learnt.switches)):
+            more = f"… {len(learnt.switches) - at} more: --show switches"
+            drawn += prose(Text(more, style="dim"), width)
+            break
+        drawn += lines
+        left -= len(lines)
+    return [*drawn, *_unmoved(learnt.unmoved, width)]
+
+
+def _unmoved(variables: Sequence[UnmovedVariable], width: int) -> Lines:
+    return prose(sentence(f"{NO_EFFECT}: ", unmoved_words(variables)), width) if variables else []
+
+
+def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
+    """Name the variables that are read and change nothing, as far as was tried."""
+    words = [f"{visible(each.name)}{' (raises)' * each.raises}" for each in variables]
+    return Text(", ".join(words))
+
+
+def switch_sentences(learnt: LearntFormat) -> Iterator[Row]:
+    """Say of each switch what is so when it is unset, and what values do."""
+    for switch in learnt.switches:
+        told = [Text(unset_words(switch, learnt.formats))]
+        told += [sentence((label, "bold"), does) for label, does in _values(learnt.formats, switch)]
+        raising = _raising(switch)
+        if raising:
+            told.append(Text(f"{raising} raises"))
+        words = joined(told, "; ")
+        if _common(switch):
+            words.append(f"; only {switch.only}")
+        yield visible(switch.name), words
+
+
+def switch_section(analysis: LearntFormat, width: int) -> Lines:
+    """List the variables that a caller may set, and what each value changes."""
+    drawn = heading("Switches", width)
+    if not analysis.switches:
+        drawn += prose("none: no variable changes a render", width)
+    for switch in analysis.switches:
+        words = unset_words(switch, analysis.formats)
+        drawn += rows([(visible(switch.name), Text(words))], width)
+        drawn += rows(list(switch_rows(analysis, switch)), width, indent=4)
+    return [*drawn, *_unmoved(analysis.unmoved, width)]
+
+
+def unset_words(switch: Switch, formats: Formats) -> str:
+    """Say what the template does where the switch is not set."""
+    if switch.name in formats.base:
+        return f"{value_words(formats.base[switch.name])} here: unset raises"
+    if switch.default is None:
+        return "unset by default"
+    return f"unset by default, as {value_words(switch.default)}"
+
+
+def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
+    """Say of each value what it changes, with the text of each generation prompt."""
+    for label, value, effects, only in _each(switch):
+        words = sentence(f"only {only}: " if only else "", _effects(effects))
+        prompt = None if value is None else prompt_under(analysis.formats, {switch.name: value})
+        if prompt is not None and not only and Effect.GENERATION_PROMPT in effects:
+            words.append(": ").append_text(quoted(prompt) if prompt else Text("empty"))
+        yield label, words
+    raising = _raising(switch)
+    if raising:
+        yield raising, Text(Effect.RAISES.value)
+
+
+def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[Effect, ...], str]]:
+    """Return each value with an effect: in words, itself, its effects, and where alone it acts."""
+    other = "number" if switch.numeric else "text"
+    if switch.inserted:
+        yield f"any {other}", None, effects_of_text(switch), switch.only
+    for at, value in enumerate(switch.values):
+        effects = effects_of(switch, value)
+        if not effects:
+            continue
+        stands = switch.any_other is not None and repr(value) == repr(switch.any_other)
+        only = switch.conditions[at] if switch.conditions else switch.only
+        yield f"any other {other}" if stands else value_words(value), value, effects, only
+
+
+def _common(switch: Switch) -> bool:
+    """Whether all values act only where the switch does."""
+    return bool(switch.only) and all(only == switch.only for *_, only in _each(switch))
+
+
+def _raising(switch: Switch) -> str:
+    """Name the values that raise; empty where none does."""
+    names = [value_words(value) for value in switch.raising]
+    if switch.others_raise:
+        known = bool(switch.values) and not switch.inserted
+        names.append(f"any {'other ' * known}{'number' if switch.numeric else 'text'}")
+    return " or ".join(names)
+
+
+def _values(formats: Formats, switch: Switch) -> Iterator[tuple[str, Text]]:
+    for label, value, effects, only in _each(switch):
+        does = _does(formats, None if value is None or only else {switch.name: value}, effects)
+        written = " is written in" if value is None else ""
+        where = f"{only}, " if only and not _common(switch) else ""
+        yield f"{where}{label}", sentence(written, ": ", does)
+
+
+def _effects(effects: Sequence[Effect]) -> str:
+    changed = [effect for effect in effects if effect is not Effect.RAISES]
+    if not changed:
+        return Effect.RAISES.value
+    # What else is changed comes first, since the prompt's text follows.
+    *first, last = sorted(changed, key=lambda effect: effect is Effect.GENERATION_PROMPT)
+    raises = ", and some conversations raise" * (Effect.RAISES in effects)
+    return f"changes {', '.join(first)}{' and ' * bool(first)}{last}{raises}"
+
+
+def _does(formats: Formats, setting: dict[str, Json] | None, effects: tuple[Effect, ...]) -> Text:
+    begun = None if setting is None else formats.under(setting)
+    opening = None if begun is None else begun.opening
+    told = opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
+    if opening is None or not told or Effect.GENERATION_PROMPT not in effects:
+        return Text(_effects(effects))
+    others = [effect for effect in effects if effect is not Effect.GENERATION_PROMPT]
+    said = [Text(_effects(others))] if others else []
+    # In words where these tell it from the default's, else by its text.
+    usual = formats.default.opening
+    plain = opening.written not in (Written.OTHER, Written.PART_OF_HEADER)
+    if plain and (usual is None or usual.written is not opening.written):
+        said.append(Text(f"the prompt ends with {opening.written.value}"))
+    else:
+        said.append(sentence("the prompt ends with ", quoted(opening.text)))
+    return joined(said, ", ")
