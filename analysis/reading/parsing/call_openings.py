@@ -60,6 +60,17 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
             yield from (f"{before}{name}{text}" for texts in behind for text in texts)
 
 
+def named_openings(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+    """Return what opens one call by markers, with the names behind it: all of it, or its end."""
+    call = section.call
+    first = call_open(call)
+    if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], Name):
+        return
+    for name in sorted(offered or ()):
+        yield f"{first.core}{name}"
+    yield from named_triggers(section, offered)
+
+
 def listed_calls(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
     """Return what separates two calls of a list and begins the next one, of an offered tool.
 
