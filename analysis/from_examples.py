@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.battery import battery, loose_tools
-from autoparser.analysis.core.conversation import Json, Message, same_json
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, Failure
-from autoparser.analysis.inference.check import TemplateContinuation
 from autoparser.analysis.inference.examples import (
     Example,
     ExampleError,
@@ -30,10 +27,12 @@ from autoparser.analysis.inference.examples import (
     with_worded_calls,
 )
 from autoparser.analysis.inference.examples.hiding import without_calls
-from autoparser.analysis.reading.parsing import OutputParser, message_of
+from autoparser.analysis.reading.parsing import OutputParser
 from autoparser.analysis.taught_analysis import (
     UsedFormat,
     checked,
+    reads_as,
+    spoiled_render,
     taught_analysis,
     tools_called,
     widened_analysis,
@@ -209,33 +208,8 @@ def _refusal(each: _Candidate, own: _Candidate) -> str:
     lost = [place for place in each.misread if place not in own.misread]
     if lost and _writes_calls(own.analysis.format):
         return f"{what} misreads {lost[0]}, which is read without it"
-    spoiled = _spoiled(own.analysis, each.analysis)
+    spoiled = spoiled_render(own.analysis, each.analysis)
     return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
-
-
-def _spoiled(own: Analysis, other: Analysis) -> str:
-    """Return the title of a message that the template writes and `own` alone reads back, if any."""
-    for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
-        tools, prompt = loose_tools() if opening.tools else None, opening.text or None
-        parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
-        for each in renders:
-            before, after = (_reads(parser, each.text or "", each.message) for parser in parsers)
-            if before and not after:
-                return each.title
-    return ""
-
-
-def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
-    """Go through what the template writes after its prompts, as far as that is known."""
-    yield from (each for each in analysis.continuations if each.text is not None)
-    format_ = analysis.format
-    for opening in format_.openings[:1] if analysis.check.ok else ():
-        # What passes the self-check is written by the format as the template renders it.
-        for case in battery():
-            written = _written(format_, case.message) or ""
-            if written.startswith(opening.text):
-                text = written.removeprefix(opening.text)
-                yield TemplateContinuation(opening, case.title, case.message, text)
 
 
 def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
@@ -283,7 +257,7 @@ def _verdict(
 ) -> ExampleVerdict:
     formats = [analysis.format, *(() if analysis.also is None else (analysis.also.default.format,))]
     expected, prompted = turn_text(example, base)
-    read = _reads(parser, example.output, example.message)
+    read = reads_as(parser, example.output, example.message)
     verdicts = [
         ExampleVerdict(example, read, _written(each, example.message), expected, prompted)
         for each in formats
@@ -297,20 +271,6 @@ def _written(format_: TurnFormat, message: Message) -> str | None:
         return format_.write(message)
     except (RefusedMessageError, KeyError):
         return None
-
-
-def _reads(parser: OutputParser, text: str, meant: Message) -> bool:
-    """Whether a text is read as a message; ids may be made up, whitespace at edges is nobody's."""
-    try:
-        read = message_of(parser.parse(text))
-    except ValueError:
-        return False
-    return same_json(_compared(read), _compared(meant))
-
-
-def _compared(message: Message) -> Json:
-    calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
-    return [message.content.strip(), message.reasoning.strip(), calls]
 
 
 def _check(verdicts: Sequence[ExampleVerdict]) -> Check:

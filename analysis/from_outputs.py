@@ -11,12 +11,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.given import place_in
 from autoparser.analysis.core.verdicts import Check, Failure
 from autoparser.analysis.inference.examples import (
     Example,
@@ -33,10 +35,14 @@ from autoparser.analysis.inference.outputs import (
     OfferedTools,
     OutputError,
     Proposal,
+    ReadTurn,
     begins_call,
     ends_call,
     ends_in_name,
+    ends_in_opening,
     holds_call,
+    kinds_of,
+    marked_word,
     misread,
     proposals,
     restored_calls,
@@ -46,6 +52,7 @@ from autoparser.analysis.reading.parsing import OutputParser, message_of
 from autoparser.analysis.taught_analysis import (
     UsedFormat,
     checked,
+    spoiled_render,
     taught_analysis,
     widened_analysis,
 )
@@ -113,6 +120,8 @@ class InferredFormat:
     """So many outputs are read as the template itself writes them."""
     used: UsedFormat = UsedFormat.LEARNED
     """Which format is used: the template's own, the learned one, or both side by side."""
+    refusal: str = ""
+    """Why what was learned is not used, in words; empty where it is, or nothing was."""
 
     @property
     def widened(self) -> bool:
@@ -124,8 +133,9 @@ class InferredFormat:
         """Why this format is used, in words."""
         read = len(self.readings) - len(self.odd)
         words = f"it reads {read} of {len(self.readings)} outputs"
-        alone = f", the template's own format alone {self.own}"
-        return words if self.used is UsedFormat.TEMPLATE else words + alone
+        if self.used is UsedFormat.TEMPLATE:
+            return f"{words}, and {self.refusal}" if self.refusal else words
+        return f"{words}, the template's own format alone {self.own}"
 
     @property
     def misread(self) -> tuple[str, ...]:
@@ -151,34 +161,67 @@ class InferredFormat:
 
 def learn_outputs(
     analysis: Analysis,
-    outputs: Sequence[LoggedOutput],
+    outputs: Sequence[LoggedOutput | str],
     tools: Sequence[Tool],
     tokens: Sequence[str] = (),
 ) -> InferredFormat:
     """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
 
-    A template that writes calls itself is widened: the parser reads both ways, the grammar writes
-    the template's. `tokens` are the added tokens of the model's tokenizer: where the outputs leave
-    it open what is a marker, these suggest it. Raises OutputError where no output shows a call, or
-    no format reads any.
+    A plain text is an output after the template's default prompt. A template that writes calls
+    itself is widened: the parser reads both ways, the grammar writes the template's. `tokens` are
+    the added tokens of the model's tokenizer: where the outputs leave it open what is a marker,
+    these suggest it. Raises OutputError where no output shows a call, or no format reads any, and
+    the template's own format reads none either.
     """
+    logged = [
+        LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
+        for at, each in enumerate(outputs)
+    ]
     base, offered = analysis.format, OfferedTools(tools)
-    own = tuple(_readings(base, outputs, base, tools, offered))
+    own = tuple(_readings(base, logged, base, tools, offered))
     rest = [each.output for each in own if each.problem]
+    kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
     if base.calls is None or Part.CALLS in base.unconfirmed:
-        found = _confirmed(outputs, base, tools, offered, tokens)
+        found = _confirmed(logged, base, tools, offered, tokens)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
-        taught = checked(taught, _check(found.readings))
-        return InferredFormat(taught, found.readings, found.guesses, len(own) - len(rest))
+        learned = replace(
+            kept,
+            analysis=checked(taught, _check(found.readings)),
+            readings=found.readings,
+            guesses=found.guesses,
+            used=UsedFormat.LEARNED,
+        )
+        return learned if len(learned.odd) < len(rest) else _refused(kept, learned, "")
     if not rest:
-        return InferredFormat(analysis, own, (), len(own), UsedFormat.TEMPLATE)
-    found = format_of_outputs(rest, without_calls(base), tools, tokens)
+        return kept
+    try:
+        found = format_of_outputs(rest, without_calls(base), tools, tokens)
+    except OutputError:
+        if not any(each.message and each.message.calls for each in own if not each.problem):
+            raise
+        return replace(kept, refusal="no format reads the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
     read = iter(found.readings)
-    readings = tuple(
-        _read_beside(next(read), widened, tools) if each.problem else each for each in own
+    beside = [_read_beside(next(read) if each.problem else each, widened, tools) for each in own]
+    learned = replace(
+        kept,
+        analysis=widened,
+        readings=tuple(beside),
+        guesses=found.guesses,
+        used=UsedFormat.BOTH,
     )
-    return InferredFormat(widened, readings, found.guesses, len(own) - len(rest), UsedFormat.BOTH)
+    spoiled = spoiled_render(analysis, widened)
+    if spoiled or len(learned.odd) >= len(rest):
+        return _refused(kept, learned, spoiled)
+    return learned
+
+
+def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
+    """Keep the template's own format, and say why."""
+    refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
+    if spoiled:
+        refusal = f"the learned format misreads what the template itself writes: {spoiled}"
+    return replace(kept, refusal=refusal)
 
 
 def _confirmed(
@@ -255,21 +298,23 @@ def format_of_outputs(
     """
     offered = OfferedTools(tools)
     begun = _reader(base, tools) if Part.REASONING in base.shown else None
-    proposed = proposals(
-        outputs, base, offered, None if begun is None else lambda text: _said(begun, text), tokens
-    )
-    if not proposed:
+    read: ReadTurn | None = None if begun is None else partial(_said, begun)
+    best: ReadFormat | None = None
+    sighted = False
+    # Outputs of several formats blur each other; each kind is then asked what it shows alone.
+    for kind in (outputs, *kinds_of(outputs, offered)):
+        for each in proposals(kind, base, offered, read, tokens):
+            sighted = True
+            found = _concluded(each, outputs, base, tools, offered)
+            if found is not None and (best is None or found.rank > best.rank):
+                best = found
+            if best is not None and not any(reading.problem for reading in best.readings):
+                return best
+    if not sighted:
         raise OutputError(
             "no output holds the name of a tool and arguments that fit it",
             hint="give the tools that were offered when the outputs were written",
         )
-    best: ReadFormat | None = None
-    for each in proposed:
-        found = _concluded(each, outputs, base, tools, offered)
-        if found is not None and (best is None or found.rank > best.rank):
-            best = found
-        if best is not None and not any(reading.problem for reading in best.readings):
-            break
     if best is None or not best.rank[0]:
         raise OutputError(
             "no format reads the calls of any output and writes it back",
@@ -365,8 +410,9 @@ def _readings(
         expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
         if output.prompt not in judges:
             reader = _reader(format_, tools, output.prompt)
-            heads = dict(_heads(format_, expected[:start], offered))
-            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads)
+            prompted = expected[:start]
+            heads = dict(_heads(format_, prompted, offered))
+            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads, prompted)
         yield judges[output.prompt].reading(output, expected, start)
 
 
@@ -391,6 +437,8 @@ class _OutputJudge:
     reader: OutputParser
     heads: Mapping[str, str]
     """What an output with a call of each tool begins with."""
+    prompted: str
+    """What the prompt has written of the turn."""
 
     def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
         """Read an output, and write it back."""
@@ -406,7 +454,7 @@ class _OutputJudge:
         problem = self._problem_of_calls(message)
         if not problem and not parsed.status.regular:
             problem = f"it is read with a fault: {parsed.status}"
-        problem = problem or self._problem_of_texts(message)
+        problem = problem or self._problem_of_texts(message, output.text)
         if not problem and (written is None or not is_turn(written, expected, start, output.text)):
             problem = "its message is written otherwise"
         return LoggedReading(output, message, written, expected, problem)
@@ -419,15 +467,24 @@ class _OutputJudge:
             return "an argument holds another one"
         return ""
 
-    def _problem_of_texts(self, message: Message) -> str:
-        """Say in words which part of a call stands in content or reasoning."""
+    def _problem_of_texts(self, message: Message, text: str) -> str:
+        """Say in words which part of a call stands in content or reasoning of an output's text."""
         texts, calls = (message.content, message.reasoning), self.format.calls
+        held = sum(len(self.offered.names_in(each)) for each in texts)
+        if not message.calls and held < len(self.offered.names_in(text)):
+            return "the name of a tool is taken for markup"
         if any(holds_call(text, self.offered) for text in texts):
             return "a call stands in it that is written otherwise"
+        word = next((word for text in texts if (word := marked_word(text, self.offered))), "")
+        if word:
+            return f"{word} stands in its text beside markup"
         if calls is None:
             return ""
         if begins_call(message.content, calls):
             return "a call begins in it that cannot be read"
+        openings = [f"{self.prompted}{head}" for head in self.heads.values()]
+        if message.calls and ends_in_opening(message.content or message.reasoning, openings):
+            return "what opens a call stands in its text"
         if ends_call(message.content, calls):
             return "a call ends in it that nothing opens"
         if any(ends_in_name(text, self.heads) for text in texts):

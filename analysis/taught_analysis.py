@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from itertools import groupby
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.battery import battery, loose_tools
+from autoparser.analysis.core.conversation import Json, Message, same_json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Formats, Part, TurnFormat
+from autoparser.analysis.core.format import Formats, Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.schema import type_of
 from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.inference.check import TemplateContinuation
 from autoparser.analysis.learnt import SavedFormat
+from autoparser.analysis.reading.parsing import OutputParser, message_of
 
 __all__ = [
     "UsedFormat",
     "checked",
+    "reads_as",
+    "spoiled_render",
     "taught_analysis",
     "tools_called",
     "widened_analysis",
@@ -103,6 +109,48 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
         }
         for name, known in types.items()
     ] or None
+
+
+def spoiled_render(own: Analysis, other: Analysis) -> str:
+    """Return the title of a message that the template writes and `own` alone reads back, if any."""
+    for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
+        tools, prompt = loose_tools() if opening.tools else None, opening.text or None
+        parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
+        for each in renders:
+            before, after = (reads_as(parser, each.text or "", each.message) for parser in parsers)
+            if before and not after:
+                return each.title
+    return ""
+
+
+def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
+    """Go through what the template writes after its prompts, as far as that is known."""
+    yield from (each for each in analysis.continuations if each.text is not None)
+    format_ = analysis.format
+    for opening in format_.openings[:1] if analysis.check.ok else ():
+        # What passes the self-check is written by the format as the template renders it.
+        for case in battery():
+            try:
+                written = format_.write(case.message)
+            except (RefusedMessageError, KeyError):
+                continue
+            if written.startswith(opening.text):
+                text = written.removeprefix(opening.text)
+                yield TemplateContinuation(opening, case.title, case.message, text)
+
+
+def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
+    """Whether a text is read as a message; ids may be made up, whitespace at edges is nobody's."""
+    try:
+        read = message_of(parser.parse(text))
+    except ValueError:
+        return False
+    return same_json(_compared(read), _compared(meant))
+
+
+def _compared(message: Message) -> Json:
+    calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
+    return [message.content.strip(), message.reasoning.strip(), calls]
 
 
 def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:

@@ -14,9 +14,16 @@ from autoparser import AutoparserError, ChatTemplate, analyze, load_format
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
-from autoparser.analysis.inference.outputs import LoggedOutput, OutputError, given_outputs
+from autoparser.analysis.inference.outputs import (
+    LoggedOutput,
+    OfferedTools,
+    OutputError,
+    ends_in_opening,
+    given_outputs,
+    marked_word,
+)
 from autoparser.analysis.reading.parsing import message_of
-from autoparser.analysis.taught_analysis import with_saved
+from autoparser.analysis.taught_analysis import UsedFormat, with_saved
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
@@ -283,6 +290,131 @@ def test_answers_that_are_all_framed_alike_are_content() -> None:
     lines = [f'{{"reply": "{each}"}}<|eot|>' for each in replies]
     found = learnt([*lines, call("Oslo", 3), call("Rome", 1)])
     assert not any(each.message.reasoning for each in found.readings if each.message)
+
+
+CITIES = ("Oslo", "San José", "Lima", "Bonn", "Rio", "Rome", "Nice", "Quito", "Accra", "Paris")
+
+
+def look_json(city: str, days: int) -> str:
+    arguments = {"city": city, "days": days}
+    return f'[use]{{"do": "look", "with": {json.dumps(arguments, ensure_ascii=False)}}}[/use]'
+
+
+def look_tags(city: str, days: int) -> str:
+    return f"<go look>\n<k>city</k>\n<v>{city}</v>\n<k>days</k>\n<v>{days}</v>\n</go>"
+
+
+def look_lines(city: str, days: int) -> str:
+    return f"call look\n  city := «{city}»\n  days := {days}\nend call"
+
+
+WAYS = {"json": look_json, "tags": look_tags, "lines": look_lines}
+EMPTY = "[mull]\n\n[/mull]\n\n"
+
+
+def read_calls(found: InferredFormat, text: str) -> tuple[str, list[dict[str, object]]]:
+    read = message_of(found.analysis.parser(TOOLS).parse(text))
+    return read.content, [dict(call.arguments) for call in read.calls]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("spoken", [1, 3, 9])
+def test_an_empty_block_before_each_output_is_markup(way: str, spoken: int) -> None:
+    write = WAYS[way]
+    said = ["Let me see.\n" if at < spoken else "" for at in range(len(CITIES))]
+    lines = [
+        f"{EMPTY}{front}{write(city, at)}<|eot|>"
+        for at, (city, front) in enumerate(zip(CITIES, said, strict=True))
+    ]
+    found = learnt(lines)
+    assert found.ok, [(each.output.place, each.problem) for each in found.odd]
+    for front in ("", "One moment, please.\n"):
+        text = f"{EMPTY}{front}{write('Cairo', 14)}<|eot|>"
+        assert read_calls(found, text) == (front.strip(), [{"city": "Cairo", "days": 14}])
+
+
+OPENED = """\
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') + '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>>>' }}{%- endif %}
+"""
+
+
+def test_the_prompt_opens_the_first_call_and_names_stand_before_contents() -> None:
+    def look(city: str, days: int) -> str:
+        return f'look\n{{"city": "{city}", "days": {days}}}'
+
+    lines = [look(city, at) for at, city in enumerate(CITIES[:6])]
+    lines += [f"all\nLook here.>>{look('Oslo', 3)}", f"all\nWell.>>{look('Rome', 1)}"]
+    lines += [f"{look('Nice', 2)}>>{look('Rio', 5)}", "all\nYou are welcome."]
+    found = learnt([f"{line}<|eot|>" for line in lines], OPENED)
+    assert found.ok, [(each.output.place, each.problem) for each in found.odd]
+    cairo = {"city": "Cairo", "days": 9}
+    assert read_calls(found, f"all\nSure.>>{look('Cairo', 9)}<|eot|>") == ("Sure.", [cairo])
+    assert read_calls(found, f"{look('Cairo', 9)}<|eot|>") == ("", [cairo])
+
+
+@pytest.mark.parametrize("most", WAYS)
+@pytest.mark.parametrize("others", WAYS)
+def test_outputs_of_two_formats_teach_that_of_most(most: str, others: str) -> None:
+    if most == others:
+        return
+    fronts = ("Well.\n", "", "Let me see.\n", "", "", "Now then:\n")
+    lines = [
+        f"{front}{WAYS[most](city, at)}<|eot|>"
+        for at, (front, city) in enumerate(zip(fronts, CITIES[:6], strict=True))
+    ]
+    lines[2:2] = [f"{WAYS[others](city, at)}<|eot|>" for at, city in enumerate(CITIES[6:])]
+    found = learnt(lines)
+    assert [each.output.place for each in found.odd] == [f"line {at}" for at in range(3, 7)]
+    text = f"So.\n{WAYS[most]('Cairo', 14)}<|eot|>"
+    assert read_calls(found, text) == ("So.", [{"city": "Cairo", "days": 14}])
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('Well. look", "with": ', "look"),
+        ('{"name": "look"', "look"),
+        ("<go>\nlook\n", "look"),
+        ('look\n{"ci', "look"),
+        ('"city": "Oslo", "days": 3}]', "city and days"),
+        ("<city>Oslo</city><days>3</days>", "city and days"),
+        ("I take `look` for it.", ""),
+        ('They are "note", "look", and (look).', ""),
+        ("**look**: it looks. look() does it, too: look, and see.", ""),
+        ('{"city": "Oslo", "days": 3}', ""),
+        ("```\nf(city=1, days=2)\n```", ""),
+        ("- city: Oslo\n- days: 3", ""),
+    ],
+)
+def test_words_of_the_tools_beside_markup_are_doubt(text: str, word: str) -> None:
+    assert marked_word(text, OfferedTools(TOOLS)) == word
+    found = learnt([*(call(city, 1) for city in CITIES[:3]), f"{text}<|eot|>"])
+    assert found.ok is not bool(word)
+
+
+def test_what_opens_calls_is_no_content() -> None:
+    openings = ["[mull]\n\n[/mull]\n\n[use]", "<|assistant|>>>"]
+    assert ends_in_opening("Let me see.\n[use]", openings)
+    assert ends_in_opening("Let me see.>>", openings)
+    assert not ends_in_opening("Let me see:", ["This one:"])
+
+
+def test_plain_texts_are_outputs() -> None:
+    lines = [call(city, 1) for city in CITIES[:3]]
+    found = learn_outputs(analyze(ChatTemplate(CHAT)), [*lines, "[do look(ci"], TOOLS)
+    assert [each.output.place for each in found.odd] == ["outputs[3]"]
+    assert called(found, call("Bonn", 2)) == [("look", {"city": "Bonn", "days": 2})]
+
+
+def test_a_template_that_reads_most_outputs_stays_in_use() -> None:
+    own = ['<call>look {"city": "Oslo"}</call><|eot|>', "You are welcome.<|eot|>"]
+    found = learnt([*own, 'Well. look", "with": '], JSON_CALLS)
+    assert (found.used, found.own) == (UsedFormat.TEMPLATE, 2)
+    assert [each.output.place for each in found.odd] == ["line 3"]
+    assert found.reason == "it reads 2 of 3 outputs, and no format reads the others"
 
 
 WORDED = """\

@@ -42,6 +42,7 @@ from .shown_frame import (
     conclude_frame,
     inner_text,
     row_with_slots,
+    without_opened_calls,
 )
 from .shown_layouts import completed, seen_layouts, with_emptied_reasoning
 from .value_frames import ValueFrames
@@ -297,6 +298,8 @@ def _concluded(
     if calls and shown is None:
         return None
     header, turn_end = _header(aligned, base), _turn_end(base)
+    if shown is not None:
+        header = without_opened_calls(header, calls, shown)
     layouts = seen_layouts(aligned, shown)
     known = {
         presence: layout

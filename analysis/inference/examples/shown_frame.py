@@ -24,7 +24,7 @@ from .own_words import ARGUMENTS_MARK, ID_MARK, NAME_MARK
 from .shown_arguments import ShownArguments
 from .shown_calls import ShownCall, usual
 
-__all__ = ["ShownFrame", "conclude_frame", "row_with_slots"]
+__all__ = ["ShownFrame", "conclude_frame", "row_with_slots", "without_opened_calls"]
 
 _MARKS = {Slot.NAME: NAME_MARK, Slot.ID: ID_MARK, Slot.ARGUMENTS: ARGUMENTS_MARK}
 _SLOTS = [SeenSlot(slot, mark) for slot, mark in _MARKS.items()]
@@ -79,6 +79,18 @@ def conclude_frame(
             before, gap, base = opened, marked.pop(), first
             break
     return ShownFrame(CallsFrame(decompose(before, gap, after), inner, base))
+
+
+def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownArguments) -> str:
+    r"""Leave out of a header what opens calls: the prompt has written it, and so the first call's.
+
+    After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
+    """
+    firsts = [before_of(call, shown) for call in calls if not call.at]
+    others = [text for text in firsts if not text.startswith(header)]
+    others += [text for _, text in _gaps(calls, shown)]
+    opened = common_suffix(header, *others) if others and header in firsts else ""
+    return header.removesuffix(opened) if opened.strip() else header
 
 
 def inner_text(call: ShownCall, shown: ShownArguments) -> str:

@@ -23,7 +23,7 @@ from .key_gaps import KeyGap, literals_in
 from .majority import shared_beginning, shared_end
 from .offered import OfferedTools
 from .sighted import SightedCall
-from .sighted_keys import TEXT_ALONE, KeysSighted, keys_sighted
+from .sighted_keys import MANY, TEXT_ALONE, KeysSighted, keys_sighted
 
 __all__ = ["entry_calls"]
 
@@ -40,10 +40,13 @@ class _Shown:
 
 
 def entry_calls(
-    texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: Escape
+    texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: Escape, odd: int = MANY
 ) -> list[list[SightedCall]]:
-    """Return the calls of each text from its place on, as far as their edges are found."""
-    sightings = keys_sighted(texts, offered)
+    """Return the calls of each text from its place on, as far as their edges are found.
+
+    Of so many calls as `odd` says one may be opened otherwise.
+    """
+    sightings = keys_sighted(texts, offered, odd)
     gaps = list(_gaps(texts, sightings, offered, escape))
     shown = _around(gaps)
     values: dict[int, dict[str, tuple[Json, int]]] = {}

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from .majority import ODD, shared_beginning
 
-__all__ = ["FramedBeginning", "framed_beginning"]
+__all__ = ["MARKUP_SIGN", "FramedBeginning", "framed_beginning"]
 
 _HEAD = 4
 """Texts whose first characters are the same, so many of them, may begin alike."""
 _SHARE = 0.3
 """So many of all texts have to begin alike."""
 _FEWEST = 3
-_SIGN = re.compile(r"[^\w\s.,;:!?…'’\"“”()*–—-]")
+MARKUP_SIGN = re.compile(r"[^\w\s.,;:!?…'’\"“”()*–—-]")
 """What sentences do not have."""
 _LAST_WORDS = re.compile(r"[^\n:\"<>\[\](){}|#=`]*\Z")
 """What follows the last sign of an opening: reasoning that begins alike."""
@@ -38,7 +38,7 @@ class FramedBeginning(NamedTuple):
 
 def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
     """Find how a good part of the texts begin, and what ends that beginning in nearly all."""
-    heads = Counter(text[:_HEAD] for text in texts if _SIGN.search(text[:_HEAD]))
+    heads = Counter(text[:_HEAD] for text in texts if MARKUP_SIGN.search(text[:_HEAD]))
     for head, count in heads.most_common(1):
         begun = [text for text in texts if text.startswith(head)]
         opening = _LAST_WORDS.sub("", shared_beginning(begun))
@@ -61,7 +61,7 @@ def _shared_inside(texts: Sequence[str]) -> str:
         while end < len(base) and _holding(texts, base[start : end + 1]) >= needed:
             end += 1
         each = base[start:end]
-        if len(each) > max(1, len(found)) and _SIGN.search(each):
+        if len(each) > max(1, len(found)) and MARKUP_SIGN.search(each):
             found = each
     once = sum(text.count(found) == 1 for text in texts) if found else 0
     return found if once >= needed else ""

@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["ODD", "shared_beginning", "shared_end"]
+__all__ = ["ODD", "TOLERANCES", "shared_beginning", "shared_end"]
 
 ODD = 5
 """Of so many texts one may be odd."""
+
+
+TOLERANCES = (3, 5, 10, 1_000_000)
+"""Of so many texts one may be odd, by turns: what a few have alone may be wrong, or be content.
+
+Of `<think></think><call>`, four times, and `<think></think>Let me see.<call>`, a majority shares
+more than what opens calls.
+"""
 
 
 def shared_end(texts: Sequence[str], odd: int = ODD) -> str:

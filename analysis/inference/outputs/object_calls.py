@@ -34,7 +34,7 @@ class _Value(NamedTuple):
     value: dict[str, Json]
 
 
-_AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n")
+_AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
 """What stands after a key in markup, and not after a word of a sentence."""
 
 

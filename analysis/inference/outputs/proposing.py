@@ -17,7 +17,7 @@ from autoparser.analysis.core.format import Escape, Slot, TurnFormat
 from autoparser.analysis.inference.examples import ArgumentStyle, Example, Hypothesis, turn_text
 
 from .entry_calls import entry_calls
-from .majority import shared_end
+from .majority import TOLERANCES, shared_end
 from .object_calls import ObjectStyle, object_calls
 from .offered import OfferedTools
 from .output import LoggedOutput
@@ -25,9 +25,9 @@ from .reasoning_blocks import ReasoningBlock, block_between, find_reasoning
 from .sighted import SightedCall, SightedOutput, with_ids
 from .suggested_markers import SuggestedMarkers
 
-__all__ = ["Proposal", "ReadTurn", "proposals"]
+__all__ = ["Proposal", "ReadTurn", "kinds_of", "proposals"]
 
-_SENTENCE_END = re.compile(r"^[.!?…:,;]+(?=\s)")
+_SENTENCE_END = re.compile(r"^(?:[.!?…:,;]+(?=\s)|[.!?…]+(?=[^\w\s]))")
 ReadTurn: TypeAlias = Callable[[str], Message]
 """Reads what stands before calls as the template writes reasoning and content."""
 
@@ -69,12 +69,42 @@ def proposals(
         number = sum(map(len, calls))
         if number:
             found += [
-                _proposal(outputs, each, style, read, ends, markers)
+                _proposal(outputs, each, style, read, ends, (markers, opening))
                 for each in with_ids(sighted)
                 for markers in suggested
+                for opening in _openings(each, markers)
             ]
     distinct = [each for at, each in enumerate(found) if each not in found[:at]]
     return sorted(distinct, key=lambda each: -each.calls)
+
+
+def kinds_of(
+    outputs: Sequence[LoggedOutput], offered: OfferedTools
+) -> list[Sequence[LoggedOutput]]:
+    """Sort outputs by the characters around the names in them, where those differ.
+
+    `"look"` and `<look>` are of two formats. An output without a name goes with every kind.
+    """
+    signs = [
+        {(each.text[: name.start][-1:], _signs_at(each.text, name.end)) for name in names}
+        for each, names in ((each, offered.names_in(each.text)) for each in outputs)
+    ]
+    counted = Counter(sign for each in signs for sign in each)
+    named = sum(map(bool, signs))
+    return [
+        [each for each, seen in zip(outputs, signs, strict=True) if sign in seen or not seen]
+        for sign, count in counted.most_common(_KINDS)
+        if _FEWEST_ALIKE <= count < named
+    ]
+
+
+def _signs_at(text: str, place: int) -> str:
+    return text[place : place + (1 if text[place + 1 : place + 2].isalnum() else 2)]
+
+
+_KINDS = 3
+"""So many formats are looked for in outputs that are mixed."""
+_FEWEST_ALIKE = 2
 
 
 _ESCAPES = (Escape.JSON, Escape.VERBATIM, Escape.PYTHON, Escape.HTML, Escape.JSON_HTML)
@@ -91,7 +121,12 @@ def _styles(
                 [object_calls(text, start, offered, style) for text, start in texts],
             )
     for escape in _ESCAPES:
-        yield ArgumentStyle(escape=escape), entry_calls(texts, offered, escape)
+        seen: list[list[list[SightedCall]]] = []
+        for odd in TOLERANCES:
+            calls = entry_calls(texts, offered, escape, odd)
+            if calls not in seen:
+                seen.append(calls)
+                yield ArgumentStyle(escape=escape), calls
 
 
 def _proposal(
@@ -100,20 +135,32 @@ def _proposal(
     style: ArgumentStyle,
     read: ReadTurn | None,
     ends: Sequence[str],
-    markers: SuggestedMarkers,
+    marked: tuple[SuggestedMarkers, str],
 ) -> Proposal:
-    fronts = _fronts(sighted, ends, markers)
+    markers, opening = marked
+    fronts = [_front(each, ends, opening) for each in sighted]
     block = None
     if read is None:
-        answers = [front for front, seen in zip(fronts, sighted, strict=True) if not seen.calls]
+        answers = [
+            front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
+        ]
         told = [front for front in fronts if front]
         known = markers.block(told)
         block = find_reasoning(told, answers) if known is None else block_between(*known, told)
+    before = [None if front is None else _message(front, block, read) for front in fronts]
+    lead = _lead(before)
+    space = _space_before_calls(sighted, before)
     examples: list[Example] = []
-    for output, seen, front in zip(outputs, sighted, fronts, strict=True):
-        before = _message(front, block, read)
+    for output, seen, said in zip(outputs, sighted, before, strict=True):
+        # An output whose call is opened otherwise may be read all the same, but shows nothing.
+        if said is None:
+            continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
-        message = Message(before.content, before.reasoning, calls)
+        content = said.content.removeprefix(lead)
+        if calls:
+            # Nothing but space between a block and the calls is no content.
+            content = content.removesuffix(space) if content.strip() else ""
+        message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
     order: tuple[Slot, ...] = orders.most_common(1)[0][0]
@@ -127,26 +174,51 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
     return Message(front) if split is None else Message(split[1], split[0])
 
 
-def _fronts(
-    sighted: Sequence[SightedOutput], ends: Sequence[str], markers: SuggestedMarkers
-) -> list[str]:
-    """Return what stands before the calls and what opens them; of turns without calls, all."""
-    called = [each for each in sighted if each.calls]
-    begins = [each.text[each.start : each.calls[0].start] for each in called]
+def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
+    """Return what may open the first call of a turn, most of all first."""
+    begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
+    # Where the prompt has opened a call, what opens others shows after content alone.
+    begins = [begin for begin in begins if begin] or begins
     # A sentence ends before the markup begins.
-    opening = markers.opening(begins, _SENTENCE_END.sub("", shared_end(begins)))
-    # What stands before calls alone says nothing of the space between content and calls.
-    spoken = [begin.removesuffix(opening) for begin in begins if begin.strip() != opening.strip()]
-    space = shared_end([begin[len(begin.rstrip()) :] for begin in spoken]) if spoken else ""
-    wide = space + opening
-    fronts: list[str] = []
-    for each in sighted:
-        if not each.calls:
-            fronts.append(_without_end(each.text[each.start :], ends))
-            continue
-        begin = each.text[each.start : each.calls[0].start]
-        fronts.append(begin.removesuffix(wide if begin.endswith(wide) else opening))
-    return fronts
+    shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
+    found = dict.fromkeys(markers.opening(begins, each) for each in shared)
+    return [each for each in found if each.strip()] or [*found][:1]
+
+
+def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
+    """Return what stands before the calls and what opens them; of turns without calls, all.
+
+    None where something else opens them.
+    """
+    if not seen.calls:
+        return _without_end(seen.text[seen.start :], ends)
+    begin = seen.text[seen.start : seen.calls[0].start]
+    return begin.removesuffix(opening) if not begin or begin.endswith(opening) else None
+
+
+_WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
+
+
+def _lead(before: Sequence[Message | None]) -> str:
+    """Return a line of one word that all contents begin with, such as the name of a channel."""
+    contents = [said.content for said in before if said is not None and said.content.strip()]
+    lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST else None
+    text = "" if lead is None else lead.group()
+    return text if all(content.startswith(text) for content in contents) else ""
+
+
+_FEWEST = 3
+"""So many contents have to begin alike."""
+
+
+def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
+    """Return the whitespace between content and calls; calls after no content show none."""
+    contents = [
+        said.content
+        for said, seen in zip(before, sighted, strict=True)
+        if said is not None and said.content.strip() and seen.calls
+    ]
+    return shared_end([text[len(text.rstrip()) :] for text in contents]) if contents else ""
 
 
 def _without_end(text: str, ends: Sequence[str]) -> str:

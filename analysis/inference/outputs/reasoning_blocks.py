@@ -33,11 +33,11 @@ class ReasoningBlock:
 
     def split(self, text: str) -> tuple[str, str] | None:
         """Return the reasoning and what follows it; None where the text has no such block."""
-        core = self.close.strip()
-        at = text.find(core)
+        core, begin = self.close.strip(), len(self.open.rstrip())
+        at = text.find(core, begin)
         if at < 0 or not text.startswith(self.open.rstrip()):
             return None
-        begin, end = len(self.open.rstrip()), at + len(core)
+        end = at + len(core)
         before = self.close[: self.close.find(core)]
         after = self.close[self.close.find(core) + len(core) :]
         inner = text[begin:at].removeprefix(self.open[begin:]).removesuffix(before)
@@ -49,8 +49,8 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
 
     `answers` are those of them that no call follows.
     """
-    units = [(text, edge_units(text)) for text in texts if text.strip()]
-    firsts = Counter(row[0] for _, row in units if row and is_unit(row[0]))
+    units = [(text, _units(text)) for text in texts if text.strip()]
+    firsts = Counter(row[0] for _, row in units if row and is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
         begun = [(text, row[1:]) for text, row in units if row[0] == opening]
         if count >= _FEWEST and (closing := _closing(begun)):
@@ -61,6 +61,12 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
         return block_between(framed.opening, framed.closing, begun_alike)
     closing = _closing(units)
     return block_between("", closing, [text for text, _ in units]) if closing else None
+
+
+def _units(text: str) -> list[str]:
+    """Cut a text into its units; whitespace before the first one goes with it."""
+    first, *rest = edge_units(text)
+    return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
 
 
 def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:

@@ -37,8 +37,13 @@ class KeysSighted:
     """What stands before each key, as far as it is markup."""
 
 
-def keys_sighted(texts: Sequence[tuple[str, int]], offered: OfferedTools) -> list[KeysSighted]:
-    """Find the names that stand as most do that have keys after them, and those keys."""
+def keys_sighted(
+    texts: Sequence[tuple[str, int]], offered: OfferedTools, odd: int = MANY
+) -> list[KeysSighted]:
+    """Find the names that stand as most do that have keys after them, and those keys.
+
+    Of so many names as `odd` says one may stand otherwise.
+    """
     seen: list[KeysSighted] = []
     for number, (text, start) in enumerate(texts):
         names = [name for name in offered.names_in(text) if name.start >= start]
@@ -50,9 +55,7 @@ def keys_sighted(texts: Sequence[tuple[str, int]], offered: OfferedTools) -> lis
     firsts = {each.output: each for each in reversed(keyed)}.values()
     later = [each for each in keyed if each not in firsts]
     befores = tuple(
-        shared_end([_before(texts, each) for each in some], MANY)
-        for some in (firsts, later)
-        if some
+        shared_end([_before(texts, each) for each in some], odd) for some in (firsts, later) if some
     )
     first_keys = [
         _KeyLead(

@@ -8,14 +8,16 @@ import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_encoder
 from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_template
-from autoparser.analysis.lint import all_rules, rule_of
+from autoparser.analysis.lint import Subject, all_rules, lint, rule_of
 from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
 
 
-def fixed(text: str, *codes: str) -> FixedTemplate:
-    return fix_template(ChatTemplate(text), [rule_of(code) for code in codes])
+def fixed(text: str, *codes: str, unsafe: bool = True) -> FixedTemplate:
+    template = ChatTemplate(text)
+    findings = lint(Subject(template), [rule_of(code) for code in codes]).findings
+    return fix_template(template, findings, unsafe=unsafe)
 
 
 def shipped(code: str) -> str:
@@ -80,11 +82,6 @@ def test_a_finding_stays_where_no_edit_is_right() -> None:
     assert fix.tried > 0
 
 
-def test_what_a_comment_accepts_is_not_fixed() -> None:
-    text = "{#- autoparser: ignore AP401 the model wants it -#}\n" + shipped("AP401")
-    assert fixed(text, "AP401").fixes == ()
-
-
 def test_lines_end_as_they_ended() -> None:
     text = shipped("AP109").replace("\n", "\r\n")
     found = fixed(text, "AP109")
@@ -96,7 +93,7 @@ def test_an_encoder_in_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "encoder.py"
     path.write_text("def encode(messages, **given):\n    return str(messages)\n", encoding="utf-8")
     with pytest.raises(AutoparserError, match="no template that could be edited"):
-        fix_template(load_encoder(f"{path}:encode"))
+        fix_template(load_encoder(f"{path}:encode"), ())
 
 
 def test_what_begins_a_turn_behind_the_question_is_written_where_it_is_asked_for() -> None:
