@@ -34,7 +34,10 @@ def prompt_edits(
 ) -> Iterator[tuple[TemplateEdit, bool]]:
     """Return the edits, and whether each is taken only where nothing else serves."""
     header = subject.format.header
-    if header:
+    before = subject.play((subject.user,)).text.partition(subject.marks.user)[0]
+    # What begins a user's message, too, asks nobody for an answer.
+    begins_both = bool(header.strip()) and before.rstrip().endswith(header.strip())
+    if header and not begins_both:
         yield from _written(text, header)
         yield from ((edit, False) for edit in _asked_for(subject, text, header))
     if any(each.other and each.one.text == each.other.text for each in finding.evidence):

@@ -69,7 +69,7 @@ def _texts(
         read = text.count(words.strip())
         voice = voices[words]
         lost = RenderFault(FaultKind.LOST, voice, words)
-        if voice == Voice.REASONING and _is_earlier(each.messages, _place_of(each, words)):
+        if times > read and _is_left_out(each, voice, words, rendered):
             lost = RenderFault(FaultKind.LEFT_OUT, voice, words)
         yield lost, max(0, times - read)
         yield RenderFault(FaultKind.REPEATED, voice, words), max(0, read - times)
@@ -77,6 +77,19 @@ def _texts(
             # What is lost has lost its edges, too, so that to be read without them is better.
             cut = times > read or _stripped(each, text, words, rendered)
             yield RenderFault(FaultKind.STRIPPED, voice, words), cut
+
+
+def _is_left_out(each: ProofConversation, voice: str, words: str, rendered: RenderedBy) -> bool:
+    """Say whether a text that is lost is one that templates leave out of earlier turns.
+
+    Content beside calls is such a one where it is written while its turn is the last: there it
+    stands where the model reasons.
+    """
+    at = _place_of(each, words)
+    if voice != Voice.PREFACE or at < 0:
+        return voice == Voice.REASONING and _is_earlier(each.messages, at)
+    told = rendered(_until(each, at + 1, generation=False))
+    return _is_earlier(each.messages, at) and told is not None and words.strip() in told
 
 
 def _is_earlier(messages: Sequence[Mapping[str, Json]], at: int) -> bool:

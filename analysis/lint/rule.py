@@ -61,7 +61,7 @@ class FaultKind(StrEnum):
     STRIPPED = "is stripped"
     CALL_LOST = "a call is lost"
     UNCLOSED = "a section of calls is not closed once"
-    LEFT_OUT = "reasoning is left out of an earlier turn"
+    LEFT_OUT = "is left out of an earlier turn"
     REWRITTEN = "an earlier turn is rewritten"
     NOT_BEGUN = "a prompt does not begin its turn"
     PROMPT_REWRITES = "a generation prompt rewrites what is before it"
@@ -89,6 +89,8 @@ class MendedFault(NamedTuple):
 
 def fault_words(kind: FaultKind, whose: str) -> str:
     """Return what is wrong with a render in words, such as ``an answer is lost``."""
+    if kind is FaultKind.LEFT_OUT and not whose:
+        whose = "reasoning"
     if kind.startswith("is "):
         return f"{whose or 'a text'} {kind}"
     return kind.value
