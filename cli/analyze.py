@@ -76,7 +76,8 @@ def analyze(
         typer.Option(
             metavar="WHAT",
             help="Show only this: summary, findings, markers, switches, settings, call, turn,"
-            " stops, phases, faults; or parser, the grammar by which a model's output is read.",
+            " stops, phases, asked, faults; or parser, the grammar by which a model's output is"
+            " read.",
         ),
     ] = None,
     tokenizer: TokenizerOption = None,

@@ -176,7 +176,8 @@ def decode(
             request = replace(request, prompt=turns.prompt)
     options = request.options
     grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
-    warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
+    if loosen:
+        warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
     loaded = None if model is None else load_model_of(model, device or "auto")
     if server is not None:

@@ -1,4 +1,4 @@
-"""``autoparser fix``: templates with findings of lint fixed, by edits that renders prove."""
+"""``autoparser fix``: what lint shows in templates, fixed by edits that renders prove."""
 
 from __future__ import annotations
 
@@ -10,38 +10,57 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
+from .lint_request import lint_cache, lint_request, lint_settings
 from .options import (
+    BaselineOption,
+    CacheDirOption,
+    ConfigOption,
+    ExtendSelectOption,
     IgnoreOption,
+    IsolatedOption,
     JobsOption,
     JsonOption,
+    MinConfidenceOption,
+    MinSeverityOption,
+    NoCacheOption,
     OutputOption,
+    ProfileOption,
     RevisionOption,
     SelectOption,
     SourcesArgument,
     TemplateOption,
     TextOrJsonOption,
+    TokenizerOption,
+    UnsafeFixesOption,
     is_json,
 )
-from .output import keep_source, print_report, report_width, result_to, write_file
+from .output import keep_source, print_report, report_width, result_to, say, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from autoparser.analysis.fixing import FixRun
+    from autoparser.analysis.lint.project import LintRequest, Problem
 
-__all__ = ["fix", "fixed_sources", "write_fixed"]
+__all__ = ["fix", "fix_files"]
 
-CHANGED = 1
-"""The exit code where a template would change, or was changed."""
+REMAINING = 1
+"""The exit code where a finding stays, or would be fixed by changes that were not written."""
 
 PROBLEMS = 2
-"""The exit code where some input could not be looked at."""
+"""The exit code where some input could not be looked at, or not to the end."""
 
 
 def fix(
     sources: SourcesArgument,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
+    extend_select: ExtendSelectOption = None,
+    config: ConfigOption = None,
+    isolated: IsolatedOption = False,
+    baseline: BaselineOption = None,
+    profile: ProfileOption = None,
+    min_severity: MinSeverityOption = None,
+    min_confidence: MinConfidenceOption = "low",
+    unsafe_fixes: UnsafeFixesOption = False,
     write: Annotated[
         bool, typer.Option("--write", help="Change the files; without it they stay as they are.")
     ] = False,
@@ -52,100 +71,105 @@ def fix(
     as_json: JsonOption = False,
     output: OutputOption = None,
     template_place: TemplateOption = None,
+    tokenizer: TokenizerOption = None,
     revision: RevisionOption = None,
     jobs: JobsOption = None,
+    no_cache: NoCacheOption = False,
+    cache_dir: CacheDirOption = None,
     limits: Limits | None = None,
 ) -> int:
-    """Fix findings of lint: the smallest edits that renders prove to change nothing else.
+    """Fix what lint shows: the smallest edits that renders prove to change nothing else.
 
     Standard output gets a unified diff that 'patch' takes, standard error what was fixed and what
-    not. An edit is made only where the finding goes by it, every conversation that was right is
-    rendered to the same text, and no rule finds anything new.
+    not, and why. An edit is made only where the finding goes by it, every conversation that was
+    right is rendered to the same text, and no rule finds anything new. One that changes renders
+    which no finding shown calls wrong is unsafe, and wants --unsafe-fixes.
 
-    Exit code: 0 if nothing can be fixed, 1 if a template would change or was changed, 2 if an
-    input cannot be looked at or written.
+    Exit code: 0 if nothing remains to fix, 1 if a finding stays or a change was not written, 2 if
+    an input cannot be looked at, or not to the end, or written.
     """
     as_json = is_json(form, as_json)
+    if isolated and config is not None:
+        raise AutoparserError("--config and --isolated contradict each other", hint="leave one out")
     for source in sources:
         keep_source(source, output)
-    run = fixed_sources(
+    # Imported here so that help does without the engine.
+    from autoparser.analysis.fixing import fix_sources
+
+    request = lint_request(
         sources,
-        select,
-        ignore,
+        lint_settings(config, isolated=isolated),
+        (select, ignore, extend_select),
+        min_confidence=min_confidence,
+        shown=(profile, min_severity),
         template_place=template_place,
+        tokenizer=tokenizer,
+        baseline=baseline,
         revision=revision,
         jobs=jobs,
         limits=limits,
+        cache=lint_cache(cache_dir, wanted=not no_cache),
     )
-    if write:
-        write_fixed(run)
-    _give(run, output, as_json=as_json, written=write, shows_diff=diff or not write)
-    if run.problems:
+    run = fix_sources(request, unsafe=unsafe_fixes)
+    unwritten = write_fixed(run) if write else ()
+    _give(run, unwritten, output, as_json=as_json, written=write, shows_diff=diff or not write)
+    if run.problems or unwritten:
         return PROBLEMS
-    return CHANGED if run.changed else 0
+    return REMAINING if run.remaining or (run.changed and not write) else 0
 
 
-def fixed_sources(
-    sources: Sequence[str],
-    select: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    *,
-    template_place: str | None,
-    revision: str | None,
-    jobs: int | None,
-    limits: Limits | None,
-) -> FixRun:
-    """Fix the templates of sources, in memory. Raises AutoparserError for rules that none are."""
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.fixing import FixRequest, fix_sources
-    from autoparser.analysis.lint.project import RuleChoice, find_settings
-    from autoparser.analysis.loading.isolation import usual_jobs
+def fix_files(request: LintRequest, *, unsafe: bool) -> None:
+    """Change the files of templates in which something can be fixed, and name those that stay."""
+    from autoparser.analysis.fixing import fix_sources
+    from autoparser.reports.lint import problem_words
 
-    settings = find_settings(Path.cwd())
-    rules = RuleChoice(
-        settings.select if select is None else _listed(select),
-        settings.ignore if ignore is None else _listed(ignore),
-        settings.extend_select if select is None else (),
-    ).rules
-    codes = tuple(rule.code for rule in rules if rule.fixable)
-    if not codes:
-        raise AutoparserError(
-            "no rule is left whose findings can be fixed",
-            hint="'autoparser rule' says of each rule whether they can",
-        )
-    request = FixRequest(
-        tuple(sources), codes, settings, revision, jobs or usual_jobs(), limits, template_place
-    )
-    return fix_sources(request)
+    for each in write_fixed(fix_sources(request, unsafe=unsafe)):
+        say(f"{each.path}: {problem_words(each)}")
 
 
-def write_fixed(run: FixRun) -> None:
-    """Write every changed template to its file. Raises AutoparserError where it has none."""
+def write_fixed(run: FixRun) -> tuple[Problem, ...]:
+    """Write every changed template to its file, and return what a link kept from that.
+
+    Raises AutoparserError where a template has no file of its own.
+    """
+    from autoparser.analysis.lint.project import Problem
+
     changed = [each for each in run.templates if each.fixed.changed]
     for each in changed:
         if not each.writable:
             raise AutoparserError(
                 "--write changes files that hold a template alone",
-                file=each.path,
+                file=each.inspected.path,
                 hint="take the diff, or the text of --json, and put it there",
             )
+    problems: list[Problem] = []
     for each in changed:
-        write_file(Path(each.path), each.fixed.template.text)
-
-
-def _listed(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
+        path = each.inspected.path
+        if each.inspected.linked_out:
+            # Who names a folder means what is in it.
+            words = "not changed: a link leads out of the folder that was named"
+            problems.append(Problem(path, words, "name the file itself"))
+        else:
+            write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)
+    return tuple(problems)
 
 
 def _give(
-    run: FixRun, output: Path | None, *, as_json: bool, written: bool, shows_diff: bool
+    run: FixRun,
+    unwritten: tuple[Problem, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+    written: bool,
+    shows_diff: bool,
 ) -> None:
     from autoparser.reports import fix_diff, fix_document, fix_report
 
     with result_to(output) as outlet:
         if as_json:
-            outlet.json(fix_document(run, written=written))
+            outlet.json(fix_document(run, written=written, unwritten=unwritten))
             return
         if shows_diff:
             outlet.text(fix_diff(run))
-    print_report(fix_report(run, report_width(), written=written), beside=True)
+    report = fix_report(run, report_width(), written=written, unwritten=unwritten)
+    print_report(report, beside=True)

@@ -33,7 +33,7 @@ from .request import read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.grammar import Grammar
+    from autoparser.analysis.constraining.grammar import Grammar, GrammarForm
     from autoparser.analysis.core.provenance import NamedTemplate
     from autoparser.analysis.learnt import LearntFormat
     from autoparser.analysis.loading.tokens import OpaqueTokens
@@ -102,7 +102,7 @@ def grammar(
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
     It allows what the template would write and nothing else. What a grammar cannot hold is an
-    error that names tool, place and keyword; with --loosen it is left out, and named as a warning.
+    error that lists each tool, place and keyword; with --loosen they are left out, with a warning.
 
     Exit code: 0 if it is written, 1 if the output of --accepts is refused, 2 if it cannot be
     written.
@@ -136,17 +136,18 @@ def grammar(
     if known is not None:
         _warn_of_markers(asked_for.label, made, known)
     written = _written(made, form, known, analysis.template)
-    if form in _HELD_BY:
+    if loosen and form in _HELD_BY:
         warn_of_loosened(asked_for.label, made.loosened(_HELD_BY[form]))
     with result_to(output) as outlet:
         outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
 
 
-_HELD_BY: Mapping[GrammarFormat, Literal["gbnf", "lark"]] = {
+_HELD_BY: Mapping[GrammarFormat, GrammarForm] = {
     GrammarFormat.GBNF: "gbnf",
     GrammarFormat.EBNF: "gbnf",
     GrammarFormat.LARK: "lark",
+    GrammarFormat.STRUCTURAL_TAG: "structural_tag",
 }
 
 

@@ -9,21 +9,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
 from autoparser.analysis.loading.isolation import Limits
 
-from .fix import fixed_sources, write_fixed
+from .fix import fix_files
 from .lint_formats import Format, ReportDetail, reports_of, written
+from .lint_request import lint_cache, lint_request, lint_settings
 from .options import (
+    BaselineOption,
+    CacheDirOption,
+    ConfigOption,
     ExitZeroOption,
+    ExtendSelectOption,
     IgnoreOption,
+    IsolatedOption,
     JobsOption,
+    MinConfidenceOption,
+    MinSeverityOption,
+    NoCacheOption,
     OutputOption,
+    ProfileOption,
     RevisionOption,
     SelectOption,
     SourcesArgument,
     TemplateOption,
     TokenizerOption,
+    UnsafeFixesOption,
     WatchOption,
     format_option,
 )
@@ -35,14 +45,10 @@ from .watch import watching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from autoparser.analysis.lint import FindingFilter, Profile
     from autoparser.analysis.lint.other_jinjas import OtherJinja
     from autoparser.analysis.lint.project import (
-        Baseline,
         LintRequest,
         LintRun,
-        ProjectSettings,
-        RuleChoice,
     )
 
 __all__ = ["lint"]
@@ -61,23 +67,10 @@ def lint(
     sources: SourcesArgument,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
-    extend_select: Annotated[
-        list[str] | None, typer.Option(metavar="RULES", help="These rules, too.")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The settings: a pyproject.toml with [tool.autoparser.lint], or an"
-            " autoparser.toml. [default: the nearest from here upward]",
-            show_default=False,
-        ),
-    ] = None,
-    isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings.")] = False,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Findings in this file are known, and do not fail."),
-    ] = None,
+    extend_select: ExtendSelectOption = None,
+    config: ConfigOption = None,
+    isolated: IsolatedOption = False,
+    baseline: BaselineOption = None,
     write_baseline: Annotated[
         bool,
         typer.Option("--write-baseline", help="Write all findings to the file of --baseline."),
@@ -91,27 +84,10 @@ def lint(
             show_default=False,
         ),
     ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROFILE",
-            help="Whose findings are shown and count: release, strict (all), engines, training or"
-            " cache. [default: release; strict with --select]",
-            show_default=False,
-        ),
-    ] = None,
-    min_severity: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            help="Findings from here on: info, warning or error. [default: info]",
-            show_default=False,
-        ),
-    ] = None,
+    profile: ProfileOption = None,
+    min_severity: MinSeverityOption = None,
     exit_zero: ExitZeroOption = False,
-    min_confidence: Annotated[
-        str, typer.Option(metavar="CONFIDENCE", help="Findings from here on: low, medium or high.")
-    ] = "low",
+    min_confidence: MinConfidenceOption = "low",
     form: Annotated[
         Format,
         format_option(
@@ -158,30 +134,15 @@ def lint(
     revision: RevisionOption = None,
     jobs: JobsOption = None,
     watch: WatchOption = False,
-    no_cache: Annotated[
-        bool,
-        typer.Option(
-            "--no-cache",
-            envvar="AUTOPARSER_NO_CACHE",
-            help="Look at every template anew, and leave nothing for the next run.",
-        ),
-    ] = False,
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="AUTOPARSER_CACHE_DIR",
-            help="Where what was found is cached for the next run. [default: where the system has"
-            " caches]",
-            show_default=False,
-        ),
-    ] = None,
+    no_cache: NoCacheOption = False,
+    cache_dir: CacheDirOption = None,
     fix: Annotated[
         bool,
         typer.Option(
             "--fix", help="First change the files as 'autoparser fix --write' does; see there."
         ),
     ] = False,
+    unsafe_fixes: UnsafeFixesOption = False,
     limits: Limits | None = None,
 ) -> int:
     """Find what makes templates lose calls, break the prefix cache or train wrong.
@@ -199,45 +160,36 @@ def lint(
         write=write_baseline,
         baseline=baseline,
         isolated=isolated and config is not None,
+        unsafe=unsafe_fixes and not fix,
     )
     for source in sources:
         keep_source(source, output)
     also = reports_of(report or [], output)
     if watch:
         _check_watch(sources, write=write_baseline or fix)
-    if fix:
-        fixed = fixed_sources(
-            sources,
-            select,
-            ignore,
-            template_place=template_place,
-            revision=revision,
-            jobs=jobs,
-            limits=limits,
-        )
-        write_fixed(fixed)
     jinjas = _jinjas(python or [], wanted=engines)
-    cache = None if no_cache else _cache(cache_dir)
+    cache = lint_cache(cache_dir, wanted=not no_cache)
 
-    def once() -> int:
-        settings = _settings(config, isolated=isolated)
-        request = _request(
+    def asked() -> LintRequest:
+        return lint_request(
             sources,
-            settings,
+            lint_settings(config, isolated=isolated),
             (select, ignore, extend_select),
             fail_on=fail_on,
             min_confidence=min_confidence,
             shown=(profile, min_severity),
             template_place=template_place,
             tokenizer=tokenizer,
-            baseline=None if write_baseline or baseline is None else _baseline(baseline),
+            baseline=None if write_baseline else baseline,
             revision=revision,
             jobs=jobs,
             limits=limits,
             jinjas=jinjas,
             cache=cache,
         )
-        run = _run(request)
+
+    def once() -> int:
+        run = _run(asked())
         if write_baseline and baseline is not None:
             return _give_baseline(run, baseline)
         shown = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
@@ -248,11 +200,13 @@ def lint(
             return PROBLEMS
         return FINDINGS if run.failed and not exit_zero else 0
 
+    if fix:
+        fix_files(asked(), unsafe=unsafe_fixes)
     if not watch:
         return once()
     from autoparser.analysis.lint.project import places_of
 
-    settings = _settings(config, isolated=isolated)
+    settings = lint_settings(config, isolated=isolated)
     beside = [*places_of(sources, settings), settings.file, baseline, tokenizer]
     return watching(", ".join(sources), once, beside=beside)
 
@@ -276,8 +230,11 @@ def _check_use(
     write: bool,
     baseline: Path | None,
     isolated: bool,
+    unsafe: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
+    if unsafe:
+        raise AutoparserError("--unsafe-fixes is of --fix", hint="add --fix")
     if write and baseline is None:
         raise AutoparserError(
             "--write-baseline does not say which file", hint="add --baseline FILE"
@@ -315,133 +272,6 @@ def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
             " @huggingface/jinja; --python names another environment",
         )
     return found
-
-
-def _cache(given: Path | None) -> Path:
-    """Return the folder of the cache. Raises AutoparserError for one that there cannot be."""
-    if given is None:
-        from platformdirs import user_cache_path
-
-        return user_cache_path("autoparser", appauthor=False) / "lint"
-    try:
-        given.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AutoparserError(
-            f"this cannot be the folder of the cache ({error.strerror or type(error).__name__})",
-            file=str(given),
-            hint="name another one with --cache-dir, or give --no-cache",
-        ) from None
-    return given
-
-
-def _settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.lint.project import ProjectSettings, find_settings, read_settings
-
-    if isolated:
-        return ProjectSettings()
-    return find_settings(Path.cwd()) if config is None else read_settings(config)
-
-
-def _request(
-    sources: Sequence[str],
-    settings: ProjectSettings,
-    chosen: tuple[Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
-    *,
-    fail_on: str | None,
-    min_confidence: str,
-    shown: tuple[str | None, str | None],
-    template_place: str | None,
-    tokenizer: Path | None,
-    baseline: Baseline | None,
-    revision: str | None,
-    jobs: int | None,
-    limits: Limits | None,
-    jinjas: tuple[OtherJinja, ...],
-    cache: Path | None,
-) -> LintRequest:
-    from autoparser.analysis.lint import Confidence, Need, all_rules, rules_for
-    from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
-    from autoparser.analysis.loading.isolation import usual_jobs
-    from autoparser.analysis.loading.tokens import load_tokenizer
-
-    select, ignore, extend = chosen
-    selected = settings.select if select is None else _listed(select)
-    profile = _profile(settings, shown[0], chosen=selected is not None)
-    beside = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
-    if selected is None:
-        beside += [each.code for each in rules_for(profile)]
-    choice = RuleChoice(
-        selected,
-        settings.ignore if ignore is None else _listed(ignore),
-        (*settings.extend_select, *_listed(extend or []), *beside),
-    )
-    rules = choice.rules
-    if not rules:
-        raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
-    for given in (tokenizer, settings.tokenizer):
-        if given is not None:
-            # Read once here, so that it is an error of its own and not one of every template.
-            load_tokenizer(given)
-    usual = settings.fail_on or FailOn.ERROR
-    return LintRequest(
-        tuple(sources),
-        rules,
-        settings,
-        usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
-        Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
-        _filter(settings, profile, shown[1], choice),
-        tokenizer,
-        baseline,
-        revision,
-        template_place,
-        jobs or usual_jobs(),
-        limits,
-        jinjas,
-        cache,
-    )
-
-
-def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
-    """Return whose findings are shown: whoever selects rules and names none wants all they find."""
-    from autoparser.analysis.lint import Profile
-
-    if given is not None:
-        return Profile(_one_of(given, [*Profile], "--profile"))
-    return settings.profile or (Profile.STRICT if chosen else Profile.RELEASE)
-
-
-def _filter(
-    settings: ProjectSettings, profile: Profile, severity: str | None, choice: RuleChoice
-) -> FindingFilter:
-    """Return what is shown."""
-    from autoparser.analysis.lint import FindingFilter, Severity
-    from autoparser.analysis.lint.project import codes_of
-
-    return FindingFilter(
-        profile,
-        settings.min_severity or Severity.INFO
-        if severity is None
-        else Severity(_one_of(severity, [*Severity], "--min-severity")),
-        codes_of(choice.extend_select),
-    )
-
-
-def _listed(given: Sequence[str]) -> tuple[str, ...]:
-    return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
-
-
-def _one_of(given: str, known: Sequence[str], option: str) -> str:
-    if given in known:
-        return given
-    hint = suggest(given, known, f"there are {', '.join(known)}")
-    raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
-
-
-def _baseline(file: Path) -> Baseline:
-    from autoparser.analysis.lint.project import read_baseline
-
-    return read_baseline(file)
 
 
 def _run(request: LintRequest) -> LintRun:

@@ -18,18 +18,27 @@ from autoparser.analysis.core.errors import AutoparserError
 
 __all__ = [
     "SOURCES",
+    "BaselineOption",
+    "CacheDirOption",
+    "ConfigOption",
     "EncoderOption",
     "EngineName",
     "EngineOption",
     "ExitZeroOption",
+    "ExtendSelectOption",
     "IgnoreOption",
+    "IsolatedOption",
     "JobsOption",
     "JsonOption",
     "JsonSchemaOption",
     "LoosenOption",
+    "MinConfidenceOption",
+    "MinSeverityOption",
     "NameOption",
+    "NoCacheOption",
     "NoParallelOption",
     "OutputOption",
+    "ProfileOption",
     "PromptOption",
     "RevisionOption",
     "SelectOption",
@@ -44,6 +53,7 @@ __all__ = [
     "TokenizerOption",
     "ToolChoiceOption",
     "ToolsOption",
+    "UnsafeFixesOption",
     "WatchOption",
     "format_option",
     "is_json",
@@ -79,6 +89,61 @@ SelectOption = Annotated[
     ),
 ]
 IgnoreOption = Annotated[list[str] | None, typer.Option(metavar="RULES", help="Not these rules.")]
+ExtendSelectOption = Annotated[
+    list[str] | None, typer.Option(metavar="RULES", help="These rules, too.")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="The settings: a pyproject.toml with [tool.autoparser.lint], or an"
+        " autoparser.toml. [default: the nearest from here upward]",
+        show_default=False,
+    ),
+]
+IsolatedOption = Annotated[bool, typer.Option("--isolated", help="Read no settings.")]
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Findings in this file are known, and do not fail."),
+]
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PROFILE",
+        help="Whose findings are shown and count: release, strict (all), engines, training or"
+        " cache. [default: release; strict with --select]",
+        show_default=False,
+    ),
+]
+MinSeverityOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SEVERITY",
+        help="Findings from here on: info, warning or error. [default: info]",
+        show_default=False,
+    ),
+]
+MinConfidenceOption = Annotated[
+    str, typer.Option(metavar="CONFIDENCE", help="Findings from here on: low, medium or high.")
+]
+NoCacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        envvar="AUTOPARSER_NO_CACHE",
+        help="Look at every template anew, and leave nothing for the next run.",
+    ),
+]
+CacheDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="AUTOPARSER_CACHE_DIR",
+        help="Where what was found is cached for the next run. [default: where the system has"
+        " caches]",
+        show_default=False,
+    ),
+]
 RevisionOption = Annotated[
     str | None,
     typer.Option(metavar="REVISION", help="A branch, tag or commit of a model on the Hub."),
@@ -187,6 +252,12 @@ JobsOption = Annotated[
     ),
 ]
 ExitZeroOption = Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 whatever is found.")]
+UnsafeFixesOption = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-fixes", help="Make edits, too, that change renders which no finding calls wrong."
+    ),
+]
 WatchOption = Annotated[
     bool, typer.Option("--watch", help="Run again whenever a file that it reads changes.")
 ]

@@ -266,11 +266,16 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
 
 
 def _give_training(asked_for: NamedSource, outlet: Outlet) -> bool:
+    from autoparser.analysis.fixing import EditProof, ProvenEdit
     from autoparser.analysis.history.renderer import training_template
+    from autoparser.analysis.lint import Subject
     from autoparser.reports import training_lines
 
-    made: TrainingTemplate = training_template(asked_for.analysis(asked_for.template()))
+    analysis = asked_for.analysis(asked_for.template())
+    made: TrainingTemplate = training_template(analysis)
+    proof = EditProof(Subject(analysis.template, analysis=analysis))
+    same = proof.unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
-    for line in training_lines(made):
+    for line in training_lines(made, same):
         say(f"{asked_for.label}: {line}")
-    return made.proof.passed
+    return made.proof.passed and (same is None or isinstance(same, ProvenEdit))

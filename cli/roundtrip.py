@@ -227,7 +227,7 @@ def _edited(
     output: Path | None,
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
-    from autoparser.analysis.history.preserving import preserving_template
+    from autoparser.analysis.fixing import preserving_template
     from autoparser.analysis.history.roundtrip import engine_decides, played_by
     from autoparser.reports import preserving_report, template_diff
 

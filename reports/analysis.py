@@ -21,6 +21,7 @@ from .token_suggestions import unwritten_rows
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
+from .what_was_asked import bounds_section
 
 __all__ = ["SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"]
 
@@ -44,6 +45,7 @@ def analysis_report(
     told = rows(list(unwritten_rows(analysis, unwritten)), width, indent=0)
     tokens = [*blank(), *told] if told else []
     drawn = [*_format(analysis, width), *tokens, *_phases(analysis, width)]
+    drawn += bounds_section(analysis, width)
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]
         drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
@@ -87,6 +89,7 @@ SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
     "turn": turn_section,
     "stops": stops_section,
     "phases": _phases,
+    "asked": bounds_section,
     "faults": _faults,
 }
 """What a report is made of, by name, in its order."""

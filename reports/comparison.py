@@ -20,11 +20,11 @@ from autoparser.analysis.overview.comparison import (
     RenderChange,
 )
 
-from .comparison_asked import asked_rows, equal_words
 from .layout import Lines, Row, blank, heading, prose, report_text, rows, sentence
 from .setting_words import setting_words, value_words
 from .verdict import whole
 from .visible import LEGEND, shown, visible
+from .what_was_asked import asked_rows, equal_words
 
 __all__ = [
     "NOT_RENDERED",

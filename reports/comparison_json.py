@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, convert
 
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import (
     AnyJson,
@@ -141,6 +142,8 @@ class AskedDocument(JsonDocument, frozen=True):
     """Kinds of content that were sent and that at least one of the two takes."""
     refused_by_both: RefusedDocument
     left_out: LeftOutRendersDocument
+    bounds: AskedBounds
+    """What the requests held at most that came out as a text, of either template."""
 
 
 class RoundTripsDocument(JsonDocument, frozen=True):
@@ -251,6 +254,7 @@ def _asked(asked: AskedRenders) -> AskedDocument:
         asked.parts,
         RefusedDocument(asked.refused, asked.refused_conversations, asked.refused_settings),
         LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
+        asked.bounds,
     )
 
 

@@ -43,7 +43,9 @@ def _limits(export: Export, width: int) -> Lines:
 def _trial(trial: ExportTrial | None, width: int) -> Lines:
     if trial is None:
         return prose(Text("Not checked with the target's own parser.", style="dim"), width, 0)
-    words = f"The target's own parser gives back {trial.passed} of {trial.total} messages."
+    words = f"The target's own parser gives back {trial.passed} of {trial.total} messages"
+    kinds = ", ".join(f"{number} with {kind}" for kind, number in trial.kinds.items())
+    words += f": {kinds}." if kinds else "."
     found = prose(Text(words, style="green" if trial.ok else "red"), width, 0)
     if trial.left_out:
         words = f"{trial.left_out} more have parts that are not expressed, and were left out."
@@ -53,10 +55,12 @@ def _trial(trial: ExportTrial | None, width: int) -> Lines:
             f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
         )
         found += prose(words, width, 0)
-    if trial.mismatches:
-        first = trial.mismatches[0]
-        found += heading(f"The first that comes back otherwise: {first.title}", width)
-        found += rows(list(_mismatch(first)), width, words=False)
+    kind_of: dict[str, list[Mismatch]] = {}
+    for each in trial.mismatches:
+        kind_of.setdefault(each.kind, []).append(each)
+    for kind, alike in kind_of.items():
+        found += heading(f"Comes back otherwise: {kind}, {len(alike)}; {alike[0].title}", width)
+        found += rows(list(_mismatch(alike[0])), width, words=False)
     return found
 
 

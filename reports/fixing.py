@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
@@ -10,7 +10,8 @@ from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget
 from autoparser.analysis.lint.project import Problem
 
 from .layout import Lines, heading, prose, report_text, rows, sentence
-from .preserving import template_diff
+from .lint import problem_words
+from .preserving import example_lines, proof_words, template_diff
 from .visible import visible
 
 __all__ = ["fix_diff", "fix_report"]
@@ -23,65 +24,74 @@ def fix_diff(run: FixRun) -> str:
     )
 
 
-def fix_report(run: FixRun, width: int, *, written: bool) -> Text:
-    """Say of each template what was fixed and what not."""
+def fix_report(
+    run: FixRun, width: int, *, written: bool, unwritten: Sequence[Problem] = ()
+) -> Text:
+    """Report of each template what was fixed and what not."""
     drawn: Lines = []
     for each in run.templates:
         if each.fixed.fixes:
             drawn += _template(each, width)
-    for problem in run.problems:
-        drawn += prose(_problem(problem), width, indent=0)
-    drawn += prose(_summary(run, written=written), width, indent=0)
+    for problem in (*run.problems, *unwritten):
+        drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), width, indent=0)
+    for words in _summary(run, written=written):
+        drawn += prose(words, width, indent=0)
     if drawn and not drawn[0].plain:
         del drawn[0]
     return report_text(drawn)
 
 
 def _template(target: FixTarget, width: int) -> Lines:
-    name = target.path if target.name is None else f"{target.path} ({target.name})"
-    drawn = heading(visible(name), width)
+    path, name = target.inspected.path, target.inspected.name
+    drawn = heading(visible(path if name is None else f"{path} ({name})"), width)
     for fix in target.fixed.fixes:
-        sign, style = ("fixed", "green") if fix.proof is not None else ("stays", "yellow")
+        sign, style = ("fixed", "green") if fix.reason is None else ("stays", "yellow")
         head = sentence((sign, style), f" {fix.finding.code} ", (fix.finding.rule.name, "bold"))
+        if fix.hidden:
+            head.append(" (an unsafe fix is there)", style="dim")
         drawn += prose(head, width)
         drawn += rows([*_facts(fix)], width, indent=4)
+        for each in () if fix.proof is None else fix.proof.examples:
+            drawn += example_lines(each, width)
     return drawn
 
 
 def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
     yield "finding", Text(visible(fix.finding.message))
-    if fix.proof is None:
-        yield "why", Text(f"{fix.reason}; {fix.tried} were tried")
-        return
+    if fix.why:
+        yield "why", Text(f"{fix.why}; {fix.tried} were tried" if fix.tried else fix.why)
     proof = fix.proof
-    yield "edits", Text(f"{len(fix.edits)}, of {fix.tried} that were tried")
-    yield (
-        "proven",
-        Text(
-            f"{proof.conversations - proof.changed} conversations are rendered to the same text;"
-            f" {proof.changed} are not, and in each of them less is wrong than before; no rule"
-            " finds anything new"
-        ),
-    )
+    if proof is None:
+        if fix.reason is None:
+            yield "edits", Text("none of its own: it went with another")
+        return
+    yield "edits", Text(f"{len(fix.edits)}; {fix.tried} were tried")
+    yield "proven", Text(f"{proof_words(proof)} No rule finds anything new.")
+    if proof.beyond:
+        words = f"no finding that is shown calls {proof.beyond} of the {proof.changed} wrong"
+        yield "unsafe", Text(words)
+    if proof.spoiled:
+        words = f"{proof.spoiled} of the {proof.changed} raised, and are rendered as nobody means"
+        yield "unsafe", Text(words)
 
 
-def _problem(problem: Problem) -> str:
-    hint = f"; {problem.hint}" if problem.hint else ""
-    place = f"line {problem.line}" if problem.line else problem.place
-    return visible(
-        ": ".join(each for each in (problem.path, place, problem.message) if each) + hint
-    )
-
-
-def _summary(run: FixRun, *, written: bool) -> str:
-    fixes = [fix for each in run.templates for fix in each.fixed.fixes]
-    fixed = sum(fix.proof is not None for fix in fixes)
+def _summary(run: FixRun, *, written: bool) -> Iterable[str]:
+    fixes = run.fixes
+    fixed = sum(fix.reason is None for fix in fixes)
     many = sum(each.fixed.changed for each in run.templates)
+    if run.problems:
+        yield f"Not finished: {_count(len(run.problems), 'problem')}, see above."
     if not fixes:
-        return f"Nothing to fix in {_count(len(run.templates), 'template')}."
+        if run.templates or not run.problems:
+            yield f"Nothing to fix in {_count(len(run.templates), 'template')}."
+        return
     done = "changed" if written else "would change"
     words = f"{fixed} of {_count(len(fixes), 'finding')} fixed: {_count(many, 'template')} {done}."
-    return words if written or not many else f"{words} --write changes the files."
+    yield words if written or not many else f"{words} --write changes the files."
+    hidden = sum(fix.hidden for fix in fixes)
+    if hidden:
+        fix = "fix" if hidden == 1 else "fixes"
+        yield f"{hidden} hidden {fix} can be enabled with --unsafe-fixes."
 
 
 def _count(number: int, word: str) -> str:

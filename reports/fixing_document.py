@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_document import Count, JsonDocument, RuleCode, json_of
-from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget, Unfixed
+from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget, ProvenEdit, Unfixed
 from autoparser.analysis.lint.project import Problem
 
 from .preserving import template_diff
 
 __all__ = ["FixDocument", "fix_document"]
+
+
+class ChangedRenderDocument(JsonDocument, frozen=True):
+    """A conversation that an edited template renders to another text."""
+
+    conversation: str
+    before: str | None
+    """Null where the original raises."""
+    after: str
+    mended: tuple[str, ...]
+    """What was wrong, in words."""
+    asked_for: bool
+    """Whether a shown finding calls all of that wrong."""
 
 
 class FixProofDocument(JsonDocument, frozen=True):
@@ -23,6 +37,16 @@ class FixProofDocument(JsonDocument, frozen=True):
     """Those whose text differs; in each of them less is wrong than before."""
     better: Count
     """Things that were wrong and are not any more."""
+    raising: Count
+    """Those that both templates refuse; none raises that did not."""
+    kinds: dict[str, Count]
+    """How many conversations are of each kind, such as those with tools."""
+    beyond: Count
+    """Of those whose text differs, those that no shown finding calls wrong: it is unsafe."""
+    spoiled: Count
+    """Of them, those at which the original crashed, and which are rendered now as nobody means."""
+    examples: tuple[ChangedRenderDocument, ...]
+    """One render for each kind of what is mended."""
 
 
 class FindingFixDocument(JsonDocument, frozen=True):
@@ -35,8 +59,12 @@ class FindingFixDocument(JsonDocument, frozen=True):
     fixed: bool
     reason: Unfixed | None
     """Why the finding stays; null where it is fixed."""
+    why: str
+    """The same in whole words; empty where it is fixed."""
+    safe: bool | None
+    """Whether the edits change what shown findings call wrong alone; null where there are none."""
     edits: Count
-    """How many edits were made together."""
+    """How many edits are made together."""
     tried: Count
     """How many were tried."""
     proof: FixProofDocument | None
@@ -57,7 +85,7 @@ class FixedTemplateDocument(JsonDocument, frozen=True):
 
 
 class FixProblemDocument(JsonDocument, frozen=True):
-    """An input that could not be looked at."""
+    """An input that could not be looked at, or not to the end, or not be written."""
 
     path: str
     message: str
@@ -74,14 +102,16 @@ class FixDocument(JsonDocument, frozen=True):
     problems: tuple[FixProblemDocument, ...]
 
 
-def fix_document(run: FixRun, *, written: bool) -> dict[str, Json]:
+def fix_document(
+    run: FixRun, *, written: bool, unwritten: Sequence[Problem] = ()
+) -> dict[str, Json]:
     """Return a run as JSON values."""
     return json_of(
         FixDocument(
             "autoparser.fix/1",
             written,
             tuple(map(_template, run.templates)),
-            tuple(map(_problem, run.problems)),
+            tuple(map(_problem, (*run.problems, *unwritten))),
         )
     )
 
@@ -89,8 +119,8 @@ def fix_document(run: FixRun, *, written: bool) -> dict[str, Json]:
 def _template(target: FixTarget) -> FixedTemplateDocument:
     fixed = target.fixed
     return FixedTemplateDocument(
-        target.path,
-        target.name,
+        target.inspected.path,
+        target.inspected.name,
         fixed.changed,
         template_diff(fixed.original, fixed.template),
         fixed.template.text,
@@ -104,13 +134,31 @@ def _finding(fix: FindingFix) -> FindingFixDocument:
         fix.finding.code,
         fix.finding.rule.name,
         fix.finding.message,
-        proof is not None,
+        fix.reason is None,
         fix.reason,
+        fix.why,
+        None if proof is None else proof.safe,
         len(fix.edits),
         fix.tried,
-        None
-        if proof is None
-        else FixProofDocument(proof.conversations, proof.changed, proof.better),
+        None if proof is None else _proof(proof),
+    )
+
+
+def _proof(proof: ProvenEdit) -> FixProofDocument:
+    return FixProofDocument(
+        proof.conversations,
+        proof.changed,
+        proof.better,
+        proof.raising,
+        {**proof.kinds},
+        proof.beyond,
+        proof.spoiled,
+        tuple(
+            ChangedRenderDocument(
+                each.conversation, each.before, each.after, each.mended, each.asked_for
+            )
+            for each in proof.examples
+        ),
     )
 
 

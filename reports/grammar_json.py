@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autoparser.analysis.constraining.grammar import Acceptance, Grammar
+from autoparser.analysis.constraining.grammar import Acceptance, Grammar, GrammarForm
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, Positive, json_of
@@ -22,7 +22,6 @@ from .parsed_json import ParsedDocument, parsed_document
 __all__ = ["AcceptanceDocument", "GrammarDocument", "acceptance_document", "grammar_document"]
 
 Written = TypeVar("Written")
-_LoosenedForm = Literal["gbnf", "lark"]
 
 
 class LooseningDocument(JsonDocument, frozen=True):
@@ -49,7 +48,7 @@ class GrammarDocument(JsonDocument, frozen=True):
     gbnf: str | None
     lark: str | None
     structural_tag: Annotated[AnyJson, Meta(description="As xgrammar reads it, or null.")]
-    loosened: dict[_LoosenedForm, tuple[LooseningDocument, ...]]
+    loosened: dict[GrammarForm, tuple[LooseningDocument, ...]]
     """What each form that is written is not held to."""
     lazy: bool
     triggers: tuple[str, ...]
@@ -119,8 +118,8 @@ def grammar_document(
     tag = attempt("structural_tag", made.structural_tag)
     if known is None:
         refused["lark"] = "Lark is made for a tokenizer; name one with --tokenizer"
-    forms: dict[_LoosenedForm, str | None] = {"gbnf": gbnf, "lark": lark}
-    loosened: dict[_LoosenedForm, tuple[LooseningDocument, ...]] = {
+    forms: dict[GrammarForm, object] = {"gbnf": gbnf, "lark": lark, "structural_tag": tag}
+    loosened: dict[GrammarForm, tuple[LooseningDocument, ...]] = {
         form: tuple(_loosened(made, form)) for form, text in forms.items() if text is not None
     }
     return json_of(
@@ -140,7 +139,7 @@ def grammar_document(
     )
 
 
-def _loosened(made: Grammar, form: _LoosenedForm) -> Iterator[LooseningDocument]:
+def _loosened(made: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
     for each in made.loosened(form):
         yield LooseningDocument(each.tool or None, each.pointer, each.reason)
 

@@ -22,9 +22,9 @@ from .comparison import (
     way_words,
     ways_shown,
 )
-from .comparison_asked import asked_rows, equal_words
 from .verdict import basis, check_score
 from .visible import visible
+from .what_was_asked import asked_rows, equal_words
 
 __all__ = ["comparison_markdown", "format_comparison_markdown"]
 

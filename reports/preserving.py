@@ -7,16 +7,25 @@ from difflib import unified_diff
 
 from rich.text import Text
 
-from autoparser.analysis.history.preserving import LeftStep, PreservingTemplate
+from autoparser.analysis.fixing import (
+    ChangedRender,
+    LeftStep,
+    PreservingTemplate,
+    ProvenEdit,
+)
 from autoparser.analysis.history.roundtrip import Culprit, Next, Scenario
 from autoparser.analysis.loading.template import ChatTemplate
 
+from .difference import compared, difference_lines
 from .layout import Lines, heading, prose, rows, sentence
 from .visible import visible
 
-__all__ = ["preserving_report", "template_diff"]
+__all__ = ["example_lines", "preserving_report", "proof_words", "template_diff"]
 
 _NAMED = 6
+
+_END = 160
+"""Characters of a render that are shown where there was none before."""
 
 
 def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
@@ -40,16 +49,14 @@ def preserving_report(found: PreservingTemplate, width: int) -> Text:
         many = "edit" if len(found.edits) == 1 else "edits"
         words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
         drawn += prose(words, width, indent=0)
-        proof = found.proof
-        drawn += prose(
-            f"Rendered to the same text: {proof.steps} steps of scenarios that held, under every"
-            f" setting that may matter, and {proof.conversations} conversations of the battery. In"
-            f" {proof.improved} more of it is right than before, and nothing less.",
-            width,
-            indent=0,
-        )
+        words = f"Rendered to the same text: {found.held} steps of scenarios that held, under every"
+        drawn += prose(f"{words} setting that may matter.", width, indent=0)
+        if found.proof is not None:
+            drawn += prose(proof_words(found.proof), width, indent=0)
+            for each in found.proof.examples:
+                drawn += example_lines(each, width)
     elif found.left:
-        words = f"No edit was found: {found.proof.tried} were tried."
+        words = f"No edit was found: {found.tried} were tried."
         drawn += prose(words, width, indent=0)
     else:
         drawn += prose("Nothing breaks, so nothing is edited.", width, indent=0)
@@ -81,3 +88,31 @@ def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
     names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
     more = len(names) - _NAMED
     return " · ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def proof_words(proof: ProvenEdit) -> str:
+    """Say what the renders of a proof came to, of which kinds they are, and which raise."""
+    kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
+    rendered = proof.conversations - proof.changed - proof.raising
+    same = f"{rendered} conversations are rendered to the same text"
+    if proof.crashed == proof.changed > 0:
+        same += f"; {proof.changed} crashed, and are rendered"
+    elif proof.changed:
+        same += f"; {proof.changed} are not, and in each of them less is wrong than before"
+    raising = f"; {proof.raising} raise in both" if proof.raising else ""
+    return f"{same}{raising}; none raises that did not. Of them {kinds}."
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= _END else f"… {text[-_END:]}"
+
+
+def example_lines(each: ChangedRender, width: int) -> Lines:
+    """Show what changes in one of the renders that change alike."""
+    words = sentence(
+        ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
+    )
+    drawn = prose(words, width, indent=4)
+    if each.before is None:
+        return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", width, indent=6)
+    return drawn + difference_lines(compared(each.before, each.after), width, 6)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from autoparser.analysis.fixing import ProofConversation, ProvenEdit
 from autoparser.analysis.history.renderer import MismarkedTurn, TrainingTemplate
 
+from .preserving import proof_words
 from .visible import visible
 
 __all__ = ["training_lines"]
@@ -15,8 +17,14 @@ _MOST = 60
 """Characters of a stretch that are shown."""
 
 
-def training_lines(made: TrainingTemplate) -> Iterator[str]:
-    """Say what was proved, and then each kind of turn whose marks are not the loss mask."""
+def training_lines(
+    made: TrainingTemplate, same: ProvenEdit | ProofConversation | None
+) -> Iterator[str]:
+    """Say what was proved, and then each kind of turn whose marks are not the loss mask.
+
+    `same` is what the proof of edits came to, or the conversation that is rendered otherwise; None
+    where nothing was written around the template.
+    """
     proof = made.proof
     what = "with markers around the same template" if made.patched else "it has markers itself"
     yield (
@@ -24,6 +32,10 @@ def training_lines(made: TrainingTemplate) -> Iterator[str]:
         f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
         f" {proof.masked} of {proof.conversations - proof.refused}"
     )
+    if isinstance(same, ProvenEdit):
+        yield proof_words(same)
+    elif same is not None:
+        yield f"a conversation is rendered to another text: {visible(same.name)}"
     for _, alike in groupby(sorted(proof.deviations, key=_kind), _kind):
         yield _deviation(list(alike))
 

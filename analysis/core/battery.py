@@ -185,9 +185,9 @@ def _edges_of_texts() -> BatteryCase:
         "long content and reasoning with emoji",
         Message(f"🚀 {content} 🚀", f"🚀 {reasoning} 🚀"),
         (
-            BatteryCase("an emoji in content", Message("Off 🚀 we go.")),
+            BatteryCase("an emoji in content", Message(f"{_CONTENT} 🚀")),
             BatteryCase("content of 4,000 characters", Message(content)),
-            BatteryCase("an emoji in reasoning", Message(_CONTENT, "Off 🚀 we go.")),
+            BatteryCase("an emoji in reasoning", Message(_CONTENT, f"{_REASONING} 🚀")),
             BatteryCase("reasoning of 4,000 characters", Message(_CONTENT, reasoning)),
         ),
     )

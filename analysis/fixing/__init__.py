@@ -1,18 +1,25 @@
-"""A template in which findings of lint are fixed: the smallest edits, proven by renders."""
+"""Edited templates: findings of lint fixed, round trips that hold, each edit proven by renders."""
 
-from .edit_proof import ProvenEdit
+from .edit_proof import ChangedRender, EditProof, ProvenEdit
 from .fix import FindingFix, FixedTemplate, Unfixed, fix_template, fixes_apart
-from .fix_run import FixRequest, FixRun, FixTarget, fix_sources
+from .fix_run import FixRun, FixTarget, fix_sources
+from .preserve import LeftStep, PreservingTemplate, preserving_template
+from .proof_conversation import ProofConversation
 
 __all__ = [
+    "ChangedRender",
+    "EditProof",
     "FindingFix",
-    "FixRequest",
     "FixRun",
     "FixTarget",
     "FixedTemplate",
+    "LeftStep",
+    "PreservingTemplate",
+    "ProofConversation",
     "ProvenEdit",
     "Unfixed",
     "fix_sources",
     "fix_template",
     "fixes_apart",
+    "preserving_template",
 ]

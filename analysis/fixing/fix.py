@@ -2,7 +2,9 @@
 
 For each finding, edits are tried alone, then one after the other. First those are kept that change
 what the rule looked at; of these, the smallest is taken after which the rule finds less, every
-conversation of the proof is as it was or better, and no rule finds anything new.
+conversation of the proof is as it was or better, and no rule finds anything new. Edits are safe if
+the findings call every render wrong that changes by them. Others are looked for only where no safe
+ones serve, and are made only for those who ask for unsafe fixes.
 """
 
 from __future__ import annotations
@@ -13,9 +15,7 @@ from enum import StrEnum
 from itertools import chain
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.lint import LintFinding, Rule, RuleGroup, all_rules, lint
-from autoparser.analysis.lint.project.ignores import ignores_of
-from autoparser.analysis.lint.rules.training.no_generation_markers import RULE as UNMARKED
+from autoparser.analysis.lint import TRAINED, LintFinding, Rule, RuleGroup, Subject, lint
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     changed_lines,
@@ -49,6 +49,9 @@ class Unfixed(StrEnum):
     NOT_PROVEN = "every edit that changes what the rule looked at changes something that was right"
     NOT_GONE = "no edit that changes nothing else makes the finding go"
     NEW = "every edit by which it goes makes a rule find something new"
+    MISSING = "no edits are known for this rule"
+    NOT_FINISHED = "a limit ended the search before it was finished"
+    UNSAFE = "its fix changes renders that no finding calls wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,26 @@ class FindingFix:
     """A finding, and what was done about it."""
 
     finding: LintFinding
-    edits: tuple[TemplateEdit, ...]
-    """Places are in the text before this finding was fixed; empty where it was not."""
-    proof: ProvenEdit | None
-    reason: Unfixed | None
-    tried: int
+    edits: tuple[TemplateEdit, ...] = ()
+    """Places are in the text before this finding was fixed; empty where nothing serves."""
+    proof: ProvenEdit | None = None
+    """Of the edits, made or not."""
+    reason: Unfixed | None = None
+    """Why the finding stays; None where it is fixed."""
+    tried: int = 0
     """Edits that were rendered with."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether `--unsafe-fixes` would fix it."""
+        return self.reason is Unfixed.UNSAFE
+
+    @property
+    def why(self) -> str:
+        """Why the finding stays, in words; empty where it is fixed."""
+        if self.reason is Unfixed.MISSING:
+            return f"{self.reason}: {self.finding.rule.why_unfixed}"
+        return self.reason or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +95,10 @@ class FixedTemplate:
         return self.template.text != self.original.text
 
 
-def fix_template(template: ChatTemplate, rules: Sequence[Rule] | None = None) -> FixedTemplate:
-    """Fix what can be fixed of the findings of these rules; None takes those that run by default.
+def fix_template(
+    template: ChatTemplate, findings: Sequence[LintFinding], *, unsafe: bool = False
+) -> FixedTemplate:
+    """Fix what can be fixed of these findings of a template, by safe edits or by all.
 
     Raises AutoparserError where the template cannot be analysed, or is an encoder in Python.
     """
@@ -87,52 +106,64 @@ def fix_template(template: ChatTemplate, rules: Sequence[Rule] | None = None) ->
         raise AutoparserError(
             "an encoder in Python has no template that could be edited", file=template.origin
         )
-    chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
     text = in_newlines(template.text)
-    accepted = {code for each in ignores_of(text, "")[0] for code in each.codes}
-    wanted = [rule for rule in chosen if rule.fixable and rule.code not in accepted]
-    trials = TemplateTrials(replace(template, text=text))
+    asked = dict.fromkeys(fault for each in findings for fault in each.rule.mends)
+    mends = tuple(fault for fault in asked if fault.kind not in TRAINED)
+    known = replace(template, text=text)
+    trials: TemplateTrials | None = None
     fixes: list[FindingFix] = []
-    for finding in lint(trials.subject, wanted).findings:
-        # What was fixed before may have fixed this, too.
-        if fixes and not hits_of(trials.subject, finding.rule):
+    for finding in findings:
+        if not finding.rule.fixable:
+            fixes.append(FindingFix(finding, reason=Unfixed.MISSING))
             continue
-        fixes.append(_fixed(trials, finding))
+        # Analysed where that is of use alone: of many templates nothing can be fixed.
+        trials = TemplateTrials(known, mends) if trials is None else trials
+        if known.text != text and hits_of(trials.subject, finding.rule) == []:
+            # What was fixed before has fixed this, too.
+            fixes.append(FindingFix(finding))
+            continue
+        fixes.append(_fixed(trials, finding, unsafe=unsafe))
         if fixes[-1].reason is None:
-            trials = TemplateTrials(trials.fixed(fixes[-1].edits))
-    text = trials.template.text
-    if text != in_newlines(template.text) and "\r\n" in template.text:
-        text = text.replace("\n", "\r\n")
-    elif text == in_newlines(template.text):
-        text = template.text
-    return FixedTemplate(template, replace(template, text=text), tuple(fixes))
+            known, trials = trials.fixed(fixes[-1].edits), None
+    if known.text == text:
+        return FixedTemplate(template, template, tuple(fixes))
+    subject = Subject(known) if trials is None else trials.subject
+    done = [replace(each, reason=None) if _went_along(each, subject) else each for each in fixes]
+    text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
+    return FixedTemplate(template, replace(template, text=text), tuple(done))
+
+
+def _went_along(fix: FindingFix, subject: Subject) -> bool:
+    """Whether what nobody could fix is gone by what was fixed after it."""
+    return fix.reason is not None and hits_of(subject, fix.finding.rule) == []
 
 
 def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
-    """Fix the findings of each of these rules in the template as it is.
+    """Fix the findings of each of these rules in the template as it is, safely or not.
 
     Raises AutoparserError where it cannot be analysed.
     """
     trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
     for rule in rules:
         for finding in lint(trials.subject, [rule]).findings:
-            fix = _fixed(trials, finding)
+            fix = _fixed(trials, finding, unsafe=True)
             yield FixedTemplate(trials.template, trials.fixed(fix.edits), (fix,))
 
 
-def _fixed(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
-    if finding.rule is UNMARKED:
+def _fixed(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) -> FindingFix:
+    if finding.rule.marks:
         return _marked(trials, finding)
     search = _FixSearch(trials, finding)
     found = search.found()
     if isinstance(found, Unfixed):
-        return FindingFix(finding, (), None, found, search.tried)
+        return FindingFix(finding, reason=found, tried=search.tried)
     edits = search.tidied(found)
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
         # It changes a conversation that was thought not to reach it.
-        return FindingFix(finding, (), None, Unfixed.NOT_PROVEN, search.tried)
-    return FindingFix(finding, edits, proof, None, search.tried)
+        return FindingFix(finding, reason=Unfixed.NOT_PROVEN, tried=search.tried)
+    hidden = None if unsafe or proof.safe else Unfixed.UNSAFE
+    return FindingFix(finding, edits, proof, hidden, search.tried)
 
 
 def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
@@ -153,7 +184,7 @@ def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
         else:
             edits = changed_lines(text, marked.text)
             return FindingFix(finding, edits, proven, None, tried)
-    return FindingFix(finding, (), None, reason, tried)
+    return FindingFix(finding, reason=reason, tried=tried)
 
 
 def _laid_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
@@ -173,9 +204,8 @@ def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | 
     subject = trials.subject
     if not marks_what_the_model_writes(subject.analysis, marked):
         return None
-    found = trials.proof.proven(replace(subject.rendering, text=marked.text))
-    # An output of its own takes what could not be put together with others.
-    return found if found is not None and found.changed == found.crashed else None
+    found = trials.proof.unchanged(replace(subject.rendering, text=marked.text))
+    return found if isinstance(found, ProvenEdit) else None
 
 
 class _FixSearch:
@@ -187,11 +217,21 @@ class _FixSearch:
         self._text = trials.template.text
         self._looked_at = trials.looked_at(finding.rule)
         self._asked = [*self._looked_at.asked]
+        self._only_safe = True
+        self._unsafe_seen = False
+        """Whether safe edits alone were taken, and others would have passed."""
         self.tried = 0
 
     def found(self) -> tuple[TemplateEdit, ...] | Unfixed:
-        """Return the smallest edits that fix the finding, or why there are none."""
+        """Return the smallest edits that fix the finding, safe ones first, or why none do."""
         candidates = fix_candidates(self._looked_at, self._finding, self._text)
+        found = self._found(candidates)
+        if isinstance(found, Unfixed) and self._unsafe_seen:
+            self._only_safe = False
+            found = self._found(candidates)
+        return found
+
+    def _found(self, candidates: Sequence[FixCandidate]) -> tuple[TemplateEdit, ...] | Unfixed:
         chosen = FixCandidate(())
         reason = Unfixed.NO_EDIT
         for _ in range(MOST_STEPS):
@@ -223,7 +263,7 @@ class _FixSearch:
         for at in range(0, len(apart), AT_ONCE):
             both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
             for each in sorted(both, key=lambda it: it.size):
-                self.tried += 1
+                self.tried += self._only_safe
                 if not self._differs(self._trials.edited(each.edits), base):
                     continue
                 why = self._in_the_way(each.edits)
@@ -239,9 +279,13 @@ class _FixSearch:
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> Unfixed | None:
         """Say what is in the way of edits; None for nothing."""
         template = self._trials.edited(edits)
-        if self._trials.proven(edits) is None:
+        proof = self._trials.proven(edits)
+        if proof is None:
             return Unfixed.NOT_PROVEN
-        if not self._trials.gone(template, self._finding.rule):
+        if self._only_safe and not proof.safe:
+            self._unsafe_seen = True
+            return Unfixed.UNSAFE
+        if proof.halfway or not self._trials.gone(template, self._finding.rule):
             return Unfixed.NOT_GONE
         return Unfixed.NEW if self._trials.news(template) else None
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint import Rule, Subject, all_rules, lint
+from autoparser.analysis.lint import MendedFault, Rule, Subject, all_rules, lint
 from autoparser.analysis.loading.edits import TemplateEdit, edited
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -30,12 +30,15 @@ MOST_COMPILED = 400
 class TemplateTrials:
     """A template, and what becomes of it by edits."""
 
-    def __init__(self, template: ChatTemplate) -> None:
-        """Analyse a template. Raises AutoparserError where that cannot be done."""
+    def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
+        """Analyse a template of whose faults these are to be mended; None takes all.
+
+        Raises AutoparserError where that cannot be done.
+        """
         self.template = template
         self.subject = Subject(template)
         _ = self.subject.analysis
-        self.proof = EditProof(self.subject)
+        self.proof = EditProof(self.subject, mends)
         self._edited: OrderedDict[str, ChatTemplate] = OrderedDict()
         self._proven: dict[str, ProvenEdit | None] = {}
         self._subjects: OrderedDict[str, Subject | None] = OrderedDict()

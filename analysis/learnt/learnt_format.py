@@ -218,7 +218,7 @@ class LearntFormat(Shown, ABC):
         chat_template_kwargs: Mapping[str, object] | None = None,
         strict: bool | None = None,
         lazy: bool = False,
-        loosen: bool = False,
+        loosen: bool | None = None,
         **asked: Unpack[RequestOptions],
     ) -> Grammar:
         """Make the grammar of what a model may write for a request.
@@ -226,8 +226,9 @@ class LearntFormat(Shown, ABC):
         The arguments are those of `parser`. With `strict`, objects have no members but those that
         their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
         request contradicts itself; what cannot be written raises GrammarError or SchemaError when
-        it is written. With `loosen`, keywords of schemas that cannot be held to are left out
-        instead, and `Grammar.loosened` tells which.
+        it is written. Keywords of schemas that cannot be held to are left out, and
+        `Grammar.loosened` lists them, unless the tool says ``"strict": true``: then they are an
+        error. With `loosen` they are left out everywhere, with False nowhere.
         """
         from autoparser.analysis.constraining.grammar import grammar_of  # noqa: PLC0415 - grammars
 

@@ -7,18 +7,21 @@ from .need import Need
 from .page import Page
 from .profile import FindingFilter, Profile, profiles_of, rules_for
 from .registry import UnknownRuleError, all_rules, rule_of, rules_of
-from .rule import Concern, Rule, RuleGroup
+from .rule import TRAINED, Concern, FaultKind, MendedFault, Rule, RuleGroup, fault_words
 from .subject import Subject
 
 __all__ = [
+    "TRAINED",
     "Concern",
     "Confidence",
+    "FaultKind",
     "FindingFilter",
     "Hit",
     "HitCause",
     "HitEvidence",
     "LintFinding",
     "LintReport",
+    "MendedFault",
     "Need",
     "Page",
     "Profile",
@@ -29,6 +32,7 @@ __all__ = [
     "Subject",
     "UnknownRuleError",
     "all_rules",
+    "fault_words",
     "lint",
     "profiles_of",
     "rule_of",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from .hit import Confidence, Hit, Severity
 from .need import Need
@@ -51,6 +52,64 @@ class Concern(StrEnum):
     """Whoever wants a prompt to begin as the one before it."""
 
 
+class FaultKind(StrEnum):
+    """A way in which a render can be wrong, as the proof of an edit counts it."""
+
+    REFUSED = "the template raises"
+    LOST = "is lost"
+    REPEATED = "is repeated"
+    STRIPPED = "is stripped"
+    CALL_LOST = "a call is lost"
+    UNCLOSED = "a section of calls is not closed once"
+    LEFT_OUT = "reasoning is left out of an earlier turn"
+    REWRITTEN = "an earlier turn is rewritten"
+    NOT_BEGUN = "a prompt does not begin its turn"
+    PROMPT_REWRITES = "a generation prompt rewrites what is before it"
+    NO_PROMPT = "a generation prompt is missing, or is there unasked"
+    OTHERWISE = "is written otherwise than what says the same"
+
+
+TRAINED = (FaultKind.LEFT_OUT, FaultKind.REWRITTEN)
+"""What a model may have been trained on as it is: which of a turn's two forms, no render says. So
+edits that mend nothing else are never safe."""
+
+
+class MendedFault(NamedTuple):
+    """A fault of renders that a rule's finding calls wrong."""
+
+    kind: FaultKind
+    whose: str = ""
+    """Whose words it happens to, or what a caller sends; empty for all."""
+
+    @property
+    def words(self) -> str:
+        """What is wrong, for a person."""
+        return fault_words(self.kind, self.whose)
+
+
+def fault_words(kind: FaultKind, whose: str) -> str:
+    """Return what is wrong with a render in words, such as ``an answer is lost``."""
+    if kind.startswith("is "):
+        return f"{whose or 'a text'} {kind}"
+    return kind.value
+
+
+class NoFix(StrEnum):
+    """Why no edits are known for what a rule finds."""
+
+    UNWRITTEN = "what the template should write instead is in none of its renders"
+    NOTATION = (
+        "prompts would get another notation than the template's own, and no render shows on which"
+        " of the two the model was trained"
+    )
+    MEANT = "the template may mean it: whether its model can take such a request, no render shows"
+    OUTSIDE = "the cause is not in the template alone"
+    MARKERS = (
+        "its own markers are its author's; `autoparser render --to training-template` writes others"
+    )
+    SUSPECT = "a template that does this is to be looked at by a person, not mended"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One thing to look for."""
@@ -70,8 +129,13 @@ class Rule:
     """What to do, in one sentence, where every hit is fixed alike."""
     covers: tuple[str, ...] = ()
     """Codes of rules whose findings are but consequences of this one's."""
-    fixable: bool = False
-    """Whether edits of a template are known that may fix what it finds."""
+    mends: tuple[MendedFault, ...] = ()
+    """What is wrong with the renders that it finds, where edits are known that may fix that. Edits
+    that change others are unsafe."""
+    marks: bool = False
+    """Whether its fix writes generation markers, by which no text changes."""
+    unfixed: NoFix | None = None
+    """Why no edits are known, where that is not as usual in its group."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
     runs_for: Concern | None = None
@@ -85,6 +149,26 @@ class Rule:
     def group(self) -> RuleGroup:
         """What it is about."""
         return next(each for each in RuleGroup if each.digit == self.code[2])
+
+    @property
+    def fixable(self) -> bool:
+        """Whether edits of a template are known that may fix what it finds."""
+        return self.marks or bool(self.mends)
+
+    @property
+    def never_safe(self) -> bool:
+        """Whether what it finds is what models are trained on, so that its fixes are unsafe."""
+        return bool(self.mends) and all(fault.kind in TRAINED for fault in self.mends)
+
+    @property
+    def why_unfixed(self) -> NoFix:
+        """Why no edits are known; of a rule that is not fixable."""
+        if self.unfixed is not None:
+            return self.unfixed
+        if self.needs in (Need.TOKENIZER, Need.DIRECTORY, Need.OTHER_JINJAS):
+            return NoFix.OUTSIDE
+        usual = {RuleGroup.TRAINING: NoFix.MARKERS, RuleGroup.SECURITY: NoFix.SUSPECT}
+        return usual.get(self.group, NoFix.UNWRITTEN)
 
     @property
     def page(self) -> Page:

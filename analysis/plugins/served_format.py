@@ -11,6 +11,7 @@ from typing import Literal
 from weakref import WeakKeyDictionary
 
 from autoparser.analysis.analysis import analyze
+from autoparser.analysis.constraining.grammar import log_loosening
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.learnt import LearntFormat, load_format
@@ -90,8 +91,9 @@ class ServedFormat:
         """Write what holds an answer to its tools as a structural tag; None: nothing does.
 
         Calls are held where one is required, named, or strict. `reasoning_apart` says that the
-        engine lets a grammar begin where open reasoning has ended. Raises AutoparserError for
-        what cannot be written.
+        engine lets a grammar begin where open reasoning has ended. What a tag cannot hold of the
+        schemas of tools that are not strict is left out and logged. Raises AutoparserError for what
+        cannot be written.
         """
         if not (request.forced or request.strict):
             return None
@@ -103,7 +105,10 @@ class ServedFormat:
         )
         if reasoning_apart and opened(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
-        return grammar.structural_tag()
+        tag = grammar.structural_tag()
+        for each in grammar.loosened("structural_tag"):
+            log_loosening(each)
+        return tag
 
     def complete(self, ids: Sequence[int]) -> bool:
         """Whether an output is all that the model meant to write, by its last token.

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.grammar import Grammar, GrammarError
+from autoparser.analysis.constraining.grammar import (
+    Grammar,
+    GrammarError,
+    StrictSchemaError,
+    log_loosening,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema import SchemaError
@@ -55,8 +60,8 @@ class ChatPreparer:
     ) -> None:
         """Use an analysed template; with a `tokenizer`, prompts are ids and can be bridged.
 
-        `switches` stand where a request sets nothing else. With `loosen`, keywords of schemas that
-        a grammar cannot be held to are left out, instead of being an error.
+        `switches` stand where a request sets nothing else. With `loosen`, keywords that a grammar
+        cannot be held to are left out of strict tools, too, and of the schema of content.
         """
         self._analysis = analysis
         self._switches = dict(switches or {})
@@ -98,19 +103,22 @@ class ChatPreparer:
     def _grammar(self, request: ChatRequest, asked: Mapping[str, Any]) -> tuple[Grammar, bool]:
         """Make the grammar, and say whether the answer is held to it.
 
-        Where the model may choose to say anything, nothing was promised: what a grammar cannot
-        hold of the schemas is left out, and a format without calls needs none.
+        What a grammar cannot hold of a schema is left out and logged, unless its tool is strict.
+        Where the model may choose to say anything, nothing was promised: a format without calls
+        needs no grammar.
         """
         free = asked["tool_choice"] == "auto" and request.schema is None
-        grammar = self._analysis.grammar(request.tools or [], **asked, loosen=self._loosen or free)
+        grammar = self._analysis.grammar(request.tools or [], **asked, loosen=self._loosen or None)
         if request.schema is None and (not request.tools or asked["tool_choice"] == "none"):
             return grammar, False
         try:
             grammar.gbnf()
-        except (GrammarError, SchemaError):
-            if not free:
+        except (GrammarError, SchemaError) as error:
+            if not free or isinstance(error, StrictSchemaError):
                 raise
             return grammar, False
+        for each in grammar.loosened("gbnf"):
+            log_loosening(each)
         return grammar, True
 
     def _bridged(

@@ -21,9 +21,9 @@ from autoparser.reports.comparison import (
     ways_shown,
     where_words,
 )
-from autoparser.reports.comparison_asked import asked_rows, equal_words
 from autoparser.reports.verdict import basis, check_score
 from autoparser.reports.visible import visible
+from autoparser.reports.what_was_asked import asked_rows, equal_words
 
 from .element import Element, Node, fragment, h
 from .header import name_of

@@ -17,7 +17,7 @@ from .parser import grammar, parser
 from .phases import conclusions, phases
 from .plots import conversation, masks
 from .screen import screen
-from .settings import gate, settings
+from .settings import asked_bounds, gate, settings
 from .strips import round_trips
 from .switch_views import switch_views
 from .tables import markers, modes, switches
@@ -113,4 +113,5 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     yield PageSection("grammar", "The grammar", grammar(portrait.grammar, portrait.tools))
     yield PageSection("masks", "Mask cost", masks(portrait.masks))
     yield from _verdicts(analysis)
+    yield PageSection("asked", "What was asked", asked_bounds(analysis))
     yield PageSection("provenance", "Provenance", provenance(analysis, portrait.tokenizer, version))

@@ -1,17 +1,19 @@
-"""The formats of a template's settings, and the gate of their prompts."""
+"""The formats of a template's settings, the gate of their prompts, and what was asked."""
 
 from __future__ import annotations
 
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
 from autoparser.reports.visible import visible
+from autoparser.reports.what_was_asked import bounds_rows
 
 from .element import Element, fragment, h
-from .page_parts import lead, table
+from .page_parts import definitions, lead, table
 from .styled import styled
 
-__all__ = ["gate", "settings"]
+__all__ = ["asked_bounds", "gate", "settings"]
 
 
 def settings(analysis: LearntFormat) -> Element:
@@ -37,3 +39,9 @@ def gate(learnt: LearntFormat) -> Element:
         h("p", styled(gate_words(learnt))),
         table("Gate", ("message", "chat_template_kwargs", "what is wrong"), rows) if rows else None,
     )
+
+
+def asked_bounds(analysis: Analysis) -> Element:
+    """List over what the analysis says what it says."""
+    pairs = [("renders", str(analysis.renders)), *bounds_rows(analysis.asked)]
+    return definitions([(label.capitalize(), words) for label, words in pairs])

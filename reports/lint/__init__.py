@@ -6,7 +6,7 @@ from a template or a file name passes `visible` and then the escaping of the for
 
 from .concise import concise_report
 from .document import LintDocument, lint_document
-from .finding_words import many
+from .finding_words import many, problem_words
 from .github import github_report
 from .junit import junit_report
 from .markdown import markdown_report
@@ -28,6 +28,7 @@ __all__ = [
     "markdown_report",
     "page_file",
     "page_markdown",
+    "problem_words",
     "rule_page",
     "rule_table",
     "rules_index",

@@ -22,7 +22,7 @@ from autoparser.reports.visible import visible
 
 from .styles import SEVERITY_STYLES
 
-__all__ = ["page_lines", "rule_page", "rule_table"]
+__all__ = ["fix_reason", "page_lines", "rule_page", "rule_table", "safety_of"]
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -51,6 +51,7 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     facts = [("fix", Text(rule.fix))] if rule.fix else []
     if rule.fixable:
         facts.append(("fixable", Text(f"autoparser fix SOURCE --select {rule.code}")))
+    facts.append((safety_of(rule) or "no fix", Text(fix_reason(rule))))
     facts.append(("looks at", Text(rule.needs.value)))
     if profiles := profiles_of(rule):
         facts.append(("profiles", Text(", ".join(profiles))))
@@ -59,6 +60,31 @@ def _facts(rule: Rule) -> list[tuple[str, Text]]:
     ignore = f"{{#- autoparser: ignore {rule.code} reason -#}}"
     facts.append(("to accept it", Text(ignore)))
     return facts
+
+
+def safety_of(rule: Rule) -> str:
+    """Return whether a rule's fix is safe or unsafe; empty where there is none."""
+    if not rule.fixable:
+        return ""
+    return "unsafe" if rule.never_safe else "safe"
+
+
+def fix_reason(rule: Rule) -> str:
+    """Say why a rule's fix is safe, unsafe or missing, in sentences."""
+    if not rule.fixable:
+        return f"No edits are known: {rule.why_unfixed}."
+    if rule.marks:
+        return "It changes no text at all."
+    if rule.never_safe:
+        return (
+            "Which of a turn's two forms the model was trained on, no render says. So the fix"
+            " wants --unsafe-fixes, and shows in one example what it changes."
+        )
+    wrong = " or ".join(each.words for each in rule.mends)
+    return (
+        f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and wants"
+        " --unsafe-fixes."
+    )
 
 
 def page_lines(rule: Rule, width: int, indent: int) -> Lines:

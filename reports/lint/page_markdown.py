@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
 
+from .page import fix_reason, safety_of
+
 __all__ = ["page_file", "page_markdown", "rules_index"]
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
@@ -45,17 +47,21 @@ def _page(rule: Rule) -> Iterator[str]:
             yield f"## {title}"
             yield ""
             yield from _fenced(code)
+    yield ""
+    yield "## Fix"
     if rule.fix:
         yield ""
-        yield "## Fix"
-        yield ""
         yield f"{_capital(_prose(rule.fix))}."
+    yield ""
+    reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
     if rule.fixable:
-        yield ""
         yield (
             f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
-            " the smallest that renders prove to change nothing else; see [fix](../fix.md)."
+            f" the smallest that renders prove; see [fix](../fix.md). That is {safety_of(rule)}."
+            f" {_prose(reason)}"
         )
+    else:
+        yield f"`autoparser fix` leaves it. {_prose(reason)}"
     if rule.covers:
         yield ""
         codes = ", ".join(rule.covers)
@@ -99,6 +105,11 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
         " on a word in the template's source."
     )
     yield ""
+    yield (
+        "The column *fix* says whether [`autoparser fix`](../fix.md) has edits for it, and whether"
+        " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
+    )
+    yield ""
     yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
@@ -107,11 +118,11 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
         yield ""
         yield f"## {_capital(group.value)} (AP{group.digit})"
         yield ""
-        yield "| code | name | severity | confidence | fixable | what |"
+        yield "| code | name | severity | confidence | fix | what |"
         yield "|---|---|---|---|---|---|"
         for rule in of_group:
             summary = _prose(rule.summary)
             yield (
                 f"| [{rule.code}]({page_file(rule)}) | {rule.name} | {rule.severity}"
-                f" | {rule.confidence} | {'yes' if rule.fixable else ''} | {summary} |"
+                f" | {rule.confidence} | {safety_of(rule)} | {summary} |"
             )

@@ -26,7 +26,8 @@ def test_the_document_is_printed_alone(autoparser: Run) -> None:
     assert message == {"role": "assistant", "content": "Hello."}
     assert ran.err.splitlines() == [
         "The whole format is expressed.",
-        "The target's own parser gives back 47 of 47 messages.",
+        "The target's own parser gives back 47 of 47 messages: 13 with content, 11 with",
+        "reasoning, 39 with calls, 8 with several calls.",
     ]
 
 
@@ -39,7 +40,8 @@ def test_what_is_not_expressed_is_said_by_part(autoparser: Run) -> None:
         "  typed arguments  array, object: not written as JSON, nor as a word that the",
         "                   target knows",
         "Arguments are typed by the tools' schemas: without the tools, they are texts.",
-        "The target's own parser gives back 40 of 40 messages.",
+        "The target's own parser gives back 40 of 40 messages: 13 with content, 11 with",
+        "reasoning, 32 with calls, 8 with several calls.",
         "7 more have parts that are not expressed, and were left out.",
     ]
 

@@ -5,7 +5,7 @@ from autoparser.analysis.core.schema import SchemaError
 from .acceptance import Acceptance, GrammarDialect
 from .call_writer import GrammarError
 from .grammar import Grammar
-from .loosening import Loosening
+from .loosening import GrammarForm, Loosening, StrictSchemaError, log_loosening
 from .requested_grammar import format_slices, grammar_of
 
 __all__ = [
@@ -13,8 +13,11 @@ __all__ = [
     "Grammar",
     "GrammarDialect",
     "GrammarError",
+    "GrammarForm",
     "Loosening",
     "SchemaError",
+    "StrictSchemaError",
     "format_slices",
     "grammar_of",
+    "log_loosening",
 ]

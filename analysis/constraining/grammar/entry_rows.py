@@ -30,6 +30,16 @@ def writes_key_twice(container: Container) -> bool:
     return any(row.count(Slot.KEY) > 1 for row in _rows(container))
 
 
+def key_ends(container: Container) -> str:
+    """Return the characters that may end a key: the first of each text that follows one."""
+    found: set[str] = set()
+    for row in _rows(container):
+        for piece, following in zip(row, (*row[1:], ""), strict=True):
+            if piece is Slot.KEY and not isinstance(following, Slot):
+                found.add(f"{container.key.close}{following}"[:1])
+    return "".join(sorted(found))
+
+
 def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
     """Return the types whose values are written in a row, where there are several rows.
 

@@ -28,7 +28,8 @@ from autoparser.analysis.core.schema import UnheldKeywordError
 from .call_writer import GrammarError
 from .json_schema import StringShape
 from .json_schema.code_points import CodePoints
-from .json_schema.regex_nodes import Regex, alphabet
+from .json_schema.regex_nodes import Regex, alphabet, without_texts
+from .json_schema.string_shape import whole_pattern
 from .rules import (
     NOTHING,
     ChoiceNode,
@@ -45,7 +46,7 @@ from .rules import (
     SequenceNode,
     begins_as_escape,
 )
-from .until import states
+from .until import State, states
 
 _LONGEST = 1000
 """Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
@@ -183,14 +184,10 @@ class _GbnfWriter:
             text = self.shaped(node.shape)
             # A rule of its own, quotes and all, since an escape may begin as the closing quote.
             return self.table.add("quoted", text) if node.close else text
-        regex, but_not = node.regex, node.but_not
-        if but_not:
-            raise GrammarError(
-                "GBNF cannot keep declared names out of names that are made up",
-                place=f"a member beside {', '.join(but_not)}",
-                hint="set additionalProperties to false",
-            )
-        return self.table.pattern(regex)
+        if node.but_not:
+            rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
+            return self.table.never if rest is None else self.table.bare(rest)
+        return self.table.pattern(node.regex)
 
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape; nothing else tells where they end."""
@@ -267,6 +264,8 @@ class _GbnfWriter:
             self.table.define(name, body)
         stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
         barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
+        if prose.part == "argument" and not prose.may_be_empty:
+            return self._filled(prose, found, names, list(thens), behind, barred)
         if not barred:
             return names[0]
         first = found[0]
@@ -281,6 +280,44 @@ class _GbnfWriter:
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
         ways.append(f"{_any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+    def _filled(
+        self,
+        prose: Prose,
+        found: Sequence[State],
+        names: Sequence[str],
+        closes: Sequence[str],
+        behind: Sequence[str],
+        barred: AbstractSet[str],
+    ) -> str:
+        """Write a text that is not empty, and give the name of its first state.
+
+        As long as all that was read is the beginning of a close, that close may not be complete.
+        Up to `</a>` that is a state for each of ``""``, ``"<"``, ``"</"`` and ``"</a"``.
+        """
+        waiting = [0]
+        started = {0: self.table.reserve(f"{prose.part}-start")}
+        for at in waiting:
+            state = found[at]
+            ways: list[str] = []
+            for char, to in state.goes.items():
+                if not at and char in barred:
+                    continue
+                if found[to].read == state.read + char and to not in started:
+                    started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
+                    waiting.append(to)
+                name = started[to] if found[to].read == state.read + char else names[to]
+                ways.append(f"{gbnf_literal(char)} {name}")
+            ways += [
+                _in_row(gbnf_literal(char), behind[close])
+                for char, close in state.closes.items()
+                if closes[close] != state.read + char
+            ]
+            if not state.begun:
+                known = {*state.goes, *state.closes, *state.refused, *(() if at else barred)}
+                ways.append(f"{_any_but(sorted(known))} {names[0]}")
+            self.table.define(started[at], " | ".join(ways) or self.table.never)
+        return started[0]
 
 
 def _first(node: Node) -> Node:
@@ -337,12 +374,13 @@ def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
     clear = not (bare and letters & CodePoints.among(" \n\r\t"))
     if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
         return shape
+    # Without an upper bound, that a text is not empty can be said.
+    keyword = shape.keywords[-1]
     raise UnheldKeywordError(
-        f"{shape.keywords[0]} cannot be held to in GBNF, where a string without quotes may hold"
-        " what ends it",
+        f"{keyword} cannot be held to in GBNF, where a string without quotes may hold what ends it",
         pointer=shape.pointer,
-        keyword=shape.keywords[0],
-        hint="write the grammar as Lark, or let it be looser (--loosen)",
+        keyword=keyword,
+        hint="write the grammar as Lark",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal as FormatLiteral, Slot
@@ -20,7 +20,7 @@ from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
 from .lark import slices_for, write_lark
-from .loosening import Loosening, WrittenGrammar, written_grammar
+from .loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
 from .triggers import GrammarTrigger, triggers_of
@@ -53,8 +53,11 @@ class Grammar(Shown):
     """What content has to be; None: free text."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
-    loosen: bool = False
-    """Whether keywords of schemas that cannot be held to are left out; `loosened` tells of them."""
+    loosen: bool | None = False
+    """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
+    None: of those tools that do not ask to be held `strict`."""
+    strict: frozenset[str] = frozenset()
+    """The tools that ask for it."""
 
     def __repr__(self) -> str:
         """Return what may be called, in one line."""
@@ -101,21 +104,30 @@ class Grammar(Shown):
         `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
         error names the tool, the place in its schema, and the keyword.
         """
-        return self._lark(_opaque_of(tokenizer)).text
+        return self._lark(_opaque_of(tokenizer)).written
 
-    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar:
+    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[str]:
         return self._lark_for(opaque) if opaque.ids else self._lark_of_text
 
     @cached_property
-    def _lark_of_text(self) -> WrittenGrammar:
+    def _lark_of_text(self) -> WrittenGrammar[str]:
         return self._lark_for(_ALL_TEXT)
 
-    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar:
+    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[str]:
         return written_grammar(
             lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+            self._request("lark", opaque),
+        )
+
+    def _request(self, form: GrammarForm, *owners: object) -> LooseRequest:
+        """Return the schemas to write, and which of them may be written in part."""
+        loosen = self.loosen
+        return LooseRequest(
             self.tools,
             self.json_schema,
-            loosen=self.loosen,
+            lambda tool: tool not in {"", *self.strict} if loosen is None else loosen,
+            (self.turn.strict.calls or self.turn, *owners),
+            form,
         )
 
     def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
@@ -126,11 +138,8 @@ class Grammar(Shown):
         those of the format: other tools change nothing. Takes and raises the same as `lark`.
         """
         known = _opaque_of(tokenizer)
-        tools, content = self.tools, self.json_schema
-        if self.loosen:
-            written = self._lark(known)
-            tools, content = written.tools, written.json_schema
-        return slices_for(self._rules(tools, content, known), known)
+        held = self._lark(known)
+        return slices_for(self._rules(held.tools, held.json_schema, known), known)
 
     def gbnf(self) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
@@ -138,28 +147,29 @@ class Grammar(Shown):
         Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
         never weaker than the schemas.
         """
-        return self._gbnf.text
+        return self._gbnf.written
 
     @cached_property
-    def _gbnf(self) -> WrittenGrammar:
+    def _gbnf(self) -> WrittenGrammar[str]:
         return written_grammar(
             lambda tools, content: write_gbnf(
                 self._rules(tools, content, _ALL_TEXT), SchemaTable()
             ),
-            self.tools,
-            self.json_schema,
-            loosen=self.loosen,
+            self._request("gbnf"),
         )
 
-    def loosened(self, form: Literal["gbnf", "lark"]) -> tuple[Loosening, ...]:
+    def loosened(self, form: GrammarForm) -> tuple[Loosening, ...]:
         """Return the keywords that this form of the grammar is not held to.
 
-        None without `loosen`. Raises as the form itself does.
+        Raises as the form itself does.
         """
-        if not self.loosen:
-            return ()
-        written = self._gbnf if form == "gbnf" else self._lark(_ALL_TEXT)
-        return written.loosened
+        match form:
+            case "gbnf":
+                return self._gbnf.loosened
+            case "lark":
+                return self._lark(_ALL_TEXT).loosened
+            case "structural_tag":
+                return self._tag.loosened
 
     def accepts(
         self,
@@ -194,13 +204,20 @@ class Grammar(Shown):
 
         Raises GrammarError where there are no calls, and for arguments that no tag can say.
         """
-        return write_structural_tag(
-            self.turn,
-            self.tools,
-            self.server_triggers,
-            parallel=self.parallel,
-            required=self.required,
-            json_schema=self.json_schema,
+        return self._tag.written
+
+    @cached_property
+    def _tag(self) -> WrittenGrammar[dict[str, Json]]:
+        return written_grammar(
+            lambda tools, content: write_structural_tag(
+                self.turn,
+                tools,
+                self.server_triggers,
+                parallel=self.parallel,
+                required=self.required,
+                json_schema=content,
+            ),
+            self._request("structural_tag"),
         )
 
     @cached_property

@@ -1,15 +1,18 @@
 """Schemas that a grammar cannot be held to: the keyword named where it stands, or left out.
 
-The writers of a grammar say what they cannot write. Only then is each schema tried by itself, with
-its places written into it, so that the error names tool, place and keyword; where the grammar may
-be looser, the keyword is left out, and told.
+The writers of a grammar say what they cannot write. Only then are the tools tried in ever smaller
+groups, and those that are refused alone with their places written into them, so that an error names
+tool, place and keyword. Where the tool did not ask to be held strictly, as OpenAI's
+``"strict": true`` does, the keyword is left out and listed; an error lists all of them at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import (
@@ -19,10 +22,13 @@ from autoparser.analysis.core.schema import (
     with_places,
     without_keyword,
 )
+from autoparser.analysis.reading.expression import IdentityCache
 
 from .call_writer import GrammarError
 
-GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], str]
+Written = TypeVar("Written")
+GrammarForm: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], Written]
 """Writes a grammar for the tools' schemas by name, and for the schema of content."""
 
 _CONTENT = "json_schema"
@@ -45,56 +51,130 @@ class Loosening:
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenGrammar:
-    """A grammar as text, and what it leaves out."""
+class WrittenGrammar(Generic[Written]):
+    """A grammar as it is written, and what it leaves out."""
 
-    text: str
+    written: Written
     tools: Mapping[str, Json]
     """The schemas that it is held to."""
     json_schema: Json
     loosened: tuple[Loosening, ...] = ()
 
 
-def written_grammar(
-    write: GrammarWriter, tools: Mapping[str, Json], content: Json, *, loosen: bool
-) -> WrittenGrammar:
-    """Write a grammar; where it may be looser, without the keywords that it cannot be held to.
+@dataclass(frozen=True, slots=True)
+class LooseRequest:
+    """The schemas of a request, and which of them a grammar may be looser than."""
 
-    Raises SchemaError, which names the tool and the place, and what `write` raises besides.
+    tools: Mapping[str, Json]
+    json_schema: Json
+    may_loosen: Callable[[str], bool]
+    """Whether keywords of this tool may be left out; the empty name: of the schema of content."""
+    owners: tuple[object, ...]
+    """What decides beside the schemas what can be written: the format, the tokenizer's tokens."""
+    form: GrammarForm
+
+
+@lru_cache(maxsize=4096)
+def log_loosening(loosened: Loosening) -> None:
+    """Log what a grammar is not held to, once a process: servers make many of the same tools."""
+    _LOG.warning("%s", loosened)
+
+
+_LOG = logging.getLogger("autoparser")
+
+
+def written_grammar(
+    write: GrammarWriter[Written], request: LooseRequest
+) -> WrittenGrammar[Written]:
+    """Write a grammar, where it may be looser without the keywords that it cannot be held to.
+
+    Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.
     """
+    tools, content = request.tools, request.json_schema
+    case = (request.form, repr(tools), repr(content))
+    # What an earlier request has found of the same tools is left out at once.
+    known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
     try:
-        return WrittenGrammar(write(tools, content), tools, content)
+        return _held(write, request, known)
     except SchemaError as error:
+        if isinstance(error, StrictSchemaError):
+            raise
         refused = error
-    loosened: list[Loosening] = []
-    held: dict[str, Json] = {}
-    for name, schema in tools.items():
-        only = _OnlyTool(write, name)
-        held[name], left_out = _looser(schema, only.attempt, name, loosen=loosen)
-        loosened += left_out
+    found: dict[str, _Loosened] = {
+        name: _looser(tools[name], _only(write, name), name)
+        for name in _refused(write, tools, list(tools), is_known=content is None)
+    }
     if content is not None:
-        content, left_out = _looser(
-            content, lambda each: _attempt(write, {}, each), "", loosen=loosen
-        )
-        loosened += left_out
-    if not loosened:
+        found[""] = _looser(content, lambda each: _attempt(write, {}, each), "")
+    found = {name: each for name, each in found.items() if each.loosened}
+    if not found:
         raise refused
-    return WrittenGrammar(write(held, content), held, content, tuple(loosened))
+    known |= found
+    return _held(write, request, found)
+
+
+def _held(
+    write: GrammarWriter[Written], request: LooseRequest, found: Mapping[str, _Loosened]
+) -> WrittenGrammar[Written]:
+    """Write a grammar without the keywords that were found; raise where one has to be held."""
+    barred = [each for name, each in found.items() if not request.may_loosen(name)]
+    if barred:
+        raise _listed(barred)
+    tools = {
+        name: found[name].schema if name in found else schema
+        for name, schema in request.tools.items()
+    }
+    content = found[""].schema if "" in found else request.json_schema
+    left_out = tuple(each for tool in found.values() for each in tool.loosened)
+    return WrittenGrammar(write(tools, content), tools, content, left_out)
+
+
+class StrictSchemaError(UnheldKeywordError):
+    """Keywords that a grammar cannot hold, of schemas that it has to be held to."""
 
 
 @dataclass(frozen=True, slots=True)
-class _OnlyTool:
-    """Writes the grammar for one tool."""
+class _Loosened:
+    """A schema without the keywords that cannot be held to."""
 
-    write: GrammarWriter
-    name: str
-
-    def attempt(self, schema: Json) -> None:
-        """Raise SchemaError where the schema cannot be written."""
-        _attempt(self.write, {self.name: schema}, None)
+    schema: Json
+    loosened: tuple[Loosening, ...]
+    hint: str | None
+    """The way out for the first of them."""
 
 
-def _attempt(write: GrammarWriter, tools: Mapping[str, Json], content: Json) -> None:
+_KNOWN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
+"""What is left out of the schemas of a request; empty where nothing is."""
+
+
+def _refused(
+    write: GrammarWriter[Written], tools: Mapping[str, Json], names: list[str], *, is_known: bool
+) -> Iterator[str]:
+    """Return the tools that are refused, by ever smaller groups: most lists hold few of them.
+
+    `is_known` says that the group as a whole was refused for its tools.
+    """
+    if not is_known:
+        try:
+            _attempt(write, {name: tools[name] for name in names}, None)
+        except SchemaError:
+            pass
+        else:
+            return
+    if len(names) == 1:
+        yield from names
+        return
+    middle = len(names) // 2
+    yield from _refused(write, tools, names[:middle], is_known=False)
+    yield from _refused(write, tools, names[middle:], is_known=False)
+
+
+def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:
+    """Return what raises SchemaError where the schema of one tool cannot be written."""
+    return lambda schema: _attempt(write, {name: schema}, None)
+
+
+def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: Json) -> None:
     try:
         write(tools, content)
     except GrammarError:
@@ -102,24 +182,42 @@ def _attempt(write: GrammarWriter, tools: Mapping[str, Json], content: Json) -> 
         return
 
 
-def _looser(
-    schema: Json, attempt: Callable[[Json], None], tool: str, *, loosen: bool
-) -> tuple[Json, list[Loosening]]:
+def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosened:
     """Leave out what cannot be held to, one keyword after the other."""
     left_out: list[Loosening] = []
+    hint: str | None = None
     while True:
         try:
             attempt(with_places(schema))
         except UnheldKeywordError as error:
             pointer = nearest(schema, error.keyword, error.pointer)
-            if not loosen or not pointer:
+            if not pointer:
+                raise error.within(_owner(tool)) from None
+            looser = without_keyword(schema, pointer)
+            if looser == schema:
+                # It stays although it was left out: nothing would change.
                 raise error.moved(pointer).within(_owner(tool)) from None
-            schema = without_keyword(schema, pointer)
+            schema = looser
+            hint = hint or error.hint
             left_out.append(Loosening(tool, pointer, error.keyword, error.message))
         except SchemaError as error:
             raise error.within(_owner(tool)) from None
         else:
-            return schema, left_out
+            return _Loosened(schema, tuple(left_out), hint)
+
+
+def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
+    """Return one error for all keywords that cannot be held to; the first of them is explained."""
+    first, *others = (each for schema in schemas for each in schema.loosened)
+    told = "".join(f"; nor can {_owner(each.tool)}, {each.pointer}" for each in others)
+    hint = "leave them out" if others else schemas[0].hint or "leave it out"
+    error = StrictSchemaError(
+        f"{first.reason}{told}",
+        pointer=first.pointer,
+        hint=f"{hint}, or let the grammar be looser (--loosen)",
+    )
+    error.keyword = first.keyword
+    return error.within(_owner(first.tool))
 
 
 def _owner(tool: str) -> str:

@@ -38,7 +38,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
-from .entry_rows import lead_of, writes_key_twice
+from .entry_rows import key_ends, lead_of, writes_key_twice
 from .member_row import MemberRow, as_node
 from .paths import Path, joined, without
 from .rules import NOTHING, LiteralNode, Node, Prose, Ref, choice, sequence
@@ -115,7 +115,7 @@ class MemberRules:
                 " made up could be closed by another one",
                 pointer=place_of(schema, ROOT),
                 keyword=_OTHERS,
-                hint="set it to false, or let the grammar be looser (--loosen)",
+                hint="set it to false",
             )
         return False
 
@@ -178,9 +178,9 @@ class MemberRules:
     def _entries(self) -> list[list[Path]]:
         found = [self.entries(name, self.properties[name], ()) for name in self.names]
         if self.more:
-            found.append(
-                self.entries("", self.extra, key_path(self.container.key, list(self.properties)))
-            )
+            declared, ends = list(self.properties), key_ends(self.container)
+            key = key_path(self.container.key, declared, ends)
+            found.append(self.entries("", self.extra, key))
         return found
 
     @cached_property

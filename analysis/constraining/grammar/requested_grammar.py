@@ -8,7 +8,7 @@ from typing import Unpack
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats
-from autoparser.analysis.core.schema import Schema, mapped
+from autoparser.analysis.core.schema import Schema, mapped, without_free_names
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import RequestError, RequestOptions, build, request_of
 
@@ -22,16 +22,17 @@ def grammar_of(
     begun: Begun | None = None,
     strict: bool | None = None,
     lazy: bool = False,
-    loosen: bool = False,
+    loosen: bool | None = None,
     **asked: Unpack[RequestOptions],
 ) -> Grammar:
     """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
 
     `tools` and `tool_choice` are OpenAI's; without tools nothing is called. With `strict`, the
     objects of every tool have no members but those that they name, as for a tool that says
-    `"strict": true` itself; with False, arguments are any object, but for such tools. A `lazy`
-    grammar begins with the calls; with `loosen`, what schemas say and a grammar cannot hold is left
-    out of it. Raises RequestError where the request contradicts itself.
+    ``"strict": true`` itself; with False, arguments are any object, but for such tools. A `lazy`
+    grammar begins with the calls. What schemas say and a grammar cannot hold is left out of it,
+    unless the tool is strict; with `loosen` everywhere, with False nowhere. Raises RequestError
+    where the request contradicts itself.
     """
     json_schema = asked.pop("json_schema", None)
     request = request_of(tools or [], begun=begun, **asked)
@@ -52,9 +53,10 @@ def grammar_of(
         {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
-        json_schema=dict(json_schema) if json_schema is not None else None,
+        json_schema=without_free_names(dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
         loosen=loosen,
+        strict=frozenset(name for name in offered if strict or marked[name]),
     )
 
 
@@ -86,8 +88,8 @@ _SAMPLE: Json = {
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return mapped(schema, _closed)
-    return {"type": "object"} if strict is False else schema
+        return mapped(without_free_names(schema), _closed)
+    return {"type": "object"} if strict is False else without_free_names(schema)
 
 
 def _closed(schema: Schema) -> Schema:

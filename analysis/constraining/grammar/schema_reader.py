@@ -187,7 +187,7 @@ class SchemaReader:
                 f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
                 pointer=place_of(part, ROOT),
                 keyword=keyword,
-                hint="leave it out, or let the grammar be looser (--loosen)",
+                hint="leave it out",
             )
 
     def alone(

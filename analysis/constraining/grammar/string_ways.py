@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from autoparser.analysis.core.format import Escape, Text
 from autoparser.analysis.core.schema import ROOT, Schema
 
-from .json_schema import has_text, string_shape
+from .json_schema import StringShape, has_text, string_shape
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, PatternNode, Prose
 from .spelled import HTML, lost_spellings, spelled
@@ -29,8 +29,8 @@ _PYTHON = {
     '"': rf'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*'
     rf'\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*"',
 }
-KEY = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
-"""A name that a model may make up for a member."""
+_KEY_MARKS = "<>{}[]()\"'`=:,;|&\\"
+"""Characters that a notation writes around keys: one of them in a key may be taken for its end."""
 
 
 def string_ways(
@@ -62,12 +62,13 @@ def string_ways(
     inner = spelled(shape, replace(text, open="", close=""))
     if inner is None:
         return []
+    filled = _is_filled(shape)
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
         right=text.edges.right,
-        may_be_empty=True,
-        shape=inner if said else None,
+        may_be_empty=not filled,
+        shape=inner if said and not filled else None,
         part="argument",
     )
     if text.escape is Escape.TABLE:
@@ -82,6 +83,11 @@ def string_ways(
         *(joined(text.open, each, prose, text.close) for each in others),
         joined(text.open, guard.open, guarded, guard.close, text.close),
     ]
+
+
+def _is_filled(shape: StringShape) -> bool:
+    """Whether all that a shape says is that a text is not empty, which needs no shape."""
+    return not shape.patterns and (shape.least, shape.most) == (1, None)
 
 
 def _enclosed(text: Text, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
@@ -122,10 +128,16 @@ def _unwritten(text: Text) -> set[str]:
     return {char for char in text.table if char not in written}
 
 
-def key_path(text: Text, declared: Sequence[str]) -> Path:
-    """Return the way to write a key that is made up: a name that is none of the declared ones."""
+def key_path(text: Text, declared: Sequence[str], ends: str) -> Path:
+    """Return the way to write a key that is made up: a name that is none of the declared ones.
+
+    It is any text of some words, such as ``X-Api-Key`` or ``first name``, without a character of
+    `ends`, and without those that notations write around keys.
+    """
     opening, _, close = text.write("K").partition("K")
-    return joined(opening, PatternNode(KEY, tuple(declared)), close)
+    letter = f"[^\\x00-\\x20\\x7f-\\xa0{escaped(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    regex = letter + "{1,64}" + ("" if " " in ends else f"(?: {letter}{{1,64}}){{0,7}}")
+    return joined(opening, PatternNode(regex, tuple(declared)), close)
 
 
 @lru_cache(maxsize=1024)

@@ -150,7 +150,7 @@ def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
         " another type",
         pointer=pointer,
         keyword=keyword,
-        hint="allow strings alone, or let the grammar be looser (--loosen)",
+        hint="allow strings alone",
     )
 
 

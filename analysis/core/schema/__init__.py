@@ -17,6 +17,7 @@ from .keywords import (
     schema_map,
     schemas_of,
     without,
+    without_free_names,
 )
 from .leaving_out import is_loose, nearest, without_keyword
 from .part import SchemaPart
@@ -62,5 +63,6 @@ __all__ = [
     "validator",
     "with_places",
     "without",
+    "without_free_names",
     "without_keyword",
 ]

@@ -100,3 +100,29 @@ def references(schema: Json) -> Iterator[str]:
                     waiting += inner.values()
                 elif keyword not in VALUES:
                     waiting.append(inner)
+
+
+def without_free_names(schema: Json) -> Json:
+    """Return a schema without each ``propertyNames`` that allows every name.
+
+    Libraries that make schemas of types write ``{"type": "string"}`` there: names are texts anyway.
+    """
+    if "propertyNames" not in keys_within(schema):
+        return schema
+    return mapped(
+        schema, lambda part: without(part, "propertyNames") if _has_free_names(part) else part
+    )
+
+
+def _has_free_names(schema: Schema) -> bool:
+    names = schema.get("propertyNames")
+    if not isinstance(names, dict):
+        return names is True
+    kinds = names.get("type", "string")
+    return names.keys() <= {"type", *_NOTES} and "string" in (
+        kinds if isinstance(kinds, list) else [kinds]
+    )
+
+
+_NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
+"""Keywords that say nothing of which values are valid."""

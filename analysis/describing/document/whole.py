@@ -14,6 +14,7 @@ from typing import Annotated, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, UnsetType, convert
 
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import ContentParts, Formats, TurnFormat
 from autoparser.analysis.core.json_document import Count, Digest, JsonDocument, json_of
@@ -136,6 +137,8 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Special tokens that are not known, and what stood for them."""
     renders: Count
     """How many renders the analysis took."""
+    asked: AskedBounds
+    """What the requests held at most that it rendered: the bounds of all that is said here."""
     parser: ExpressionDocument | UnsetType = UNSET
     """The expression by which a model's output is read."""
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
@@ -242,6 +245,11 @@ class Documented(Described, Protocol):
         """How many renders it took."""
         ...
 
+    @property
+    def asked(self) -> AskedBounds:
+        """What was asked in them."""
+        ...
+
 
 def document(analysis: Documented) -> dict[str, Json]:
     """Return all of an analysis as values that JSON can hold, always in the same order."""
@@ -281,6 +289,7 @@ def document(analysis: Documented) -> dict[str, Json]:
         phases=tuple(phase_document(each, shape, system, markers) for each in analysis.phases),
         stand_ins=dict(analysis.stand_ins),
         renders=analysis.renders,
+        asked=analysis.asked,
     )
     return json_of(whole)
 

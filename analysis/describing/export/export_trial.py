@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -69,6 +70,20 @@ class Mismatch:
     error: str = ""
     """What the target raised, or what the template writes of the message that was found."""
 
+    @property
+    def kind(self) -> str:
+        """What comes back otherwise, in words."""
+        if self.found is None:
+            return "the parser raises"
+        ours, theirs = self.expected, self.found
+        parts = {
+            "reasoning": ours.reasoning != theirs.reasoning,
+            "content": ours.content != theirs.content,
+            "calls": ours.calls != theirs.calls,
+        }
+        named = [part for part, differs in parts.items() if differs]
+        return " and ".join(named) or "the text that the template writes of it"
+
 
 @dataclass(frozen=True, slots=True)
 class ExportTrial:
@@ -83,6 +98,8 @@ class ExportTrial:
     """Messages of the total that the template writes after none of its prompts: what is read of
     them is the text that the format foretells, and no render says so."""
     mismatches: tuple[Mismatch, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many of the total hold what, such as reasoning."""
 
     @property
     def ok(self) -> bool:
@@ -133,6 +150,7 @@ class _Tryout:
         """Try the messages one by one."""
         total = left_out = foretold = 0
         mismatches: list[Mismatch] = []
+        kinds: Counter[str] = Counter()
         for case in cases:
             message = self._format.with_naming_ids(case.message)
             try:
@@ -143,6 +161,7 @@ class _Tryout:
                 left_out += 1
                 continue
             total += 1
+            kinds.update(_kinds(message))
             asked = [
                 turns for turns in self._turns if turns.written(message).continuation is not None
             ]
@@ -151,7 +170,7 @@ class _Tryout:
             if found is not None:
                 mismatches.append(replace(found, title=case.title))
         passed = total - len(mismatches)
-        return ExportTrial(passed, total, left_out, foretold, tuple(mismatches))
+        return ExportTrial(passed, total, left_out, foretold, tuple(mismatches), dict(kinds))
 
     def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> Mismatch | None:
         """Parse what the template writes after its prompts, and let it write what is found."""
@@ -188,6 +207,16 @@ class _Tryout:
         except (ValueError, KeyError, TypeError) as error:
             return Mismatch("", prefix, text, expected, None, repr(error))
         return found if found == expected else Mismatch("", prefix, text, expected, found)
+
+
+def _kinds(message: Message) -> Iterator[str]:
+    found = {
+        "reasoning": message.reasoning,
+        "content": message.content,
+        "calls": message.calls,
+        "several calls": len(message.calls) > 1,
+    }
+    return (kind for kind, there in found.items() if there)
 
 
 def _message(found: ComparedMessage, asked: Message) -> Message:

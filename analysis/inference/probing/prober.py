@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from autoparser.analysis.core.asked_bounds import AskedTally
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult, User
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
@@ -55,6 +56,8 @@ class Meter:
     characters: int = 0
     beyond: int = 0
     """Renders that a limit ended."""
+    asked: AskedTally = field(default_factory=AskedTally)
+    """What the messages were that came out as a text."""
 
 
 _Key: TypeAlias = tuple[str, int, bool, str]
@@ -186,6 +189,8 @@ class Prober:
         if not text.isascii():
             self._check_text(text)
         self.meter.characters += len(text)
+        chosen = self.setting if setting is None else setting
+        self.meter.asked.add(messages, self._offered if tools else None, chosen)
         return text
 
     def mapped_messages(

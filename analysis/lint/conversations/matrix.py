@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, User
 
 from .conversation_texts import ConversationTexts
 from .whole_conversation import WholeConversation
@@ -62,6 +62,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
     chats, loops = [*_chats(texts)], [*_loops(texts, scope)] if scope.calls else []
     for scene, system, tools in product((*chats, *loops), systems, offers):
         yield _played(scene, system, tools=tools)
+    yield _played(_long_chat(texts), texts.system, tools=False)
     for scene in _reasoned(texts, scope) if scope.reasoning else ():
         yield _played(scene, systems[0], tools=scope.calls)
         yield _played(scene, texts.system, tools=scope.calls)
@@ -86,6 +87,20 @@ def _chats(texts: ConversationTexts) -> Iterator[_Scene]:
     yield _Scene("a question", (first,))
     yield _Scene("an answer", (first, answer), generation=False)
     yield _Scene("a second question", (first, answer, second))
+
+
+_QUESTIONS = 6
+
+
+def _long_chat(texts: ConversationTexts) -> _Scene:
+    """Return a chat of twelve messages, the system's among them, that ends with a question."""
+    asked, answer = texts.users[0].text.rstrip("."), texts.answers[0].rstrip(".")
+    dialogue = [
+        entry
+        for at in range(1, _QUESTIONS + 1)
+        for entry in (User(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
+    ]
+    return _Scene("six questions and the answers to five", tuple(dialogue[:-1]))
 
 
 def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[_Scene]:

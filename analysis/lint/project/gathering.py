@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob
+from itertools import takewhile
 from pathlib import Path
 
 from autoparser.analysis.loading.sources import special_kind
@@ -184,6 +185,17 @@ def relative_to(path: str, root: Path) -> str | None:
         return Path(path).resolve().relative_to(root).as_posix()
     except (OSError, ValueError):
         return None
+
+
+def leads_out(path: str, within: str) -> bool:
+    """Say whether a file that was found by a folder or a pattern is none of that folder's."""
+    parts = Path(within).parts
+    fixed = [*takewhile(lambda part: not is_pattern(part), parts)]
+    try:
+        # A folder that is a link itself was named, and what is in it is meant.
+        return not Path(path).resolve().is_relative_to(Path(*fixed).resolve())
+    except OSError:
+        return True
 
 
 def _is_directory(path: Path, given: str) -> bool:

@@ -192,7 +192,7 @@ def _inspected(
     template = Inspected(
         shown_path(target.path),
         target.name,
-        target.template.text,
+        target.template,
         target.in_lines,
         shown,
         ignored=ignored,
@@ -203,6 +203,7 @@ def _inspected(
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
         evidence=seen.evidence,
         unwritten=seen.unwritten,
+        linked_out=target.linked_out,
     )
     return template, problems
 

@@ -12,6 +12,7 @@ from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
 from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.loading.template import ChatTemplate
 
 from .ignores import Ignore
 from .problem import Problem
@@ -28,8 +29,7 @@ class Inspected:
     """Relative to the working directory, with slashes, where it is below that."""
     name: str | None
     """Its name where its source has several templates."""
-    text: str
-    """The template's text."""
+    template: ChatTemplate
     in_lines: bool
     """Whether the template's lines are lines of the file; not so of JSON and GGUF."""
     findings: tuple[LintFinding, ...]
@@ -50,6 +50,13 @@ class Inspected:
     """What is the evidence for each part of its format."""
     unwritten: tuple[str, ...] = ()
     """Added tokens of its tokenizer that no render writes."""
+    linked_out: bool = False
+    """Whether it was found below a folder, by a link that leads out of that."""
+
+    @property
+    def text(self) -> str:
+        """The template's text."""
+        return self.template.text
 
     def rests_on(self, rule: Rule) -> Mapping[Part, EvidenceKind]:
         """Return the parts of the format that a rule goes by, with their evidence."""

@@ -17,7 +17,7 @@ from autoparser.analysis.loading.sources import MISNAMED, kind_of, load_template
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import tokenizer_beside, tokenizer_file
 
-from .gathering import MODEL_FILES, Source, nothing_below
+from .gathering import MODEL_FILES, Source, leads_out, nothing_below
 from .problem import Problem, problem_of
 
 _NO_LINES = (".json", ".gguf")
@@ -39,6 +39,8 @@ class Target:
     """The model directory that it is of."""
     learnt: str | None = None
     """The saved format that named it: what was learnt of its turns."""
+    linked_out: bool = False
+    """Whether it was found below a folder, by a link that leads out of that."""
 
     @property
     def in_lines(self) -> bool:
@@ -129,7 +131,9 @@ def _target(
         directory = place.parent
     else:
         directory = None
-    return Target(template, path, template.name if named else None, tokenizer, directory)
+    name = template.name if named else None
+    outside = source.within is not None and leads_out(path, source.within)
+    return Target(template, path, name, tokenizer, directory, linked_out=outside)
 
 
 def _problem(error: AutoparserError, source: Source) -> Problem | None:

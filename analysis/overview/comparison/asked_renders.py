@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.asked_bounds import AskedBounds, AskedTally
 from autoparser.analysis.inference.probing import Setting
 
 from .compared_requests import brief, changing, every
@@ -31,6 +32,8 @@ class AskedRenders:
 
     renders: int
     """Conversations that at least one of the two rendered with nothing set."""
+    bounds: AskedBounds
+    """What the conversations held at most."""
     differing: int
     """How many of those differ."""
     switched: int
@@ -84,8 +87,12 @@ def changed_renders(
     ]
     under = [*bare, *singles, *twos]
     rounds = [first, *under]
+    asked_of = AskedTally()
+    for stage in stages:
+        asked_of.merge(stage.asked)
     return grouped([first, *distinct, *twos], stages), AskedRenders(
         renders=first.compared,
+        bounds=asked_of.bounds,
         differing=first.differing,
         switched=sum(each.compared for each in under),
         switched_differing=sum(each.differing for each in [*distinct, *twos]),

@@ -203,3 +203,11 @@ def _unusual() -> Iterator[ComparedRequest]:
         ContentKind("JSON text", '{"sky": "clear"}'),
     ):
         yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)
+    talk = [(User(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
+    yield ComparedRequest(
+        "six questions and the answers to five",
+        tuple(entry for pair in talk for entry in pair)[:-1],
+        tools=False,
+        generation=True,
+        system=True,
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.asked_bounds import AskedTally
 from autoparser.analysis.core.battery import battery_tools
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
@@ -58,6 +59,11 @@ class ComparisonStage:
             return error
         except TemplateRenderError as error:
             return error
+
+    @property
+    def asked(self) -> AskedTally:
+        """What was rendered so far."""
+        return self._prober.meter.asked
 
     def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
         """Return the template's line that wrote the character at a place; None: not known."""

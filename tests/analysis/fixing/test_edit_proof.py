@@ -74,12 +74,16 @@ def test_an_edit_passes_where_nothing_gets_worse(title: str) -> None:
 def test_each_kind_of_conversation_is_among_them() -> None:
     names = {each.name.partition(":")[0] for each in proof().conversations}
     assert {
-        "content of null beside calls",
-        "no content beside calls",
+        "content of null",
+        "no content",
+        "content as a list of parts",
+        "reasoning of null",
+        "many messages",
+        "long texts",
         "an empty list of calls",
         "calls of null",
         "arguments in their other form",
-        "developer",
+        "a developer's message",
         "an empty list of tools",
         "whitespace around an answer",
         "whitespace around a user's message",

@@ -8,14 +8,16 @@ import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_encoder
 from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_template
-from autoparser.analysis.lint import all_rules, rule_of
+from autoparser.analysis.lint import Subject, all_rules, lint, rule_of
 from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
 
 
-def fixed(text: str, *codes: str) -> FixedTemplate:
-    return fix_template(ChatTemplate(text), [rule_of(code) for code in codes])
+def fixed(text: str, *codes: str, unsafe: bool = True) -> FixedTemplate:
+    template = ChatTemplate(text)
+    findings = lint(Subject(template), [rule_of(code) for code in codes]).findings
+    return fix_template(template, findings, unsafe=unsafe)
 
 
 def shipped(code: str) -> str:
@@ -41,8 +43,9 @@ def test_the_smallest_edit_is_made(code: str) -> None:
     assert fix.finding.code == code
 
 
-REWRITTEN = ("AP306", "AP311", "AP317")
-"""What fires there would have to be written anew; `planted.yaml` has what small edits mend."""
+REWRITTEN = ("AP306", "AP311", "AP313", "AP317")
+"""What fires there would have to be written anew; `planted.yaml` has what small edits mend. Where a
+system message in parts raises, a developer's would, which AP313 drops and renders."""
 
 
 @pytest.mark.slow
@@ -80,9 +83,19 @@ def test_a_finding_stays_where_no_edit_is_right() -> None:
     assert fix.tried > 0
 
 
-def test_what_a_comment_accepts_is_not_fixed() -> None:
-    text = "{#- autoparser: ignore AP401 the model wants it -#}\n" + shipped("AP401")
-    assert fixed(text, "AP401").fixes == ()
+def test_a_developers_message_is_read_where_none_raises_by_that() -> None:
+    text = shipped("AP313").replace(
+        "'|>' + message.content + '<|end|>' }}", "'|>' }}{{ message.content }}<|end|>"
+    )
+    found = fixed(text, "AP313")
+    assert [fix.reason for fix in found.fixes] == [None]
+    asked = [{"role": "developer", "content": "Be brief."}]
+    assert "Be brief." in found.template.render(asked)
+
+
+def test_an_edit_by_which_a_conversation_raises_is_not_made() -> None:
+    (fix,) = fixed(shipped("AP313"), "AP313").fixes
+    assert fix.reason is Unfixed.NOT_PROVEN
 
 
 def test_lines_end_as_they_ended() -> None:
@@ -96,7 +109,7 @@ def test_an_encoder_in_python_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "encoder.py"
     path.write_text("def encode(messages, **given):\n    return str(messages)\n", encoding="utf-8")
     with pytest.raises(AutoparserError, match="no template that could be edited"):
-        fix_template(load_encoder(f"{path}:encode"))
+        fix_template(load_encoder(f"{path}:encode"), ())
 
 
 def test_what_begins_a_turn_behind_the_question_is_written_where_it_is_asked_for() -> None:

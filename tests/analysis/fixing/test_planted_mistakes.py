@@ -15,7 +15,7 @@ import yaml
 
 from autoparser import ChatTemplate
 from autoparser.analysis.fixing import fix_template
-from autoparser.analysis.lint import rule_of
+from autoparser.analysis.lint import Subject, lint, rule_of
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 TABLE = Path(__file__).parent / "planted.yaml"
@@ -88,7 +88,9 @@ CONVERSATIONS: tuple[list[dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda it: f"{it.template}: {it.kind}")
 def test_it_is_mended(mistake: PlantedMistake) -> None:
-    found = fix_template(ChatTemplate(mistake.planted), [rule_of(mistake.rule)])
+    template = ChatTemplate(mistake.planted)
+    findings = lint(Subject(template), [rule_of(mistake.rule)]).findings
+    found = fix_template(template, findings, unsafe=True)
     assert [each.reason for each in found.fixes] == [None]
     sound = ChatTemplate(mistake.sound)
     rendered = [

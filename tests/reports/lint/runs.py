@@ -16,6 +16,7 @@ from autoparser.analysis.lint import (
     rule_of,
 )
 from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
+from autoparser.analysis.loading.template import ChatTemplate
 
 HOSTILE = (
     "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"
@@ -26,7 +27,7 @@ HOSTILE = (
 """What terminals, XML, HTML, Markdown, workflow commands and rich would take for their own."""
 
 DROPS, BROKEN = rule_of("AP306"), rule_of("AP101")
-TEXT = "{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}"
+TEMPLATE = ChatTemplate("{%- for message in messages %}\n\t{{ message.content }}  \n{%- endfor %}")
 
 WITH = ShownText(
     "with content",
@@ -64,7 +65,7 @@ def plain() -> LintRun:
             Inspected(
                 "models/a b.jinja",
                 None,
-                TEXT,
+                TEMPLATE,
                 in_lines=True,
                 findings=(drops, unsure, told),
                 known=(drops,),
@@ -74,12 +75,12 @@ def plain() -> LintRun:
             Inspected(
                 "models/tokenizer_config.json",
                 "tool_use",
-                TEXT,
+                TEMPLATE,
                 in_lines=False,
                 findings=(fails,),
                 left_out=((replace(DROPS, needs=Need.TOKENIZER), Need.TOKENIZER),),
             ),
-            Inspected("models/good.jinja", None, TEXT, in_lines=True, findings=()),
+            Inspected("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
         ),
         (
             Problem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
@@ -113,7 +114,13 @@ def hostile() -> LintRun:
     return LintRun(
         tuple(
             Inspected(
-                HOSTILE, HOSTILE, HOSTILE, lines, (finding,), unused=(ignore,), remarks=(HOSTILE,)
+                HOSTILE,
+                HOSTILE,
+                ChatTemplate(HOSTILE),
+                lines,
+                (finding,),
+                unused=(ignore,),
+                remarks=(HOSTILE,),
             )
             for lines in (True, False)
         ),
@@ -124,4 +131,4 @@ def hostile() -> LintRun:
 
 def clean() -> LintRun:
     """Nothing found."""
-    return LintRun((Inspected("good.jinja", None, TEXT, True, ()),), (), all_rules())
+    return LintRun((Inspected("good.jinja", None, TEMPLATE, True, ()),), (), all_rules())

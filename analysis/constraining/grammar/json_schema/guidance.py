@@ -123,17 +123,29 @@ def has_text(shape: StringShape) -> bool:
 
 
 def _named(document: Document, refusal: str) -> SchemaError:
-    """Return the error for what llguidance says: no value is left, or patterns are too much."""
+    """Return the error for what llguidance says: no value is left, or a keyword is too much."""
     root = document.root
     place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
         return SchemaError("no value meets this schema", pointer=place)
     for schema, pointer in reachable(document):
-        keywords = [keyword for keyword in ("format", "pattern", "allOf") if keyword in schema]
-        if len(keywords) > 1:
-            why = "llguidance cannot tell whether a text meets it and all that is said beside it"
-            return unwritable(keywords[0], pointer, why)
+        own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
+        if not own or not _refused(own):
+            continue
+        # What is left out alone is the least that has to be: llguidance itself is asked.
+        alone = [keyword for keyword in own if not _refused(without(own, keyword))]
+        keyword = alone[-1] if alone else next(iter(own))
+        why = "llguidance cannot tell whether a text meets it and all that is said beside it"
+        return unwritable(keyword, pointer, why)
     return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
+
+
+_STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
+"""Keywords that llguidance may give up on, those first that say more than the others."""
+
+
+def _refused(schema: Schema) -> bool:
+    return bool(refusals([_AS_JSON(_written({"type": "string", **schema}))]))
 
 
 def _hold(schema: Schema, pointer: str, document: Document) -> None:

@@ -8,7 +8,16 @@ from functools import lru_cache
 from autoparser.analysis.core.schema import Schema, count, place_of, schemas_of
 
 from .anchoring import ANY_TEXT, anchored
-from .regex_nodes import Regex, RegexChoice, RegexRepeat, RegexSequence, flat, longest, shortest
+from .regex_nodes import (
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+    flat,
+    intersected,
+    longest,
+    shortest,
+)
 from .regex_parser import PatternError, parse_pattern
 from .string_formats import PATTERNS, UNHELD
 from .unwritable import unwritable
@@ -44,9 +53,14 @@ class StringShape:
         if not self.patterns:
             return RegexRepeat(ANY_TEXT.item, self.least, self.most)
         regex, *others = self.patterns
-        if others:
-            why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
-            raise unwritable(self.keywords[1], self.pointer, why)
+        for other in others:
+            both = intersected(regex, other)
+            if both is None:
+                why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
+                raise unwritable(self.keywords[1], self.pointer, why)
+            if not both.options:
+                return None
+            regex = both
         options = regex.options if isinstance(regex, RegexChoice) else (regex,)
         bounded = [self._bounded(option) for option in options]
         kept = [option for option in bounded if option is not None]
@@ -117,14 +131,14 @@ def _sources(schema: Schema, pointer: str) -> list[tuple[str, str]]:
 
 def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
     try:
-        return _whole(source)
+        return whole_pattern(source)
     except PatternError as error:
         raise unwritable(keyword, pointer, f"{told!r}: {error}") from None
 
 
 @lru_cache(maxsize=256)
-def _whole(source: str) -> Regex:
-    """Return what whole texts match; schemas ask again and again, for formats above all."""
+def whole_pattern(source: str) -> Regex:
+    """Return the pattern of whole texts; schemas ask for the same ones again and again."""
     return anchored(parse_pattern(source))
 
 

@@ -11,5 +11,5 @@ def unwritable(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
         f"{keyword} cannot be written as a grammar: {why}",
         pointer=pointer,
         keyword=keyword,
-        hint="leave it out, or let the grammar be looser (--loosen)",
+        hint="leave it out",
     )

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import told, went_on
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,7 +50,10 @@ RULE = Rule(
     check,
     fix="write the content as it is",
     covers=("AP303",),
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.STRIPPED, Voice.ANSWER),
+        MendedFault(FaultKind.STRIPPED, Voice.PREFACE),
+    ),
     convention=True,
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

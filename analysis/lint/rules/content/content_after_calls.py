@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import called
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -47,4 +47,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the content before the calls",
+    unfixed=NoFix.NOTATION,
 )

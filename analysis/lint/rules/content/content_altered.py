@@ -1,7 +1,7 @@
 """Content reaches the prompt changed.
 
-Escaped, in another case, or with its lines joined: the model reads another text than was said,
-and code or names in it are wrong in the answer.
+Escaped, in another case, with its lines joined, or cut where it is long: the model reads another
+text than was said, and code or names in it are wrong in the answer.
 
 Before:
 
@@ -14,53 +14,89 @@ After:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
+from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.battery import long_text
 from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
-HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ\n\n\n\t  "
+HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "
 """What is changed by escaping, by a change of case, or by joining lines."""
+_END = 30
+"""So many characters at the end of a long text, or at the place where it is cut."""
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give each role a content with such characters between two words."""
-    marks = subject.marks
-    for role, word in (
-        ("system", marks.system),
-        ("user", marks.user),
-        ("assistant", marks.content),
-    ):
-        text = f"{word}{HOSTILE}{word}"
-        one, other = (_chat(subject, role, each) for each in (text, word))
-        render = subject.render(one, setting=subject.usual_setting)
-        start, end = render.text.find(word), render.text.rfind(word)
-        if text in render.text or not -1 < start < end:
-            continue
-        plain = subject.render(other, setting=subject.usual_setting)
-        wrote = render.text[start + len(word) : end]
+    """Give all roles such contents at once; where not all come out, give them to each alone."""
+    words = _words(subject)
+    together = subject.render(
+        _chat(subject, {role: _whole(word) for role, word in words.items()}),
+        setting=subject.usual_setting,
+    )
+    if all(_whole(word) in together.text for word in words.values()):
+        return
+    for role, word in words.items():
+        yield from islice(_changed(subject, role, word), 1)
+
+
+def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
+    """Look at what becomes of signs between two words, and of a long text."""
+    plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
+    text = f"{word}{HOSTILE}{word}"
+    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    # Capitals may be what is changed.
+    low = render.text.lower()
+    start, end = low.find(word.lower()), low.rfind(word.lower())
+    if text not in render.text and -1 < start < end:
+        given, wrote = HOSTILE, render.text[start + len(word) : end]
+        for at in (start, end):
+            if wrote == given:
+                given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quoted(HOSTILE)} becomes {quoted(wrote)}",
+            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
             (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
+            line=render.line_at(start),
+        )
+    text = f"{word} {long_text(word)}"
+    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    start = render.text.find(word)
+    if text not in render.text and start >= 0:
+        kept = prefix_length(text, render.text[start:])
+        what = "changed" if text[-_END:] in render.text[start:] else "cut"
+        yield Hit(
+            f"the content of {role} messages is {what}: of {len(text):,} characters {kept:,} are"
+            f" written as they are, up to {quoted(text[kept:][:_END])}",
+            (compared(render, f"{role}: a long text", plain, f"{role}: a word"),),
             line=render.line_of(word),
         )
 
 
-def _chat(subject: Subject, role: str, text: str) -> Chat:
+def _words(subject: Subject) -> dict[str, str]:
+    marks = subject.marks
+    return {"system": marks.system, "user": marks.user, "assistant": marks.content}
+
+
+def _whole(word: str) -> str:
+    return f"{word}{HOSTILE}{long_text(word)}"
+
+
+def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
+    """Return a question, and what else has a text here."""
     shape, marks = subject.shape, subject.marks
-    match role:
-        case "system":
-            asked = shape.messages((subject.user,))
-            return [said(role, shape.user_text(text)), *asked]
-        case "user":
-            return shape.messages((User(text),), marks.system)
-        case _:
-            return shape.messages((subject.user, Message(text)), marks.system)
+    answers = [Message(texts["assistant"])] if "assistant" in texts else []
+    asked = shape.messages((User(texts.get("user", marks.user)), *answers), marks.system)
+    if "system" not in texts:
+        return asked
+    first = [said("system", shape.user_text(texts["system"]))]
+    return [*first, *(each for each in asked if each["role"] != "system")]
 
 
 RULE = Rule(
@@ -69,6 +105,7 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
+    needs=Need.RENDERS,
     fix="write the content as it is",
-    fixable=True,
+    mends=(MendedFault(FaultKind.LOST),),
 )

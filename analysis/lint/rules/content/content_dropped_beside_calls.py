@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -45,6 +46,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the content before the calls, whether there are calls or not",
-    fixable=True,
+    mends=(MendedFault(FaultKind.LOST, Voice.PREFACE),),
     concerns=(Concern.TRAINING,),
 )

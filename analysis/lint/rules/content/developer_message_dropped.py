@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -56,7 +56,7 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="treat the role developer as system",
-    fixable=True,
+    mends=(MendedFault(FaultKind.OTHERWISE, "a developer's message"),),
     convention=True,
     concerns=(Concern.ENGINES,),
 )

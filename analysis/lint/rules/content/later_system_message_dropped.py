@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -54,4 +54,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write system messages where they stand",
+    unfixed=NoFix.MEANT,
 )

@@ -27,7 +27,7 @@ from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -84,4 +84,5 @@ RULE = Rule(
     fix="write a placeholder for each part, or raise where the model cannot take it",
     convention=True,
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

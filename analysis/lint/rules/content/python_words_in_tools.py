@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
@@ -69,4 +69,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the values of schemas with `| tojson`",
+    unfixed=NoFix.NOTATION,
 )

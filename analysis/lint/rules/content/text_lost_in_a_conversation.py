@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.parting_line import line_of_the_lost
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voice.RESULT)
@@ -94,5 +94,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="write it whatever else is in the conversation",
-    fixable=True,
+    mends=(MendedFault(FaultKind.LOST), MendedFault(FaultKind.CALL_LOST)),
 )

@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import User
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -45,6 +46,6 @@ RULE = Rule(
     Severity.INFO,
     check,
     fix="write the content as it is",
-    fixable=True,
+    mends=(MendedFault(FaultKind.STRIPPED, Voice.USER),),
     convention=True,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import User
 from autoparser.analysis.lint.chats import went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,4 +49,5 @@ RULE = Rule(
     check,
     fix="encode what users and tools say without special tokens",
     default=False,
+    unfixed=NoFix.MEANT,
 )

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -44,4 +44,5 @@ RULE = Rule(
     fix="write each message as it comes, or join those of one role",
     convention=True,
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

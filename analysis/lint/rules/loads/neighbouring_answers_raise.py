@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.neighbours import neighbouring_answers
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -44,4 +44,5 @@ RULE = Rule(
     check,
     fix="write each message as it comes, or join those of one role",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -61,4 +61,5 @@ RULE = Rule(
     check,
     fix="let any role begin",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 WORDS = ("None", "null")
@@ -62,6 +62,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write `message.content or ''`, or ask for the content before it is used",
-    fixable=True,
+    mends=(MendedFault(FaultKind.OTHERWISE, "content of null"),),
     concerns=(Concern.ENGINES,),
 )

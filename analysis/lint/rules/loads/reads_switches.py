@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import listed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -58,4 +58,5 @@ RULE = Rule(
     check,
     default=False,
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

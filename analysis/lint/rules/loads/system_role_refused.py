@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -50,4 +50,5 @@ RULE = Rule(
     check,
     fix="write a system message, if only before the first user message's text",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

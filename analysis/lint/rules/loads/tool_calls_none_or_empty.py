@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
@@ -73,6 +73,9 @@ RULE = Rule(
     check,
     covers=("AP806",),
     fix="ask with `if message.tool_calls`, not whether the field is there",
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.OTHERWISE, "an empty list of calls"),
+        MendedFault(FaultKind.OTHERWISE, "calls of null"),
+    ),
     concerns=(Concern.ENGINES,),
 )

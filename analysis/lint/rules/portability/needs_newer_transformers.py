@@ -24,7 +24,7 @@ from autoparser.analysis.lint.engines import (
     loop_control,
 )
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -59,5 +59,11 @@ def _without_clock(subject: Subject) -> Iterator[Hit]:
 
 
 RULE = Rule(
-    "AP801", "needs-newer-transformers", __doc__, Severity.INFO, check, concerns=(Concern.ENGINES,)
+    "AP801",
+    "needs-newer-transformers",
+    __doc__,
+    Severity.INFO,
+    check,
+    concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

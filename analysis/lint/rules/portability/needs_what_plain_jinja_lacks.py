@@ -28,7 +28,7 @@ from autoparser.analysis.lint.engines import (
     loop_control,
 )
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -71,4 +71,5 @@ RULE = Rule(
     check,
     convention=True,
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -24,7 +24,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -60,4 +60,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="write the markers only where there is reasoning",
     concerns=(Concern.TRAINING, Concern.CACHE),
+    unfixed=NoFix.NOTATION,
 )

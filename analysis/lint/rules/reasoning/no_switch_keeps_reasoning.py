@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="let a variable of the caller's keep the reasoning",
     concerns=(Concern.TRAINING, Concern.CACHE),
+    unfixed=NoFix.MEANT,
 )

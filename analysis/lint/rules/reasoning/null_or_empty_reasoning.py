@@ -27,7 +27,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
@@ -65,6 +65,9 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="ask with `if message.reasoning_content`, not whether the field is there",
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.OTHERWISE, "reasoning of null"),
+        MendedFault(FaultKind.OTHERWISE, "empty reasoning"),
+    ),
     concerns=(Concern.ENGINES,),
 )

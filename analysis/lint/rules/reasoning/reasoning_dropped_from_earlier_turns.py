@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -45,7 +45,7 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="keep the reasoning, or drop it only where a switch says so",
     covers=("AP403",),
-    fixable=True,
+    mends=(MendedFault(FaultKind.LEFT_OUT),),
     convention=True,
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -20,10 +20,11 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.chats import called, told
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -57,6 +58,9 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="keep the reasoning of every message after the last user message",
     covers=("AP403",),
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.LOST, Voice.REASONING),
+        MendedFault(FaultKind.REWRITTEN),
+    ),
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

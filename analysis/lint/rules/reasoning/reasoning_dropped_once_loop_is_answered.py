@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,7 +49,7 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="keep the reasoning, or drop it only where a switch says so",
-    fixable=True,
+    mends=(MendedFault(FaultKind.LEFT_OUT),),
     convention=True,
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

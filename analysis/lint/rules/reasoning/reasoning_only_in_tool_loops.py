@@ -20,7 +20,7 @@ from autoparser.analysis.lint.chats import called, told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -47,4 +47,5 @@ RULE = Rule(
     needs=Need.REASONING,
     fix="write the reasoning before the last answer, too",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.MEANT,
 )

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.chats import called, told
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -50,7 +51,7 @@ RULE = Rule(
     check,
     needs=Need.REASONING,
     fix="write the reasoning as it is",
-    fixable=True,
+    mends=(MendedFault(FaultKind.STRIPPED, Voice.REASONING),),
     convention=True,
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -22,7 +22,7 @@ from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 PLAIN: tuple[Json, ...] = (False, None)
@@ -61,4 +61,5 @@ RULE = Rule(
     check,
     fix="ask whether the value is true, not only whether it is defined",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import NOON, compared
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 LATER = NOON + timedelta(days=1200, hours=5)
@@ -58,4 +58,5 @@ RULE = Rule(
     fix="let callers pass a date, and write none where they do not",
     convention=True,
     concerns=(Concern.CACHE,),
+    unfixed=NoFix.MEANT,
 )

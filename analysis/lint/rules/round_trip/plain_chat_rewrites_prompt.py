@@ -21,7 +21,7 @@ from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 CONTEXT = 30
@@ -61,7 +61,10 @@ RULE = Rule(
     check,
     fix="write each message alike whatever comes later",
     covers=("AP609",),
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.REWRITTEN),
+        MendedFault(FaultKind.LEFT_OUT),
+    ),
     convention=True,
     concerns=(Concern.CACHE,),
 )

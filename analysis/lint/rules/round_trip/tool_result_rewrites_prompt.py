@@ -22,7 +22,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 CONTEXT = 30
@@ -62,7 +62,10 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
     covers=("AP609", "AP704"),
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.REWRITTEN),
+        MendedFault(FaultKind.LEFT_OUT),
+    ),
     convention=True,
     concerns=(Concern.CACHE,),
 )

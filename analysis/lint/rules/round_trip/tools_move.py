@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -50,4 +50,5 @@ RULE = Rule(
     fix="write the tools before the first message",
     covers=("AP609",),
     concerns=(Concern.CACHE,),
+    unfixed=NoFix.MEANT,
 )

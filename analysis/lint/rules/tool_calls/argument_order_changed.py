@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -47,4 +47,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write the arguments in the order in which they are given",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

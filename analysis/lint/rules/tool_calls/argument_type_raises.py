@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -68,4 +68,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write values that are not strings with tojson",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.NOTATION,
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -43,4 +43,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 MADE = "call_Ab12Cd34Ef56Gh78Ij90Kl12"
@@ -50,4 +50,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="take any id",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -51,4 +51,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     concerns=(Concern.CACHE,),
+    unfixed=NoFix.MEANT,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -53,6 +53,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="close the section after the loop, not in it",
-    fixable=True,
+    mends=(MendedFault(FaultKind.UNCLOSED),),
     concerns=(Concern.ENGINES,),
 )

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -53,6 +53,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write a call whether it has arguments or not",
-    fixable=True,
+    mends=(MendedFault(FaultKind.CALL_LOST),),
     concerns=(Concern.ENGINES,),
 )

@@ -23,7 +23,7 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 FIELD = "tool_calls"
@@ -95,4 +95,5 @@ RULE = Rule(
     Severity.ERROR,
     check,
     fix="write each call's name and arguments where the message's text is written",
+    unfixed=NoFix.MEANT,
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling, written
 
@@ -60,4 +60,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write the value without escape, e or forceescape",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

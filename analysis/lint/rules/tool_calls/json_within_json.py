@@ -21,7 +21,7 @@ from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -69,4 +69,5 @@ RULE = Rule(
     check,
     fix="encode once",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

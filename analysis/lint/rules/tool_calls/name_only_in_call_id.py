@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message, ToolCall, ToolResult
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -53,4 +53,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write the function's name",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

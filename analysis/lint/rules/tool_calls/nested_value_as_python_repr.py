@@ -21,7 +21,7 @@ from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling, written_as_python
 
@@ -50,4 +50,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write values that are not strings with tojson",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

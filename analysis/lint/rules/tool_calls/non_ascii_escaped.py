@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -49,4 +49,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="use tojson without ensure_ascii",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

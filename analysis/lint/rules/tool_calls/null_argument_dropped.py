@@ -20,7 +20,7 @@ from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -48,4 +48,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write null like any other value",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
@@ -48,6 +48,6 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write arguments that are not strings with tojson",
-    fixable=True,
+    mends=(MendedFault(FaultKind.OTHERWISE, "arguments in their other form"),),
     concerns=(Concern.ENGINES,),
 )

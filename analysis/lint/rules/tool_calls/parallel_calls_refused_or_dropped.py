@@ -21,7 +21,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -61,4 +61,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="write the calls in a loop over all of them",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

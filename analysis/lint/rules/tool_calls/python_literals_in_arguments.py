@@ -22,7 +22,7 @@ from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import (
     WrittenValue,
@@ -70,4 +70,5 @@ RULE = Rule(
     fix="write values that are not strings with tojson",
     covers=("AP508",),
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

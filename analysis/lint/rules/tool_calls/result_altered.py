@@ -16,9 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.edges import (
+    HOSTILE_TEXT,
+    INNER_PAIRS,
+    alike_in_prompt,
+    unseen_words,
+)
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import Render, alone, compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.parting_line import line_that_saw
 from autoparser.analysis.lint.rule import Rule
@@ -39,6 +46,25 @@ def check(subject: Subject) -> Iterator[Hit]:
                     setting=played.conversation.setting,
                 )
                 return
+    yield from _unseen(subject)
+
+
+def _unseen(subject: Subject) -> Iterator[Hit]:
+    """Render each two results that differ in one thing, such as their indentation."""
+    call, words = subject.call(), subject.marks.values[1:]
+
+    def answered(text: str) -> Render:
+        dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
+        return subject.play(dialogue, tools=True)
+
+    # Whitespace around a result says nothing that a model needs: most templates trim it.
+    lost = alike_in_prompt(answered, words, INNER_PAIRS, HOSTILE_TEXT.strip())
+    for what, (render, another) in [*lost.items()][:1]:
+        yield Hit(
+            unseen_words("a tool's result", lost),
+            (compared(render, f"a result with {what}", another, "another result"),),
+            line=render.line_of(words[0]),
+        )
 
 
 RULE = Rule(

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -66,4 +66,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="look the name up by the call's id, or leave it out",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.MEANT,
 )

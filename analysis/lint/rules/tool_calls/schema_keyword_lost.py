@@ -26,7 +26,7 @@ from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -198,4 +198,5 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the schema as JSON, or every keyword of it",
+    unfixed=NoFix.NOTATION,
 )

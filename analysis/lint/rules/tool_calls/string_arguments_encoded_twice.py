@@ -26,7 +26,7 @@ from autoparser.analysis.inference.probing import StringArguments
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
@@ -52,7 +52,7 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write arguments that are a string as they are, and use tojson for objects only",
-    fixable=True,
+    mends=(MendedFault(FaultKind.OTHERWISE, "arguments in their other form"),),
     convention=True,
     concerns=(Concern.ENGINES,),
 )

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -43,4 +43,5 @@ RULE = Rule(
     check,
     fix="write the tools with tojson",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.NOTATION,
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -62,4 +62,5 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write the tools before the first message",
+    unfixed=NoFix.MEANT,
 )

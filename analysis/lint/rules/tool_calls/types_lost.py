@@ -20,7 +20,7 @@ from autoparser.analysis.core.format import JsonType
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.lint.written_values import calling
 
@@ -39,4 +39,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-RULE = Rule("AP514", "types-lost", __doc__, Severity.INFO, check, needs=Need.CALLS)
+RULE = Rule(
+    "AP514", "types-lost", __doc__, Severity.INFO, check, needs=Need.CALLS, unfixed=NoFix.NOTATION
+)

@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -42,4 +42,12 @@ def check(subject: Subject) -> Iterator[Hit]:
             return
 
 
-RULE = Rule("AP523", "unanswered-call-refused", __doc__, Severity.WARNING, check, needs=Need.CALLS)
+RULE = Rule(
+    "AP523",
+    "unanswered-call-refused",
+    __doc__,
+    Severity.WARNING,
+    check,
+    needs=Need.CALLS,
+    unfixed=NoFix.MEANT,
+)

@@ -49,6 +49,6 @@ RULE = Rule(
     fix="have autoparser write the template with generation markers",
     # Few templates have them; who trains selects it.
     default=False,
-    fixable=True,
+    marks=True,
     concerns=(Concern.TRAINING,),
 )

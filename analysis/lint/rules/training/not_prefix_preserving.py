@@ -22,7 +22,7 @@ from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -49,6 +49,9 @@ RULE = Rule(
     check,
     needs=Need.CALLS,
     fix="write a call alike whatever comes later",
-    fixable=True,
+    mends=(
+        MendedFault(FaultKind.REWRITTEN),
+        MendedFault(FaultKind.LEFT_OUT),
+    ),
     concerns=(Concern.TRAINING,),
 )

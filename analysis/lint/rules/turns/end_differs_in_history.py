@@ -21,7 +21,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -53,6 +53,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="end every turn alike",
-    fixable=True,
+    mends=(MendedFault(FaultKind.REWRITTEN),),
     concerns=(Concern.TRAINING, Concern.CACHE),
 )

@@ -21,7 +21,7 @@ from autoparser.analysis.lint.chats import told
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.quoting import listed, quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.sources.files import read_json_object
 
@@ -68,4 +68,5 @@ RULE = Rule(
     check,
     fix="name the end of turn as eos_token, or in the generation config's eos_token_id",
     concerns=(Concern.ENGINES, Concern.TRAINING),
+    unfixed=NoFix.NOTATION,
 )

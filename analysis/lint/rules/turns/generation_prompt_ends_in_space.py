@@ -22,7 +22,7 @@ from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -48,4 +48,5 @@ RULE = Rule(
     confidence=Confidence.MEDIUM,
     fix="leave the space to the model",
     concerns=(Concern.ENGINES,),
+    unfixed=NoFix.NOTATION,
 )

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.prompts import last_line
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -58,6 +58,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write what begins the assistant's turn if add_generation_prompt is set, and only then",
-    fixable=True,
+    mends=(MendedFault(FaultKind.NO_PROMPT),),
     concerns=(Concern.TRAINING,),
 )

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.prompts import beginnings, beginnings_of_calls
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -43,4 +43,5 @@ RULE = Rule(
     needs=Need.CALLS,
     fix="begin turns of calls with the very text of the generation prompt",
     concerns=(Concern.TRAINING, Concern.CACHE),
+    unfixed=NoFix.NOTATION,
 )

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.prompts import beginnings
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -52,4 +52,5 @@ RULE = Rule(
     fix="open the reasoning of a turn with the very text that the generation prompt ends in",
     covers=("AP206",),
     concerns=(Concern.TRAINING, Concern.CACHE),
+    unfixed=NoFix.NOTATION,
 )

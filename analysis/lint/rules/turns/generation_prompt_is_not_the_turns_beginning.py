@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.prompts import beginnings
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -40,4 +40,5 @@ RULE = Rule(
     check,
     fix="begin the turn in the history with the very text of the generation prompt",
     concerns=(Concern.TRAINING, Concern.CACHE),
+    unfixed=NoFix.NOTATION,
 )

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.lint_renders import alone, compared
 from autoparser.analysis.lint.paired_markers import closes
 from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.quoting import quoted
-from autoparser.analysis.lint.rule import Concern, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
@@ -162,4 +162,5 @@ RULE = Rule(
     confidence=Confidence.MEDIUM,
     fix="end each message as the others end",
     concerns=(Concern.TRAINING,),
+    unfixed=NoFix.NOTATION,
 )

@@ -42,7 +42,7 @@ def grammar_for(schema: Any, *, style: str = XML, more: Any = None) -> Grammar:
     members: dict[str, Any] = {"type": "object", "properties": {"it": schema}, "required": ["it"]}
     parameters: dict[str, Any] = {"additionalProperties": False, **members, **(more or {})}
     tool: dict[str, Any] = {"name": "book", "parameters": parameters}
-    return analysis_of(style).grammar([tool])
+    return analysis_of(style).grammar([tool], loosen=False)
 
 
 HELD: list[tuple[dict[str, Any], list[str], list[str]]] = [

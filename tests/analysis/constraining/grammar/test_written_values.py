@@ -549,3 +549,95 @@ def test_text_begins_as_it_will_beside_a_constant_that_is_left_out(dialect: Gram
     assert [each.keyword for each in grammar.loosened(dialect.value)] == ["const"]
     text = written(UNQUOTED, schema, {"a": "{x}"})
     assert grammar.accepts(text, dialect=dialect).accepted
+
+
+UUID = (
+    "^([0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+    "|00000000-0000-0000-0000-000000000000)$"
+)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("text", "is_good"),
+    [
+        ("123e4567-e89b-42d3-a456-426614174000", True),
+        ("00000000-0000-0000-0000-000000000000", True),
+        ("123e4567-e89b-92d3-a456-426614174000", False),
+        ("123e4567e89b42d3a456426614174000", False),
+    ],
+)
+@pytest.mark.parametrize("path", [LINES, SORTED, SORTED_JSON])
+def test_a_uuid_with_a_format_and_a_pattern_is_held_to_both(
+    path: Path, text: str, is_good: bool, dialect: GrammarDialect
+) -> None:
+    schema = members(it={"type": "string", "format": "uuid", "pattern": UUID})
+    grammar = grammar_of(path, schema)
+    call = written(path, schema, {"it": text}).rstrip("\n")
+    assert grammar.accepts(call, dialect=dialect).accepted == is_good
+
+
+@BOTH
+@pytest.mark.parametrize("path", [LINES, UNQUOTED, SORTED])
+@pytest.mark.parametrize("text", ["x", "<", "a\nb", "</parameter", ""])
+def test_a_text_without_quotes_is_not_empty_where_the_schema_says_so(
+    path: Path, text: str, dialect: GrammarDialect
+) -> None:
+    schema = members(it={"type": "string", "minLength": 1})
+    call = written(path, schema, {"it": text}).rstrip("\n")
+    any_text = grammar_of(path, members(it=TEXT)).accepts(call, dialect=dialect).accepted
+    accepted = grammar_of(path, schema).accepts(call, dialect=dialect).accepted
+    assert accepted == (any_text and bool(text))
+
+
+def test_a_bounded_text_stays_filled_where_its_bound_is_left_out() -> None:
+    schema = members(it={"type": "string", "minLength": 1, "maxLength": 400})
+    grammar = grammar_of(LINES, schema, loosen=True)
+    assert [each.keyword for each in grammar.loosened("gbnf")] == ["maxLength"]
+    for text in ("a", ""):
+        call = written(LINES, schema, {"it": text}).rstrip("\n")
+        assert grammar.accepts(call, dialect=GrammarDialect.GBNF).accepted == bool(text)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("key", "is_good"),
+    [
+        ("X-Api-Key", True),
+        ("user.name", True),
+        ("0", True),
+        ("Zürich", True),
+        ("first name", True),
+        ("$ref", True),
+        ("a/b", True),
+        ("ab", True),
+        ("a", False),
+        ("a\nb", False),
+    ],
+)
+@pytest.mark.parametrize("path", [LINES, SORTED, FLAGS, TYPED])
+def test_a_made_up_key_is_any_name_but_a_declared_one(
+    path: Path, key: str, is_good: bool, dialect: GrammarDialect
+) -> None:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "additionalProperties": {"type": "boolean"},
+    }
+    call = written(path, schema, {key: True}).rstrip("\n")
+    assert grammar_of(path, schema).accepts(call, dialect=dialect).accepted == is_good
+
+
+@BOTH
+@pytest.mark.parametrize("path", [LINES, SORTED, SORTED_JSON])
+def test_names_that_have_to_be_texts_may_be_any(path: Path, dialect: GrammarDialect) -> None:
+    inner: dict[str, Json] = {
+        "type": "object",
+        "propertyNames": {"type": "string"},
+        "additionalProperties": {"type": "integer"},
+    }
+    schema = members(it=inner)
+    grammar = grammar_of(path, schema)
+    for value, is_good in ((1, True), ("x", False)):
+        call = written(path, schema, {"it": {"X-Any": value}}).rstrip("\n")
+        assert grammar.accepts(call, dialect=dialect).accepted == is_good

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
-from autoparser.analysis.history.preserving import PreservingTemplate, preserving_template
-from autoparser.analysis.history.preserving.rehearsal import rehearse
+from autoparser.analysis.fixing import PreservingTemplate, preserving_template
+from autoparser.analysis.fixing.edit_proof import EditProof
+from autoparser.analysis.fixing.preserve import SAMPLED
 from autoparser.analysis.history.roundtrip import Culprit, round_trip, shipped_scenarios
+from autoparser.analysis.lint import Subject
 from tests.analysis.history.roundtrip.played import TEMPLATES, fixture, shipped
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.lanes import sampled
@@ -87,8 +89,10 @@ def test_by_the_edits_more_holds_and_all_that_held_is_the_same_text(name: str) -
     }
     assert len(found.fixed) == sum(after.values()) - sum(before.values())
     assert not [each for each in found.left if after[each.scenario.name, each.next]]
-    rehearsal = rehearse(analysis, [shipped("answer"), shipped("tool call")])
-    assert rehearsal.differing(found.template) is None
+    assert found.held > 0
+    assert found.proof is not None
+    assert found.proof.beyond == 0
+    assert {"tools", "reasoning", "several turns"} <= {*found.proof.kinds}
 
 
 def test_a_switch_under_which_it_holds_becomes_the_default_and_can_be_set() -> None:
@@ -157,21 +161,17 @@ WRONG = [
 @pytest.mark.parametrize(("right", "wrong"), WRONG)
 def test_a_template_that_renders_otherwise_is_told(right: str, wrong: str) -> None:
     parts = ("{{ m.content }}", JSON)
-    rehearsal = rehearse(
-        analyze(chat(*parts)),
-        [shipped(name) for name in ("newline ends answer", "tool call", "argument order")],
-    )
-    assert rehearsal.differing(chat(*parts)) is None
-    assert rehearsal.differing(chat(*(part.replace(right, wrong) for part in parts))) is not None
+    proof = EditProof(Subject(chat(*parts)), SAMPLED)
+    same = proof.proven(chat(*parts))
+    assert same is not None
+    assert (same.changed, same.safe) == (0, True)
+    assert proof.proven(chat(*(part.replace(right, wrong) for part in parts))) is None
 
 
-def test_a_step_that_held_and_breaks_is_named() -> None:
-    # No conversation of the battery gives arguments as text, so only the scenario's replay tells.
+def test_arguments_as_text_that_were_right_stay_right() -> None:
     either = "(f.arguments if f.arguments is string else f.arguments|tojson)"
     right = chat(CONTENT, JSON.replace("f.arguments|tojson", either))
-    rehearsal = rehearse(analyze(right), [shipped("arguments as string")])
-    assert rehearsal.differing(right) is None
-    assert rehearsal.differing(chat(CONTENT, JSON)) == "arguments as string, next tool"
+    assert EditProof(Subject(right), SAMPLED).proven(chat(CONTENT, JSON)) is None
 
 
 def test_where_nothing_breaks_nothing_is_edited() -> None:

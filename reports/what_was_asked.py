@@ -1,16 +1,30 @@
-"""What a comparison asked and what it did not: over which renders it says that nothing differs."""
+"""What was asked and what was not: over which renders a report says what it says."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.learnt import LearntFormat
 from autoparser.analysis.overview.comparison import Comparison
 
+from .layout import Lines, heading, rows
 from .setting_words import setting_words, value_words
 from .visible import visible
 
-__all__ = ["asked_rows", "equal_words", "grouped_names", "settings_words"]
+__all__ = [
+    "asked_rows",
+    "bounds_rows",
+    "bounds_section",
+    "bounds_words",
+    "equal_words",
+    "grouped_names",
+    "settings_words",
+]
 
 NAMED = 8
 """Conversations that are named where both templates refuse them."""
@@ -22,9 +36,49 @@ def equal_words(found: Comparison) -> str:
     asked = found.asked
     under = f", {asked.switched} under switches" if asked.switched else ""
     return (
-        f"{same}: {asked.renders} renders with {_usual(found)}{under} and {found.played} round"
-        " trips come out alike; format and findings are equal."
+        f"{same}; they are alike in what was asked: {asked.renders} renders with"
+        f" {_usual(found)}{under} and {found.played} round trips, {bounds_words(asked.bounds)};"
+        " format and findings are equal."
     )
+
+
+def bounds_section(learnt: LearntFormat, width: int) -> Lines:
+    """Show over what an analysis says what it says; a saved format does not know."""
+    if not isinstance(learnt, Analysis):
+        return []
+    pairs = [("renders", str(learnt.renders)), *bounds_rows(learnt.asked)]
+    drawn = [(label, Text(words)) for label, words in pairs]
+    return [*heading("What was asked", width), *rows(drawn, width)]
+
+
+def bounds_words(bounds: AskedBounds) -> str:
+    """Return the bounds of what was asked in one phrase."""
+    return (
+        f"of at most {bounds.messages} messages, {bounds.calls} calls and {bounds.tools} tools,"
+        f" texts of {bounds.longest_text:,} characters and numbers up to {bounds.largest_number:,}"
+    )
+
+
+def bounds_rows(bounds: AskedBounds) -> Iterator[tuple[str, str]]:
+    """Return a label and words for each bound of what was asked."""
+    yield "at most", bounds_words(bounds).removeprefix("of at most ")
+    if bounds.name_signs:
+        yield "tools' names", f"of {', '.join(_kinds_of(bounds.name_signs))}"
+    forms = sorted(bounds.forms.items(), key=lambda each: -each[1])
+    often = [f"{visible(form)} ({count})" for form, count in forms if count > 1]
+    once = [visible(form) for form, count in forms if count == 1]
+    yield "sent as", "; ".join([", ".join(often), *([f"once: {', '.join(once)}"] if once else [])])
+    settings = [each for each in bounds.settings if each]
+    if settings:
+        yield "under", f"nothing set; {settings_words(settings)}"
+
+
+def _kinds_of(signs: str) -> Iterator[str]:
+    kinds = (("small letters", str.islower), ("capitals", str.isupper), ("digits", str.isdigit))
+    for words, holds in kinds:
+        if any(map(holds, signs)):
+            yield words
+    yield from (sign for sign in signs if not sign.isalnum())
 
 
 def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
@@ -34,6 +88,7 @@ def asked_rows(found: Comparison) -> Iterator[tuple[str, str]]:
         "conversations",
         "messages of every kind, with and without tools, a system message, the generation prompt",
     )
+    yield from (row for row in bounds_rows(asked.bounds) if row[0] != "under")
     yield "content as", grouped_names([_kind(name) for name in asked.parts])
     if asked.settings:
         yield "switches", f"{_usual(found)}; each value alone: {settings_words(asked.settings)}"
@@ -89,7 +144,8 @@ def settings_words(settings: Sequence[Setting]) -> str:
     for setting in settings:
         for name, value in setting.items():
             values.setdefault(name, []).append(value_words(value))
-    return "; ".join(f"{visible(name)}: {', '.join(each)}" for name, each in values.items())
+    distinct = {name: ", ".join(dict.fromkeys(each)) for name, each in values.items()}
+    return "; ".join(f"{visible(name)}: {each}" for name, each in distinct.items())
 
 
 def grouped_names(names: Sequence[str]) -> str:

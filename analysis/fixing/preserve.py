@@ -1,19 +1,20 @@
 """The least change of a template under which every scenario holds that can.
 
 Edits are tried one after the other, those first that lie near the place which wrote what departs
-from the sampled text. One is taken if by it more steps hold, or go farther, and everything that
-was right is rendered to the same text. What is left at the end is played anew by a new analysis.
+from the sampled text. One is taken if by it more steps hold, or go farther, if what held is
+rendered to the same text, and if the proof of edits passes it: of what others than the model say
+nothing changes. What is left at the end is played anew by a new analysis.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import filterfalse
+from itertools import filterfalse, product
 from typing import NamedTuple
 
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.history.roundtrip import (
     Cause,
     Culprit,
@@ -22,10 +23,15 @@ from autoparser.analysis.history.roundtrip import (
     Scenario,
     changed,
     round_trip,
+    settings_of,
 )
 from autoparser.analysis.history.roundtrip.causes import cause_of
 from autoparser.analysis.history.roundtrip.fault import fault_of
-from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.history.roundtrip.replay import Replay, ReplayStage
+from autoparser.analysis.history.roundtrip.sampled import NotWrittenError
+from autoparser.analysis.history.roundtrip.verdict import exchange_of
+from autoparser.analysis.lint import FaultKind, MendedFault, Subject
+from autoparser.analysis.lint.conversations import Voice
 from autoparser.analysis.loading.edits import (
     TemplateEdit,
     changed_lines,
@@ -37,9 +43,9 @@ from autoparser.analysis.loading.edits import (
 )
 from autoparser.analysis.loading.template import ChatTemplate
 
-from .rehearsal import PlayedStep, Rehearsal, rehearse
+from .edit_proof import EditProof, ProvenEdit
 
-__all__ = ["LeftStep", "PreservationProof", "PreservingTemplate", "preserving_template"]
+__all__ = ["LeftStep", "PreservingTemplate", "preserving_template"]
 
 MOST_EDITS = 6
 """So many edits are put together."""
@@ -47,6 +53,32 @@ MOST_TRIED = 400
 """So many are tried for each of them."""
 LIKENESSES = 3
 """So many steps stand for all that break by one cause while edits are tried."""
+
+SAMPLED = (
+    MendedFault(FaultKind.LEFT_OUT),
+    MendedFault(FaultKind.REWRITTEN),
+    MendedFault(FaultKind.NOT_BEGUN),
+    MendedFault(FaultKind.CALL_LOST),
+    MendedFault(FaultKind.UNCLOSED),
+    MendedFault(FaultKind.OTHERWISE, "arguments in their other form"),
+    *(
+        MendedFault(kind, voice)
+        for kind in (FaultKind.LOST, FaultKind.STRIPPED)
+        for voice in (Voice.REASONING, Voice.ANSWER, Voice.PREFACE)
+    ),
+)
+"""What may be mended here: what is wrong with what the model wrote, and with nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStep:
+    """A step of a scenario under a setting, as the template plays it."""
+
+    scenario: Scenario
+    next: Next
+    replay: Replay
+    plain: str | None
+    """What the format itself writes in the place of what was sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +92,6 @@ class LeftStep:
 
 
 @dataclass(frozen=True, slots=True)
-class PreservationProof:
-    """What was rendered by both templates."""
-
-    steps: int
-    """Steps of scenarios, under every setting that may matter, rendered to the same text."""
-    conversations: int
-    """Conversations of the battery, the same."""
-    improved: int
-    """Conversations of the battery in which more is right than before, and nothing less."""
-    tried: int
-    """Edits that were tried."""
-
-
-@dataclass(frozen=True, slots=True)
 class PreservingTemplate:
     """An edited template, what it fixes, and the proof that it changes nothing else."""
 
@@ -83,7 +101,12 @@ class PreservingTemplate:
     fixed: tuple[tuple[Scenario, Next], ...]
     """Steps that broke and hold, as a new analysis of the edited template plays them."""
     left: tuple[LeftStep, ...]
-    proof: PreservationProof
+    held: int
+    """Steps of scenarios, under every setting that may matter, rendered to the same text."""
+    tried: int
+    """Edits that were tried."""
+    proof: ProvenEdit | None
+    """None where nothing is edited."""
 
 
 def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> PreservingTemplate:
@@ -99,7 +122,7 @@ def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> Pr
             file=analysis.template.origin,
             hint="export its prompts to a Jinja template first",
         )
-    search = _EditSearch(rehearse(analysis, scenarios), round_trip(analysis, scenarios))
+    search = _EditSearch(analysis, scenarios)
     return search.result(search.found())
 
 
@@ -114,14 +137,16 @@ class _Gain(NamedTuple):
 class _EditSearch:
     """Looks for edits of one template."""
 
-    def __init__(self, rehearsal: Rehearsal, played: RoundTrip) -> None:
-        self._rehearsal = rehearsal
-        self._analysis = rehearsal.analysis
-        self._text = in_newlines(self._analysis.template.text)
+    def __init__(self, analysis: Analysis, scenarios: Sequence[Scenario]) -> None:
+        self._analysis = analysis
+        self._text = in_newlines(analysis.template.text)
+        played = round_trip(analysis, scenarios)
         self._defaults = [*_defaults(played)]
+        stage = ReplayStage(analysis)
+        self._steps = [*_played(stage, scenarios)]
+        self._proof = EditProof(Subject(analysis.template, analysis=analysis), SAMPLED)
         usual = played.settings[0]
-        stage = ReplayStage(self._analysis)
-        self._usual = [step for step in rehearsal.steps if step.replay.exchange.setting == usual]
+        self._usual = [step for step in self._steps if step.replay.exchange.setting == usual]
         self._broken = [
             (step, *_blamed(stage, step)) for step in self._usual if not step.replay.holds
         ]
@@ -209,8 +234,18 @@ class _EditSearch:
         return _Gain(holding, -missing)
 
     def _right(self, edits: Sequence[TemplateEdit]) -> bool:
-        """Whether all that was right is rendered to the same text."""
-        return self._rehearsal.differing(self._template(edits)) is None
+        """Whether what held is rendered to the same text, and nothing is changed but for better."""
+        template = self._template(edits)
+        if self._departing(template) is not None:
+            return False
+        proof = self._proof.proven(template)
+        return proof is not None and not proof.beyond
+
+    def _departing(self, template: ChatTemplate) -> PlayedStep | None:
+        """Return a step that held and is rendered otherwise by another template."""
+        stage = ReplayStage(self._analysis, template)
+        held = (step for step in self._steps if step.replay.holds)
+        return next((step for step in held if not _alike(stage, step.replay)), None)
 
     def _needed(self, chosen: Sequence[TemplateEdit]) -> tuple[TemplateEdit, ...]:
         """Leave out each edit without which as many steps hold, and all is as right."""
@@ -234,7 +269,7 @@ class _EditSearch:
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:
         """Write the edits as plainly as it goes, and play that anew, by an analysis of its own."""
         original = self._analysis.template
-        text = tidied(self._text, edits, _RenderedAlike(self._rehearsal)).text
+        text = tidied(self._text, edits, self).text
         made = changed_lines(self._text, text)
         if "\r\n" in original.text:
             text = text.replace("\n", "\r\n")
@@ -256,35 +291,45 @@ class _EditSearch:
             made,
             tuple((step.scenario, step.next) for step in fixed),
             tuple(left),
-            self._proof(self._template(made)),
+            sum(step.replay.holds for step in self._steps),
+            self._tried,
+            self._proof.proven(self._template(made)) if made else None,
         )
-
-    def _proof(self, template: ChatTemplate) -> PreservationProof:
-        conversations = self._rehearsal.conversations
-        same = self._rehearsal.same(template)
-        steps = sum(step.replay.holds for step in self._rehearsal.steps)
-        return PreservationProof(steps, same, len(conversations) - same, self._tried)
-
-
-class _RenderedAlike:
-    """Judges by all that was rendered before the edits; each text is rendered once."""
-
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._rehearsal = rehearsal
-        self._known: dict[str, tuple[object, ...]] = {}
 
     def written(self, text: str) -> ChatTemplate:
         """Return the template with another text."""
-        return replace(self._rehearsal.analysis.rendering, text=text)
+        return replace(self._analysis.rendering, text=text)
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
         """Say whether both render all steps and conversations to the same texts."""
-        return self._all_of(one) == self._all_of(other)
+        first, second = (ReplayStage(self._analysis, each) for each in (one, other))
+        same = (_texts(first, it.replay) == _texts(second, it.replay) for it in self._steps)
+        return all(same) and self._proof.alike(one, other)
 
-    def _all_of(self, template: ChatTemplate) -> tuple[object, ...]:
-        if template.text not in self._known:
-            self._known[template.text] = tuple(self._rehearsal.rendered(template))
-        return self._known[template.text]
+
+def _played(stage: ReplayStage, scenarios: Sequence[Scenario]) -> Iterator[PlayedStep]:
+    """Play the scenarios under every setting that may matter."""
+    for setting, scenario in product(settings_of(stage.analysis), scenarios):
+        for coming in scenario.next:
+            try:
+                exchange, written = exchange_of(stage, scenario, coming, setting)
+                yield PlayedStep(scenario, coming, stage.play(exchange), written.plain)
+            except (NotWrittenError, TemplateRenderError):
+                # What cannot be played is not said to hold.
+                continue
+
+
+def _alike(stage: ReplayStage, replay: Replay) -> bool:
+    return _texts(stage, replay) == (replay.text, replay.prompt.text)
+
+
+def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
+    """Return the next prompt and the one of a step; None where that one cannot be rendered."""
+    try:
+        other = stage.again(replay)
+    except AutoparserError:
+        return None
+    return other.text, other.prompt.text
 
 
 def _holds(stage: ReplayStage, step: PlayedStep) -> bool:

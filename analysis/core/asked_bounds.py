@@ -1,0 +1,150 @@
+"""What a template was asked: the bounds of every verdict on it, counted from the renders.
+
+A verdict says that nothing is wrong; over which requests it says so stands here alone, and nobody
+types it. A request that raises counts for nothing, since it shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autoparser.analysis.core.value_kind import is_list, is_mapping
+
+from .conversation import Json, function_of
+from .json_document import Count, SettingValues
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBounds:
+    """What the requests of some renders held at most."""
+
+    forms: dict[str, Count]
+    """In which forms messages, calls and tools were sent, in words, each with its renders."""
+    settings: tuple[SettingValues, ...]
+    """Values of switches that were set, each setting once."""
+    messages: Count
+    """The most messages of one conversation."""
+    calls: Count
+    """The most calls of one conversation."""
+    tools: Count
+    """The most tools that were offered at once."""
+    longest_text: Count
+    """Characters of the longest text: of a message, a result, or an argument."""
+    largest_number: float
+    """The number in an argument that is furthest from zero, by its size."""
+    name_signs: str
+    """The characters of the names of tools, sorted."""
+
+
+@dataclass(slots=True)
+class AskedTally:
+    """Counts what is asked, render by render."""
+
+    _forms: Counter[str] = field(default_factory=Counter[str])
+    _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    _messages: int = 0
+    _calls: int = 0
+    _tools: int = 0
+    _longest: int = 0
+    _largest: float = 0
+    _signs: set[str] = field(default_factory=set[str])
+
+    def add(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        tools: Sequence[Json] | None,
+        setting: Mapping[str, Json],
+    ) -> None:
+        """Count one request that came out as a text."""
+        forms: set[str] = set()
+        self._settings.setdefault(repr(dict(setting)), dict(setting))
+        self._messages = max(self._messages, len(messages))
+        calls = sum(self._add_message(each, forms) for each in messages)
+        self._calls = max(self._calls, calls)
+        self._tools = max(self._tools, len(tools or ()))
+        for tool in tools or ():
+            self._add_function(tool, "tools", forms)
+        self._forms.update(forms)
+
+    @property
+    def bounds(self) -> AskedBounds:
+        """What was asked so far."""
+        return AskedBounds(
+            forms=dict(sorted(self._forms.items())),
+            settings=tuple(self._settings.values()),
+            messages=self._messages,
+            calls=self._calls,
+            tools=self._tools,
+            longest_text=self._longest,
+            largest_number=self._largest,
+            name_signs="".join(sorted(self._signs)),
+        )
+
+    def merge(self, other: AskedTally) -> None:
+        """Count what another one has counted as well."""
+        self._forms.update(other._forms)
+        self._settings = {**self._settings, **other._settings}
+        self._messages = max(self._messages, other._messages)
+        self._calls = max(self._calls, other._calls)
+        self._tools = max(self._tools, other._tools)
+        self._longest = max(self._longest, other._longest)
+        self._largest = max(self._largest, other._largest)
+        self._signs |= other._signs
+
+    def _add_message(self, message: Mapping[str, Any], forms: set[str]) -> int:
+        """Count a message; return how many calls it has."""
+        role = message.get("role")
+        content: Any = message.get("content")
+        if isinstance(content, str):
+            self._longest = max(self._longest, len(content))
+            forms.add("content as text")
+        elif is_list(content):
+            forms.add("content as a list of parts")
+            self._add_value(content)
+        for key, value in message.items():
+            if key not in _USUAL_FIELDS and isinstance(value, str):
+                self._longest = max(self._longest, len(value))
+                forms.add(f"the field {key}")
+        if role not in _USUAL_ROLES:
+            forms.add(f"messages of the role {role}")
+        calls = message.get("tool_calls") or ()
+        for call in calls:
+            self._add_function(call, "calls", forms)
+        return len(calls)
+
+    def _add_function(self, given: Any, what: str, forms: set[str]) -> None:
+        function = function_of(given)
+        if function is None:
+            return
+        wrapped = "bare" if function is given else "wrapped as functions"
+        forms.add(f"{what} {wrapped}")
+        self._signs.update(str(function.get("name", "")))
+        arguments = function.get("arguments")
+        if arguments is not None:
+            kind = "JSON text" if isinstance(arguments, str) else "an object"
+            forms.add(f"arguments as {kind}")
+            self._add_value(arguments)
+
+    def _add_value(self, value: object) -> None:
+        for leaf in _leaves(value):
+            if isinstance(leaf, str):
+                self._longest = max(self._longest, len(leaf))
+            elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
+                self._largest = max(self._largest, abs(leaf))
+
+
+_USUAL_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_USUAL_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if is_mapping(value):
+        value = [*value.values()]
+    if not is_list(value):
+        yield value
+        return
+    for item in value:
+        yield from _leaves(item)

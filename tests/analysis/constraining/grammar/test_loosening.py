@@ -1,0 +1,94 @@
+"""Schemas that a grammar cannot hold: left out and listed, or one error for all of them.
+
+The tools are of the kind that published servers offer: a pattern with bounds that llguidance gives
+up on beside a condition that no grammar says.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError, log_loosening
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from tests.analysis.reading.parsing.loop import analysis_of
+
+XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
+DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
+FORMS = pytest.mark.parametrize("form", ["lark", "gbnf", "structural_tag"])
+
+
+def tool(name: str, properties: dict[str, Json], **said: Any) -> dict[str, Any]:
+    """Offer a tool all of whose parameters are required."""
+    parameters = {"type": "object", "properties": properties, "required": [*properties]}
+    return {"type": "function", "function": {"name": name, "parameters": parameters, **said}}
+
+
+CRAWL: Json = {"type": "array", "items": {"type": "string", "pattern": DOMAIN, "maxLength": 253}}
+GOOD = tool("look", {"city": {"type": "string"}})
+HARD = tool("crawl", {"domains": CRAWL, "never": {"type": "string", "not": {"const": "x"}}})
+
+
+def write(grammar: Grammar, form: str) -> object:
+    """Write a grammar in one of its forms."""
+    return grammar.lark(OpaqueTokens()) if form == "lark" else getattr(grammar, form)()
+
+
+@FORMS
+@pytest.mark.parametrize("style", [XML, HERMES])
+def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
+    form: Any, style: str
+) -> None:
+    grammar = analysis_of(style).grammar([GOOD, HARD], tool_choice="required")
+    assert write(grammar, form)
+    found = grammar.loosened(form)
+    if form == "structural_tag" and style == HERMES:
+        # A tag holds schemas of JSON as they are: what becomes of them is the engine's to say.
+        assert not found
+        return
+    assert {each.tool for each in found} == {"crawl"}
+    assert "#/properties/never/not" in {each.pointer for each in found}
+    assert found == analysis_of(style).grammar([GOOD, HARD], tool_choice="required").loosened(form)
+
+
+def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:
+    strict = tool("crawl", HARD["function"]["parameters"]["properties"], strict=True)
+    with pytest.raises(StrictSchemaError) as raised:
+        analysis_of(XML).grammar([GOOD, strict]).lark(OpaqueTokens())
+    words = str(raised.value)
+    assert words.startswith("the parameters of crawl, #/properties/")
+    assert "#/properties/domains/items/maxLength" in words
+    assert "#/properties/never/not" in words
+    assert words.count("--loosen") == 1
+
+
+def test_loosen_false_holds_every_tool_to_its_schema_or_fails() -> None:
+    with pytest.raises(StrictSchemaError, match="the parameters of crawl"):
+        analysis_of(HERMES).grammar([GOOD, HARD], loosen=False).lark(OpaqueTokens())
+
+
+def test_loosen_true_leaves_keywords_of_strict_tools_out_too() -> None:
+    strict = tool("crawl", HARD["function"]["parameters"]["properties"], strict=True)
+    grammar = analysis_of(HERMES).grammar([strict], loosen=True)
+    assert grammar.lark(OpaqueTokens())
+    assert grammar.loosened("lark")
+
+
+def test_of_many_tools_the_few_that_are_refused_are_found() -> None:
+    tools = [tool(f"look{at}", {"city": {"type": "string"}}) for at in range(20)]
+    tools[7]["function"]["parameters"]["properties"]["city"] = {"not": {"const": 1}}
+    grammar = analysis_of(XML).grammar(tools)
+    assert [each.tool for each in grammar.loosened("gbnf")] == ["look7"]
+
+
+def test_what_is_not_held_to_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    log_loosening.cache_clear()
+    found = analysis_of(HERMES).grammar([HARD]).loosened("lark")
+    with caplog.at_level(logging.WARNING, "autoparser"):
+        for each in (*found, *found):
+            log_loosening(each)
+    assert len(caplog.messages) == len(found)
+    assert all(text.startswith("the parameters of crawl, #/") for text in caplog.messages)

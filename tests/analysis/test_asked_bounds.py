@@ -1,0 +1,62 @@
+"""What was asked is counted from the requests that came out as a text, and from nothing else."""
+
+from __future__ import annotations
+
+from autoparser import analyze
+from autoparser.analysis.core.asked_bounds import AskedTally
+from autoparser.analysis.core.conversation import Json
+from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+from tests.fixture_analyses import analysed
+
+CALL: Json = {
+    "type": "function",
+    "function": {
+        "name": "Look-Up_2",
+        "arguments": {"n": [-70, {"m": 12.5}], "on": True, "q": "x" * 9},
+    },
+}
+
+
+def test_nothing_asked_has_empty_bounds() -> None:
+    bounds = AskedTally().bounds
+    assert (bounds.forms, bounds.settings, bounds.messages, bounds.name_signs) == ({}, (), 0, "")
+
+
+def test_a_request_is_counted_with_its_nested_values() -> None:
+    tally = AskedTally()
+    tally.add([{"role": "user", "content": "Hello"}], None, {})
+    tally.add([{"role": "assistant", "content": "", "tool_calls": [CALL]}], [], {"think": True})
+    bounds = tally.bounds
+    assert bounds.forms == {
+        "arguments as an object": 1,
+        "calls wrapped as functions": 1,
+        "content as text": 2,
+    }
+    assert bounds.settings == ({}, {"think": True})
+    assert (bounds.messages, bounds.calls, bounds.tools) == (1, 1, 0)
+    assert (bounds.longest_text, bounds.largest_number) == (9, 70)
+    assert bounds.name_signs == "-2LU_kop"
+
+
+def test_merged_tallies_have_the_larger_bounds_and_the_sum_of_forms() -> None:
+    one, other = AskedTally(), AskedTally()
+    one.add([{"role": "user", "content": "Hi"}], None, {})
+    other.add([{"role": "user", "content": "Hello"}] * 3, None, {})
+    one.merge(other)
+    assert (one.bounds.messages, one.bounds.longest_text) == (3, 5)
+    assert one.bounds.forms == {"content as text": 2}
+
+
+def test_an_analysis_says_that_it_asked_at_the_edges() -> None:
+    bounds = analysed("j1-json-in-tags").asked
+    assert bounds.longest_text >= 4000
+    assert bounds.largest_number >= 1_000_000
+    assert {"-", "_", "2", "F"} <= set(bounds.name_signs)
+    assert {"enable_thinking": False} in bounds.settings
+
+
+def test_requests_that_a_template_refuses_are_not_claimed() -> None:
+    whole = turn(REASONING, CONTENT, calls(JSON_CALL)).text
+    refusing = "{% for m in messages if m.tool_calls %}{{ raise_exception('none') }}{% endfor %}"
+    assert analyze(whole).asked.calls > 0
+    assert analyze(refusing + whole).asked.calls == 0
