@@ -70,7 +70,7 @@ def _text_of(content: object) -> object:
             return content
 
 
-SIGNS = "</p> & \"q\" 'a' c/d\\e é 日本 🚀"
+SIGNS = "a < b > c & \"q\" 'a' c/d\\e é 日本 🚀"
 """What filters of different programs escape, count or turn otherwise."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -151,9 +151,11 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", "m.content | capitalize")))
     played = subject.matrix
     assert any("[{" in each.render.text for each in played)
-    monkeypatch.setattr(
-        jinja_comparison, "ask", lambda _, asked: [JinjaAnswer("no")] * len(asked.conversations)
-    )
+
+    def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
+        return [JinjaAnswer("no")] * len(asked.conversations)
+
+    monkeypatch.setattr(jinja_comparison, "ask", answers)
     other = OtherJinja("one", "1", ())
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
     sent = [each.sent for each in found.differences]
