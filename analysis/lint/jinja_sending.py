@@ -70,7 +70,7 @@ def _text_of(content: object) -> object:
             return content
 
 
-SIGNS = "a < b > c & \"q\" 'a' c/d\\e é 日本 🚀"
+SIGNS = "3 > 2 < 4 & \"q\" 'a' c/d\\e é 日本 🚀"
 """What filters of different programs escape, count or turn otherwise."""
 
 
