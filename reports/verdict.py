@@ -51,10 +51,9 @@ def wanted_words(form: AskedForm) -> str:
     """Say what a template takes in the place of what users send, and why; empty for either."""
     if form.spoiled:
         why_ = f"{form.usual}: spoiled"
-    elif form.raised:
-        why_ = f"{form.usual}: it raises"
-    elif form.unread:
-        why_ = f"{form.usual}: not read"
+    elif form.raised or form.unread:
+        # What most conversations do is what a caller sees.
+        why_ = f"{form.usual}: {'not read' if form.unread > form.raised else 'it raises'}"
     else:
         return ""
     return f"{form.wanted} ({why_})"

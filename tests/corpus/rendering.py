@@ -241,7 +241,7 @@ def rounds_of(
     path: Path, analysis: Analysis, *, reasoning: bool = True, retention: str = "none"
 ) -> Rounds:
     """Have the conversation: each turn's prompt by bridge where there is one, else rendered."""
-    found = Rounds(path.stem, analysis.check.ok)
+    found = Rounds(path.stem, not analysis.check.failures)
     switches = setting_for(analysis, reasoning=reasoning)
     made = renderer(analysis, thinking_retention=retention, switches=switches)
     tools = tools_for(analysis)

@@ -50,10 +50,10 @@ def played(path: Path) -> Played | None:
     try:
         found = round_trip(analysis, shipped_scenarios())
     except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
-        return Played(path.stem, analysis.check.ok, crash=repr(error))
+        return Played(path.stem, not analysis.check.failures, crash=repr(error))
     return Played(
         path.stem,
-        analysis.check.ok,
+        not analysis.check.failures,
         tuple(
             (row.scenario.name, row.next.value, str(row.verdict.cause or row.verdict.outcome))
             for row in found.rows

@@ -69,7 +69,7 @@ def stopped(path: Path) -> Stopped | None:
             analysis = analyze(ChatTemplate(template.text, known, name=template.name))
     except AutoparserError:
         return None
-    return stopped_by(path.stem, analysis) if analysis.check.ok else None
+    return stopped_by(path.stem, analysis) if not analysis.check.failures else None
 
 
 def stopped_by(name: str, analysis: Analysis) -> Stopped:

@@ -84,7 +84,7 @@ def tagged(path: Path) -> Tagged | None:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    if not analysis.check.ok or analysis.format.calls is None:
+    if analysis.check.failures or analysis.format.calls is None:
         return None
     return tagged_by(path.stem, analysis)
 

@@ -65,7 +65,7 @@ def triggered(path: Path, words: Sequence[str]) -> Triggered | None:
         analysis = analysis_at(path)
     except AutoparserError:
         return None
-    if not analysis.check.ok or analysis.format.calls is None:
+    if analysis.check.failures or analysis.format.calls is None:
         return None
     return triggered_by(path.stem, analysis, words)
 

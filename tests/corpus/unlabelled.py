@@ -63,7 +63,7 @@ def unlabelled_readings(
     except AutoparserError:
         return None
     format_ = analysis.format
-    if format_.calls is None or not analysis.check.ok or not format_.openings:
+    if format_.calls is None or analysis.check.failures or not format_.openings:
         return None
     every = list(shown_of(analysis))
     analysed = read_of(every, analysis.formats, 0)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.reading.parsing import OutputParser
+from autoparser.analysis.reading.parsing.parsed_message import ReasoningIn
 from tests.analysis.reading.parsing.loop import TOOLS, disagreement, generated, with_ids
 
 from .edits import cut, edited
 
 MOST_EDITS = 4
-RAW = 3
-"""Of four turns this one is read with the reasoning in its content, as it came."""
+REASONING: tuple[ReasoningIn, ...] = ("separate", "separate", "inline", "raw")
+"""Where reasoning goes, of four turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,22 @@ def target_of(template: ChatTemplate, *, name: str) -> Target | None:
             continue
         # Without tools given, any name is a call's.
         text, parser = generated(format_, turn, TOOLS if len(turns) % 3 else None)
-        if len(turns) % 4 == RAW:
-            parser = OutputParser(parser.turn, offered=parser.offered, reasoning="raw")
-        turns.append((text, parser))
+        turns.append((text, _with_options(parser, len(turns))))
     return Target(name, tuple(turns), _markers(format_)) if turns else None
+
+
+def _with_options(parser: OutputParser, number: int) -> OutputParser:
+    """Read one turn in five with whole calls, and one in seven with a single one."""
+    turn = parser.turn
+    if number % 7 == 0 and turn.calls is not None:
+        turn = replace(turn, calls=replace(turn.calls, single=True))
+    return OutputParser(
+        turn,
+        offered=parser.offered,
+        reasoning=REASONING[number % len(REASONING)],
+        whole_calls=number % 5 == 0,
+        call_ids=lambda name, index: f"{name}:{index}",
+    )
 
 
 def _markers(format_: TurnFormat) -> tuple[str, ...]:

@@ -97,6 +97,8 @@ def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> PromptedTurn:
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
     missing = opening.text[len(core) :].removeprefix(space)
+    if opening.written is Written.OTHER and _begins_to_reason(format_, opening.text):
+        return PromptedTurn(Start.REASONING, missing)
     start = _STARTS[opening.written]
     prefill = _prefill(format_, opening.text, opening.written)
     if start is not Start.REASONING:
@@ -105,6 +107,19 @@ def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> PromptedTurn:
     if not missing and after.startswith(space):
         missing = after[len(space) :]
     return PromptedTurn(start, missing, prefill)
+
+
+def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
+    """Whether a prompt has opened a turn in its own words, where only a closer tells reasoning.
+
+    After `{bot}My steps:` comes reasoning where turns are `{bot}REASONING{answer}CONTENT` or
+    `{bot}CONTENT`: what comes before `{answer}`, unless the prompt has written that.
+    """
+    block = format_.reasoning
+    if block is None or not block.close.mark or block.close.mark in text:
+        return False
+    opener = block.open.mark
+    return opener == format_.content.open.mark and (not opener or opener in text)
 
 
 def _prefill(format_: TurnFormat, text: str, written: Written) -> str:

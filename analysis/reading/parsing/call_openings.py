@@ -60,6 +60,36 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
             yield from (f"{before}{name}{text}" for texts in behind for text in texts)
 
 
+def named_openings(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+    """Return what opens one call by markers, with the names behind it: all of it, or its end."""
+    call = section.call
+    first = call_open(call)
+    if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], Name):
+        return
+    for name in sorted(offered or ()):
+        yield f"{first.core}{name}"
+    yield from named_triggers(section, offered)
+
+
+def listed_calls(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+    """Return what separates two calls of a list and begins the next one, of an offered tool.
+
+    Nothing where a marker opens each call, or nothing separates two.
+    """
+    call, separator = section.call, section.separator
+    if not separator.core or call_open(call).core:
+        return
+    for name in sorted(offered or ()):
+        if isinstance(call, RowCall):
+            texts = {f"{name}{text}" for text in _begin(call.row[1])}
+        elif call.name_is_key:
+            texts = {f'{{"{name}":'}
+        else:
+            texts = {f'{{"{call.name_field}":{space}"{name}"' for space in ("", " ")}
+        for space in dict.fromkeys((separator.after, "", " ", "\n")):
+            yield from (f"{separator.core}{space}{text}" for text in sorted(texts))
+
+
 def _begin(item: RowItem) -> tuple[str, ...]:
     """Return what may stand right after a name: as it is written, and without the whitespace."""
     if not isinstance(item, Literal):

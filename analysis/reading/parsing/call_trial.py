@@ -32,7 +32,7 @@ class CallTrial:
         Of many openings only the first few are tried, so that a text costs no more than its length
         times their number.
         """
-        stops = calls_in_reasoning(self._turn)
+        stops = calls_in_reasoning(self._turn, self._offered)
         at = 0
         for _ in range(_MOST_TRIED):
             found = stops.find(text, at)

@@ -24,8 +24,19 @@ def open_fence(tape: Tape) -> Reading[str]:
         yield
 
 
+def fence_mark(opening: str) -> str:
+    """Return the mark of a fence's opening; empty where the text is only whitespace."""
+    opening = opening.strip()
+    return opening[: len(opening) - len(opening.lstrip("`"))]
+
+
 def close_fence(tape: Tape, mark: str) -> Reading[None]:
-    """Take what closes the fence, with the whitespace before it and the rest of its line."""
+    """Take what closes a fence, with the whitespace before it and the rest of its line.
+
+    An empty mark is of no fence.
+    """
+    if not mark:
+        return
     ahead = Lookahead(tape, tape.position)
     yield from ahead.space()
     if not (yield from ahead.text(mark)):

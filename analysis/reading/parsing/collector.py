@@ -188,6 +188,12 @@ class Collector:
                 return False
         return bool(self._content.pieces)
 
+    @property
+    def last_character(self) -> str:
+        """The last character of the content so far; empty before the first."""
+        pieces = self._content.pieces
+        return pieces[-1][-1] if pieces else ""
+
     def drop_blank(self) -> None:
         """Forget whitespace after which nothing came: it stood between two parts."""
         self._content.waiting = self._reasoning.waiting = ""

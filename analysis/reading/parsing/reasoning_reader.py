@@ -29,7 +29,9 @@ class ReasoningReader:
     on the text is held, until it shows which of the two it is.
     """
 
-    def __init__(self, turn: Turn, trial: CallTrial | None, *, keeps: bool) -> None:
+    def __init__(
+        self, turn: Turn, offered: frozenset[str] | None, trial: CallTrial | None, *, keeps: bool
+    ) -> None:
         """Prepare to read the reasoning of a turn; without a trial calls in it are text.
 
         Where it `keeps` reasoning, what opens calls or content in it is text, too.
@@ -37,9 +39,9 @@ class ReasoningReader:
         self.turn = turn
         self._trial = trial
         self._stops = reasoning_stops(
-            turn, calls=trial is not None and not keeps, content=not keeps
+            turn, offered, calls=trial is not None and not keeps, content=not keeps
         )
-        self._closers = reasoning_stops(turn, calls=False, content=not keeps)
+        self._closers = reasoning_stops(turn, offered, calls=False, content=not keeps)
         close = "" if turn.reasoning is None else turn.reasoning.close.core
         # What closes reasoning before the next header may end the turn there, too.
         self._ends = any(end.core == close for end in turn.ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 from autoparser.analysis.core.format import CallLimit, Literal, spaced_spellings
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
@@ -20,14 +21,15 @@ from autoparser.analysis.reading.text import (
     skip_written,
 )
 
-from .call_openings import call_open, is_marked
+from .call_openings import call_open, is_marked, listed_calls
 from .calls import CallEnd, CallSurroundings, read_call
 from .closers import call_closers, entry_markers, section_closers
-from .code_fence import close_fence
+from .code_fence import close_fence, fence_mark
 from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
-from .stop_marks import behind_calls
+from .prose import read_prose
+from .stop_marks import StopMark, behind_calls
 
 
 class SectionReader:
@@ -53,6 +55,8 @@ class SectionReader:
         self._noise: Stops[None] | None = None
         if opening.noticed_by_marker:
             self._noise = Stops([("", text, None) for text in texts])
+        self._offered = offered
+        self._ends = texts[1:]
 
     def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
         """Read from what opens the section or its first call; true where the text was cut.
@@ -63,7 +67,7 @@ class SectionReader:
         self.judge_noise(tape, collector)
         start = tape.position
         tape.record()
-        fence = tape.text[tape.at : tape.at + space].strip()
+        fence = fence_mark(tape.text[tape.at : tape.at + space])
         tape.take(space, SpanKind.JUNK if fence else SpanKind.MARKUP)
         yield from self._lead(tape)
         opened, noise = yield from self._opens(tape)
@@ -85,8 +89,9 @@ class SectionReader:
             ended = yield from self._call(tape, collector, start, first=True)
         else:
             ended = yield from self._cut_or_call(tape, collector, start, first=True)
-        while ended is None and self.section.limit is CallLimit.MANY:
-            if not (yield from self._another(tape, collector, opened)):
+        while not ended and self.section.limit is CallLimit.MANY:
+            follows = self._another if ended is None else self._resumes
+            if not (yield from follows(tape, collector, opened)):
                 break
             start = tape.position
             tape.record()
@@ -95,8 +100,7 @@ class SectionReader:
             return ended
         closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
-        if fence:
-            yield from close_fence(tape, fence[: -len(fence.lstrip("`")) or len(fence)])
+        yield from close_fence(tape, fence)
         yield from skip_written(tape, self.section.behind)
         if opened and close.core and not closed:
             collector.leave_section(tape.position)
@@ -241,6 +245,28 @@ class SectionReader:
         if another:
             yield from skip_space(tape)
         return another
+
+    def _resumes(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+        """Take the rest of a broken call in a list as content, up to the next one's beginning.
+
+        A call that cannot be read does not take its neighbours along.
+        """
+        stops = self._listed if opened else None
+        if stops is None:
+            return False
+        found = yield from read_prose(tape, stops, SpanKind.CONTENT, collector.content)
+        if found is None or found.label is not StopMark.CALLS:
+            return False
+        tape.take(len(self.section.separator.core), SpanKind.MARKUP)
+        yield from skip_space(tape)
+        return True
+
+    @cached_property
+    def _listed(self) -> Stops[StopMark] | None:
+        """What begins the next call of a list, or ends it; None where a marker begins each."""
+        listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
+        ends = [("", text, StopMark.END) for text in self._ends]
+        return Stops([*ends, *listed]) if listed else None
 
     def _named_call(self, tape: Tape, section: Section) -> Reading[bool]:
         """Look whether a call follows that begins with its name."""

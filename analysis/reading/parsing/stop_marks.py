@@ -9,7 +9,14 @@ from autoparser.analysis.core.format import Literal, spaced_spellings
 from autoparser.analysis.reading.expression import Section, Turn
 from autoparser.analysis.reading.text import Stops
 
-from .call_openings import call_literals, call_opens, is_marked, named_triggers
+from .call_openings import (
+    call_literals,
+    call_open,
+    call_opens,
+    is_marked,
+    named_openings,
+    named_triggers,
+)
 from .channel_frame import ChannelFrame
 
 
@@ -25,7 +32,9 @@ class StopMark(Enum):
     END = auto()
 
 
-def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[StopMark]:
+def reasoning_stops(
+    turn: Turn, offered: frozenset[str] | None, *, calls: bool, content: bool
+) -> Stops[StopMark]:
     """Return what ends reasoning; with `calls` and `content` also what opens these by a marker."""
     block = turn.reasoning
     if block is None:
@@ -40,22 +49,33 @@ def reasoning_stops(turn: Turn, *, calls: bool, content: bool) -> Stops[StopMark
         for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return Stops(stops + (list(_calls_in_reasoning(turn)) if calls else []))
+    return Stops(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
 
 
-def calls_in_reasoning(turn: Turn) -> Stops[StopMark]:
+def calls_in_reasoning(turn: Turn, offered: frozenset[str] | None) -> Stops[StopMark]:
     """Return what opens calls inside reasoning."""
-    return Stops(list(_calls_in_reasoning(turn)))
+    return Stops(list(_calls_in_reasoning(turn, offered)))
 
 
-def _calls_in_reasoning(turn: Turn) -> Iterator[tuple[str, str, StopMark]]:
-    if turn.calls is None or turn.reasoning is None:
+def _calls_in_reasoning(
+    turn: Turn, offered: frozenset[str] | None
+) -> Iterator[tuple[str, str, StopMark]]:
+    section = turn.calls
+    if section is None or turn.reasoning is None:
         return
-    for literal in call_opens(turn.calls):
+    texts: list[tuple[str, str]] = []
+    for literal in call_opens(section):
         if literal.noticed_by_marker:
-            # The whitespace that stands before the calls, or that would before the close.
-            spaces = (turn.reasoning.close.before, turn.calls.space + literal.before)
-            yield max(spaces, key=len), literal.trigger, StopMark.CALLS
+            texts.append((literal.before, literal.trigger))
+        elif literal is section.open and literal.markers:
+            texts += [(literal.before, each) for each in spaced_spellings(literal.core)]
+    # An opener with words in it means a call together with a name alone.
+    before = call_open(section.call).before
+    texts += [(before, text) for text in named_openings(section, offered)]
+    for space, text in texts:
+        # The whitespace that stands before the calls, or that would before the close.
+        spaces = (turn.reasoning.close.before, section.space + space)
+        yield max(spaces, key=len), text, StopMark.CALLS
 
 
 def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ...]:

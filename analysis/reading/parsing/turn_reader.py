@@ -47,7 +47,7 @@ class TurnReader:
         self.turn = turn
         self._section = None if turn.calls is None else SectionReader(turn, turn.calls, offered)
         trial = None if self._section is None else CallTrial(turn, self._section, offered)
-        self._reasoning = ReasoningReader(turn, trial, keeps=keeps_reasoning)
+        self._reasoning = ReasoningReader(turn, offered, trial, keeps=keeps_reasoning)
         marked = turn.calls is None or is_marked(turn.calls)
         self._json: JsonContent | None = None
         if turn.json and marked:
@@ -202,7 +202,8 @@ class TurnReader:
         """Whether a marker of reasoning in the middle of content only speaks of reasoning.
 
         So does an opener inside a line, or one that stands there otherwise than the template writes
-        it, and a closer where reasoning has closed before, or what would have opened it was text.
+        it, and a closer where reasoning has closed before, what would have opened it was text, or a
+        space or a quote stands before it in its line.
         """
         reasoning = self.turn.reasoning
         if (
@@ -211,14 +212,16 @@ class TurnReader:
             or not tape.follows(SpanKind.CONTENT)
         ):
             return False
+        space = tape.text[tape.at : found.start]
+        within_line = "\n" not in space and collector.within_line
         if found.label is StopMark.REASONING_CLOSE:
             text = tape.text[found.start : found.end]
-            closed = collector.reasoning_end is not None or opened.quoted
+            spoken_of = within_line and collector.last_character in _BEFORE_QUOTED
+            closed = collector.reasoning_end is not None or opened.quoted or spoken_of
             return closed and opened.strays(found.label, text, collector.last)
         if found.label is not StopMark.REASONING:
             return False
-        space = tape.text[tape.at : found.start]
-        opened.quoted = "\n" not in space and collector.within_line
+        opened.quoted = within_line
         after = reasoning.open.after
         if not opened.quoted and after:
             ahead = Lookahead(tape, tape.offset + found.end)
@@ -239,3 +242,7 @@ class TurnReader:
             collector.close_reasoning(tape.position)
         if closes:
             collector.last = Part.REASONING
+
+
+_BEFORE_QUOTED = tuple(" \t`'\"(")
+"""What stands before a marker that a sentence speaks of."""

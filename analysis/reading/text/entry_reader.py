@@ -110,7 +110,9 @@ class EntryReader:
             tape.take(len(unit), SpanKind.MARKUP)
         key = yield from self._key(opening, middles)
         if key is None:
-            return ReadOutcome.CUT if tape.closed else ReadOutcome.BAD
+            # What closes the call came before the end of its text did.
+            ended = any(stop in tape.text[tape.at :] for stop in self.stops)
+            return ReadOutcome.CUT if tape.closed and not ended else ReadOutcome.BAD
         row = yield from self._middle(key, middles)
         if row is None:
             return (

@@ -12,9 +12,11 @@ import yaml
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import User
 from autoparser.analysis.core.message_shape import Shape, departures_of
+from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.inference.check import lost_text
 from autoparser.analysis.lint import Subject, all_rules, lint
 from autoparser.reports.summary import wants_words
+from autoparser.reports.verdict import wanted_words
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 TEMPLATES: Mapping[str, Any] = yaml.safe_load((FIXTURES / "usual_form.yaml").read_text("utf-8"))
@@ -107,6 +109,21 @@ def test_every_part_of_a_shape_is_put_back_alone() -> None:
     for departure in departures_of(Shape(arguments_as_string=True, system=True)):
         kept = departure.shape
         assert kept.arguments_as_string is not kept.system
+
+
+@pytest.mark.parametrize(
+    ("raised", "unread", "words"),
+    [
+        (0, 0, ""),
+        (1, 0, "a part (a field: it raises)"),
+        (1, 9, "a part (a field: not read)"),
+        (9, 1, "a part (a field: it raises)"),
+    ],
+)
+def test_what_most_conversations_do_is_said_of_a_form(raised: int, unread: int, words: str) -> None:
+    form = AskedForm("a field", "a part", 10, raised=raised, unread=unread)
+    assert wanted_words(form) == words
+    assert form.ok
 
 
 def test_rules_of_the_usual_form_are_errors() -> None:

@@ -163,3 +163,35 @@ def test_long_reasoning_is_held_in_pieces() -> None:
     found = streamed(parser(), [text[at : at + 5] for at in range(0, len(text), 5)])
     assert found.message == parser().parse(text)
     assert found.content == "Hi."
+
+
+STEPS = """
+{%- for m in messages %}
+    {%- if m.role == 'assistant' %}
+        {{- '{|bot|}' }}
+        {%- if m.reasoning_content %}{{ m.reasoning_content + '\\n(answer)\\n' }}{% endif %}
+        {{- m.content + '{|done|}' }}
+    {%- else %}{{ '{|user|}' + m.content + '{|done|}' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '{|bot|}My steps are these:\\n' }}{% endif %}
+"""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "reasoning", "content"),
+    [
+        (None, "First I look.\n(answer)\nHi.{|done|}", "First I look.", "Hi."),
+        (None, "First I look.{|done|}", "First I look.", None),
+        ("{|user|}Hi{|done|}{|bot|}My steps are these:\n", "So.\n(answer)\nHi.", "So.", "Hi."),
+        ("{|bot|}My steps are these:\nNone.\n(answer)\n", "Hi.{|done|}", None, "Hi."),
+        ("{|bot|}", "Hi.{|done|}", "Hi.", None),
+    ],
+)
+def test_a_prompt_that_begins_the_steps_itself_has_opened_reasoning(
+    prompt: str | None, text: str, reasoning: str | None, content: str | None
+) -> None:
+    parser = analyze(ChatTemplate(STEPS)).parser(prompt=prompt)
+    message = parser.parse(text)
+    assert (message.reasoning_content, message.content) == (reasoning, content)
+    assert not disagreement(parser, text, list(text))
