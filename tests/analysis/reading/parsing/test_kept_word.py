@@ -61,7 +61,10 @@ def test_a_call_that_breaks_after_it_has_begun_keeps_its_place(
     assert json.loads(first.arguments) == arguments
     assert (second.status, json.loads(second.arguments)) == (Status.OK, {"city": CITY})
     assert (message.status, message.finish_reason) == (Status.MALFORMED, "tool_calls")
+    # What follows the place is content, without what closes the call.
     assert message.content is not None
+    assert message.content.startswith("Hi.")
+    assert "tool_call" not in message.content
     assert "city" not in message.content
     assert not disagreement(parser, text, list(text))
 
