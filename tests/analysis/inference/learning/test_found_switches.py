@@ -102,6 +102,14 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             {Effect.HISTORY_REASONING},
             "what stays in the history",
         ),
+        (
+            ("{{ m.content if loop.last or not deep else m.content[:99] }}",),
+            "A:",
+            (True, False),
+            False,
+            {Effect.PROMPT},
+            "long texts of the history",
+        ),
     ],
 )
 def test_a_switch(
