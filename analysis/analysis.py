@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
@@ -154,6 +154,22 @@ class Analysis(LearntFormat):
     def _content_parts(self) -> ContentParts:
         return learn_content_parts(self.prober(), calls=self.formats.united.calls is not None)
 
+    def content_parts_under(self, setting: Mapping[str, object]) -> ContentParts:
+        """Return what becomes of such content under a setting: a switch may number images."""
+        if not setting:
+            return self.content_parts
+        key = repr(sorted(setting.items()))
+        if key not in self._parts_under:
+            prober, given = self.prober(), cast("Mapping[str, Json]", setting)
+            under = prober.using(setting={**prober.setting, **given})
+            calls = self.formats.united.calls is not None
+            self._parts_under[key] = learn_content_parts(under, calls=calls)
+        return self._parts_under[key]
+
+    @cached_property
+    def _parts_under(self) -> dict[str, ContentParts]:
+        return {}
+
     @property
     def rendering(self) -> ChatTemplate:
         """The template as it was rendered for the analysis, and as what follows from it has to be.
@@ -167,7 +183,10 @@ class Analysis(LearntFormat):
 def analyze(
     template: TemplateGiven, *, name: str | None = None, isolate: bool | Limits = False
 ) -> Analysis:
-    """Analyse a template; with `isolate`, in a worker process, under limits.
+    """Analyse a template: in this process, or with `isolate` in a worker process, under limits.
+
+    A stranger's template is a program that a stranger wrote, so ask for it with `isolate=True`:
+    without, its loops and its texts are this process's. The result and the errors are the same.
 
     `template` is a `ChatTemplate`; the text of one; whatever `load_template` takes: a path, a
     directory, a model on the Hub; or a tokenizer or processor of transformers, whose template and

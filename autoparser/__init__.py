@@ -4,7 +4,7 @@ This is the public face: the names below, and the values that they give. Each is
 it is first asked for, so that a program which needs one does not wait for all.
 
     >>> from autoparser import analyze
-    >>> analysis = analyze("chat_template.jinja")
+    >>> analysis = analyze("org/model", isolate=True)  # a stranger's: in a worker, under limits
     >>> analysis.markers.reasoning_start
     '<think>'
 """

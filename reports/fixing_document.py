@@ -22,7 +22,7 @@ class ChangedRenderDocument(JsonDocument, frozen=True):
     before: str | None
     """Null where the original raises."""
     after: str
-    mended: str
+    mended: tuple[str, ...]
     """What was wrong, in words."""
     asked_for: bool
     """Whether a shown finding calls all of that wrong."""
@@ -46,7 +46,7 @@ class FixProofDocument(JsonDocument, frozen=True):
     spoiled: Count
     """Of them, those at which the original crashed, and which are rendered now as nobody means."""
     examples: tuple[ChangedRenderDocument, ...]
-    """One render for all that are mended of the same."""
+    """One render for each kind of what is mended."""
 
 
 class FindingFixDocument(JsonDocument, frozen=True):

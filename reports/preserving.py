@@ -109,7 +109,9 @@ def _end(text: str) -> str:
 
 def example_lines(each: ChangedRender, width: int) -> Lines:
     """Show what changes in one of the renders that change alike."""
-    words = sentence(("for example", "dim"), f" {visible(each.conversation)}: {each.mended}")
+    words = sentence(
+        ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
+    )
     drawn = prose(words, width, indent=4)
     if each.before is None:
         return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", width, indent=6)

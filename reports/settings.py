@@ -64,7 +64,10 @@ def settings_section(analysis: LearntFormat, width: int) -> Lines:
         if prompt is not None:
             ends = quoted(prompt.text)
             same = sentence("A prompt that ends with ", ends, " may be one with ")
-            both = sentence(same, joined(settings, " or "), ": the parser reads both.")
+            tells = "what stands before it tells"
+            if not all(begun.opening and begun.opening.signs for begun in group):
+                tells = "it is read as under the first, unless the setting is given"
+            both = sentence(same, joined(settings, " or "), f": {tells}.")
             drawn += prose(both, width)
     if formats.untried:
         drawn += prose(f"{formats.untried} further combinations of values were not tried.", width)

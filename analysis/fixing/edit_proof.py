@@ -13,10 +13,11 @@ what was. A render that crashed has no text that anybody relies on, so that it m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint import FaultKind, MendedFault, Subject
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
 from autoparser.analysis.loading.edits import TemplateEdit
@@ -42,7 +43,7 @@ class ChangedRender:
     before: str | None
     """None where the original raises."""
     after: str
-    mended: str
+    mended: tuple[str, ...]
     """What was wrong, in words."""
     asked_for: bool
     """Whether all that is mended is what was asked for."""
@@ -69,7 +70,7 @@ class ProvenEdit:
     spoiled: int = 0
     """Those at which the original crashed, and which are rendered now and not as they should."""
     examples: tuple[ChangedRender, ...] = ()
-    """One for all that are mended of the same, those first that nobody asked for."""
+    """One for each kind of what is mended, those first that nobody asked for."""
 
     halfway: bool = False
     """Whether what was refused is taken now in one conversation, and not with the same messages
@@ -117,7 +118,7 @@ class EditProof:
         edited = _ProofRenders(self._subject, template)
         around = self.reached.around(edits)
         changed = better = crashed = healed = beyond = spoiled = 0
-        examples: dict[tuple[bool, str], ChangedRender] = {}
+        examples: dict[tuple[bool, tuple[str, ...]], ChangedRender] = {}
         # What is sent in other words, in the conversations that change.
         sent: set[str] = set()
         for at in [*self._order]:
@@ -146,14 +147,13 @@ class EditProof:
             beyond += bool(others)
             spoiled += bad
             named = others or [it for it in mended if self._is_asked_for(it)] or mended
-            words = "; ".join(dict.fromkeys(it.words for it in named))
-            example = ChangedRender(
-                each.name, before.text if before.rendered else None, after.text, words, asked_for
-            )
+            words = tuple(dict.fromkeys(it.words for it in named))
+            text = before.text if before.rendered else None
+            example = ChangedRender(each.name, text, after.text, words, asked_for)
             # The shortest shows it best, whatever order they are asked in.
             known = examples.setdefault((asked_for, words), example)
             examples[asked_for, words] = min(known, example, key=_length)
-        shown = tuple(each for _, each in sorted(examples.items(), key=lambda it: it[0]))
+        shown = tuple(_one_of_each(examples.values()))
         refused, kinds = self._counts
         return ProvenEdit(
             len(self.conversations),
@@ -276,9 +276,11 @@ class EditProof:
         if not before.rendered:
             taken = before.crashed or (each.plainly is not None and not worse(known, faults))
             return faults if taken else None
-        if worse(
-            {fault: max(wrong.get(fault, 0), known.get(fault, 0)) for fault in faults}, faults
-        ):
+        if self._reads_more(each, wrong, faults, edited):
+            return faults
+        # What is as wrong in plain words is not held against the edit.
+        before_or_plainly = {it: max(wrong.get(it, 0), known.get(it, 0)) for it in {*wrong, *known}}
+        if worse(before_or_plainly, faults):
             return None
         if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
             # It was not written as it is meant, so that no part of it has to stay.
@@ -297,6 +299,20 @@ class EditProof:
         unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
         return faults if unasked and before.text.startswith(after.text) else None
 
+    def _reads_more(
+        self,
+        each: ProofConversation,
+        wrong: Mapping[RenderFault, int],
+        faults: Mapping[RenderFault, int],
+        edited: _ProofRenders,
+    ) -> bool:
+        """Say whether what is lost plainly, too, is read now, if not as what says the same."""
+        plain = each.plainly
+        if plain is None or self._original.text(plain) == edited.text(plain):
+            return False
+        others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
+        return not worse(wrong, others) and sum(others.values()) < sum(wrong.values())
+
     def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
         """Return what is wrong as well where the same is said in plain words."""
         plain = each.plainly
@@ -306,17 +322,33 @@ class EditProof:
 
     def _left_out(self, at: int) -> bool:
         """Whether a switch is set so that a text is left out, or kept, that otherwise is not."""
-        each = self.conversations[at]
-        alike = self._alike[each.request] if each.explicit else ()
+        each, usual = self.conversations[at], self._subject.usual_setting
+        named = {it for it, value in each.setting.items() if usual.get(it, ...) != value}
         kinds = {
             frozenset(it for it in self.faults(other) if it.kind in LOSSES and it.whose)
-            for other in alike
+            for other in (self._alike[each.request] if each.explicit else ())
+            if _without(self.conversations[other].setting, named) == _without(each.setting, named)
         }
         return len(kinds) > 1
 
 
+def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
+    """Return an example of each kind, of those that show one alone if there are."""
+    seen: set[tuple[bool, str]] = set()
+    for each in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
+        kinds = {(each.asked_for, words) for words in each.mended}
+        if not kinds <= seen:
+            seen |= kinds
+            yield each
+
+
 def _length(each: ChangedRender) -> tuple[int, str]:
     return len(each.after), each.conversation
+
+
+def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+    """Return what is set beside some switches."""
+    return {name: value for name, value in setting.items() if name not in names}
 
 
 def _less(

@@ -31,6 +31,7 @@ RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
 
 
 SAID_BY: Mapping[str, tuple[str, ...]] = {
+    "system": (Voice.SYSTEM,),
     "user": (Voice.USER,),
     "assistant": (Voice.ANSWER, Voice.PREFACE),
     "tool": (Voice.RESULT,),
@@ -239,6 +240,8 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             continue
         role = "" if request.content is None else request.content[0]
         texts = tuple(it for it in _texts(request.dialogue) if it[0] not in SAID_BY.get(role, ()))
+        if request.content is not None:
+            texts += tuple((SAID_BY[role][0], words) for words in _texts_of(request.content[1]))
         yield ProofConversation(
             request.conversation,
             tuple(request.messages(shape)),
@@ -252,6 +255,14 @@ def _requests(subject: Subject) -> Iterator[ProofConversation]:
             reasoned=any(isinstance(it, Message) and it.reasoning for it in request.dialogue),
             of_parts=bool(role),
         )
+
+
+def _texts_of(content: Json) -> Iterator[str]:
+    """Return the texts among the parts of a content."""
+    for part in content if isinstance(content, list) else ():
+        words = part.get("text") if isinstance(part, dict) else None
+        if isinstance(words, str):
+            yield words
 
 
 def _called(dialogue: Dialogue) -> Iterator[str]:
@@ -404,7 +415,6 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)
             plain = _whole(subject, whole, generation=generation)
-            plain = replace(plain, texts=() if dialogue is many else plain.texts)
             yield plain
             for words in ("content of null", "no content") if dialogue is not many else ():
                 changed = tuple(_CHANGES[words](dict(each)) for each in plain.messages)

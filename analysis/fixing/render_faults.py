@@ -216,4 +216,12 @@ def _gone_on(each: ProofConversation) -> ProofConversation:
 
 def worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
     """Say whether something is wrong after that was not wrong before, or is more so."""
-    return any(count > before.get(fault, 0) for fault, count in after.items())
+    return any(count > _known(before, fault) for fault, count in after.items())
+
+
+def _known(before: Mapping[RenderFault, int], fault: RenderFault) -> int:
+    """Return how often a fault was there: a turn that lacks but its reasoning is less rewritten."""
+    kinds = [fault.kind]
+    if fault.kind is FaultKind.LEFT_OUT and not fault.whose:
+        kinds += [FaultKind.REWRITTEN, FaultKind.NOT_BEGUN]
+    return max(before.get(RenderFault(kind, fault.whose, fault.place), 0) for kind in kinds)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats, TurnFormat, share, written_alike
 from autoparser.analysis.inference.assembly import assemble
 from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.learning.openings import describe_openings, prompts_under
+from autoparser.analysis.inference.learning.openings import (
+    PromptText,
+    describe_openings,
+    prompts_under,
+)
 from autoparser.analysis.inference.learning.settings_to_learn import settings_to_learn, turns_under
 from autoparser.analysis.inference.phases import Draft, Finding, run_phases
 from autoparser.analysis.inference.probing import Prober, Setting
@@ -48,7 +54,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     draft = replace(
         draft,
         settings=settings.each,
-        prompts=prompts_under(prober, settings.each),
+        prompts=_signed(prober, groups, prompts_under(prober, settings.each)),
         beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
     )
     main = next(group for group in groups if _holds(group, showing))
@@ -127,6 +133,40 @@ def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
     for setting in settings:
         found.setdefault(turns_under(prober, setting), []).append(setting)
     return [_Group(tuple(alike), turns) for turns, alike in found.items()]
+
+
+def _signed(
+    prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
+) -> tuple[PromptText, ...]:
+    """Add to each prompt the texts by which it is told from those of other groups.
+
+    Such as the words on how to write calls, where a value changes these together with the calls.
+    """
+    words = prober.sentinels.words()
+    shown = [prober.probe((prober.user,), setting=group.settings[0]) for group in groups]
+    before = [each.text.partition(prober.sentinels.user)[0] for each in shown]
+    signs: dict[str, tuple[str, ...]] = {}
+    for group, text in zip(groups, before, strict=True):
+        found = [_sign(text, other, words) for other in before]
+        for setting in group.settings:
+            signs[repr(dict(setting))] = tuple(filter(None, found))
+    return tuple(each._replace(signs=signs[repr(dict(each.setting))]) for each in prompts)
+
+
+SHORTEST_SIGN = 8
+"""Characters; shorter texts may stand in any prompt."""
+
+
+def _sign(text: str, other: str, words: Sequence[str]) -> str:
+    """Return what one text has where the other has something else; empty where it tells nothing."""
+    split = diff_split(text, other)
+    # A word that differs is known by those of its line before it, unless a tool is among them.
+    line = split.prefix.rpartition("\n")[2]
+    for sign in (f"{line}{split.left}".strip(), split.left.strip()):
+        usable = len(sign) >= SHORTEST_SIGN and sign not in other
+        if usable and not any(word in sign for word in words):
+            return sign
+    return ""
 
 
 def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> TurnFormat:

@@ -77,6 +77,10 @@ class Render:
         error = self.error
         return None if error is None else HitCause("raises", error.line, error.reason)
 
+    def holds(self, word: str) -> bool:
+        """Return whether the text holds a word, whichever of its letters are capitals."""
+        return word in self.text or word.lower() in self.text.lower()
+
     def line_of(self, text: str) -> int | None:
         """Return the template's line that wrote the beginning of the first `text`."""
         return self.retrace().line_of(text)

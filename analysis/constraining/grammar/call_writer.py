@@ -29,7 +29,7 @@ from .table import RuleTable
 from .value_writer import ClosedEntries, ValueWriter
 
 _OBJECT = frozenset({JsonType.OBJECT})
-_DIGITS = PatternNode(r"[0-9]{1,9}")
+_NUMBER = PatternNode(r"0|[1-9][0-9]{0,8}")
 _ID_CHARACTERS = "A-Za-z0-9_"
 
 
@@ -203,7 +203,7 @@ class CallWriter:
                 case Slot.INDEX:
                     # How many calls came before the turn no request says.
                     anew = first and not self.calls.index_goes_on
-                    items.append(str(self.calls.index_base) if anew else _DIGITS)
+                    items.append(str(self.calls.index_base) if anew else _NUMBER)
                 case _:
                     items.append(str(piece))
         return items

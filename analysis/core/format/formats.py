@@ -88,7 +88,8 @@ class Formats:
         """Find what a rendered prompt, or any tail of it, may belong to, by how it ends.
 
         Of the openings that it ends with, the longest one counts; formats whose openings are
-        alike are all given, the default's first. None where it ends with no opening.
+        alike are all given, the default's first, unless what stands before tells them apart.
+        None where it ends with no opening.
         """
         found: list[Begun] = []
         longest = 0
@@ -101,7 +102,8 @@ class Formats:
                 found, longest = [], size
             if size == longest:
                 found.append(Begun(each, best))
-        return tuple(found)
+        told = [each for each in found if each.opening and _signed(each.opening, prompt)]
+        return tuple(told if len(found) > 1 and told else found)
 
     def within(self, prompt: str) -> tuple[Begun, ...]:
         """Find what a prompt may belong to that has gone on after a generation prompt.
@@ -139,6 +141,10 @@ def ending(format_: TurnFormat, prompt: str) -> Opening | None:
         if (core := opening.text.rstrip()) and end.endswith(core)
     ]
     return max(fitting, key=lambda opening: len(opening.text.rstrip()), default=None)
+
+
+def _signed(opening: Opening, prompt: str) -> bool:
+    return bool(opening.signs) and all(sign in prompt for sign in opening.signs)
 
 
 def _key(setting: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:

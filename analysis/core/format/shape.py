@@ -36,6 +36,8 @@ class Opening:
     written: Written
     tools: bool = True
     """False: so it is only where no tools are offered."""
+    signs: tuple[str, ...] = ()
+    """Texts further up in the prompt, each of which prompts of some other format do not have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class OpeningDocument(JsonDocument, frozen=True):
     """How much of the turn it has written."""
     tools: bool
     """False: so it is only where no tools are offered."""
+    signs: tuple[str, ...] = ()
+    """Texts further up in the prompt, each of which prompts of some other format do not have."""
 
 
 class PresenceDocument(JsonDocument, frozen=True):

@@ -136,7 +136,7 @@ class Bridge:
     def _counted(self, new: Messages) -> str | None:
         """Name a new part that has its number in the whole conversation; None where none has."""
         for part in media_parts(new):
-            media = self._analysis.content_parts.of(part.kind)
+            media = self._analysis.content_parts_under(self._switches).of(part.kind)
             if media is not None and (media.first_number is not None or media.alone):
                 place = f"new_messages[{part.message}].content[{part.part}]"
                 return f"{place}: each {part.kind} has a number"

@@ -118,7 +118,7 @@ class Renderer:
         if not media_parts(given):
             return ()
         renders = HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches)
-        treatments = self.analysis.content_parts.media
+        treatments = self.analysis.content_parts_under(self.switches).media
         return media_spans(renders, given, text, treatments, generation=generation)
 
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:

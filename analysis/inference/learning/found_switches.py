@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from autoparser.analysis.core.alignment import diff_split, prefix_length
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult
+from autoparser.analysis.core.alignment import diff_split, edge_units, prefix_length
+from autoparser.analysis.core.battery import LONG_TEXT_SIZE
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.probing import (
     Probe,
@@ -77,11 +78,17 @@ class Ground:
     @property
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
+        # A switch may shorten what was said long ago; words of sentinels hold no value of one.
+        asked, told = User(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
         if not self.calls:
-            return (user, self._told, user)
+            return (asked, told, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
-        answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
-        return (user, called, answer, self._told, user)
+        answer = ToolResult(_long(marks.answer), marks.names[0], marks.ids[0])
+        return (asked, called, answer, told, user)
+
+
+def _long(word: str) -> str:
+    return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
 
 
 def _outcome(probe: Probe) -> str:
@@ -336,7 +343,8 @@ def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]
     effects: list[Effect] = []
     if views.alone.text != unset.alone.text:
         effects.append(Effect.PROMPT)
-    if _adds_otherwise(prober, (unset.prompt, unset.alone), (views.prompt, views.alone)):
+    prompts = ((unset.prompt, unset.alone), (views.prompt, views.alone))
+    if _adds_otherwise(prober, *prompts) or _ends_otherwise(*prompts):
         effects.append(Effect.GENERATION_PROMPT)
     counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
     if counts[0] != counts[1] and views.history.rendered:
@@ -383,7 +391,21 @@ def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Pro
     at = longer.rfind(added) if added else -1
     if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
         return False
-    return added != _added(prober, *under)
+    user = prober.sentinels.user
+    # Where neither tells, whatever is moved about before it, what follows the user's words does.
+    behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
+    other = _added(prober, *under)
+    # Where the longer text parts from the shorter one depends on what follows: `<a>x<a>` before
+    # `<b>` is `x<a>` after `<a>`, and the same text begun elsewhere.
+    alike = len(other) == len(added) and other in added + added
+    return behind and not alike
+
+
+def _ends_otherwise(unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+    """Whether a prompt that is written unasked ends with another marker under a value."""
+    unasked = all(asked.text == alone.text for asked, alone in (unset, under))
+    ends = {edge_units(asked.text)[-1] for asked, _ in (unset, under) if asked.text}
+    return unasked and len(ends) > 1
 
 
 def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:

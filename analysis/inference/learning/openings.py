@@ -20,6 +20,8 @@ class PromptText(NamedTuple):
     text: str
     tools: bool = True
     """Whether tools are offered; so without tools is told apart only where that differs."""
+    signs: tuple[str, ...] = ()
+    """Texts before the turn by which the prompt is told from those of other formats."""
 
 
 def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
@@ -80,6 +82,7 @@ def describe_openings(
             prompt.text,
             _written(prompt.text, header, reasoning or _UNKNOWN),
             prompt.tools,
+            prompt.signs,
         )
         for prompt in prompts
     )

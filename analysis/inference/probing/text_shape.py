@@ -35,7 +35,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     marks = prober.sentinels
     plain: Dialogue = (User(marks.user), Message(marks.content))
     failures: list[Probe] = []
-    silent = False
+    silent = recased = False
     shapes = [Shape()]
     shapes += [
         Shape(system=system, user_content=user, assistant_content=assistant, tools=tools)
@@ -58,11 +58,18 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
             trials.append(ShapeTrial(what, "shows the user's and the assistant's text"))
             return candidate
         silent = True
+        low = probe.text.lower()
+        recased = recased or all(word.lower() in low for word in (marks.user, marks.content))
         trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
         if shown[0] and partial is None:
             partial = candidate
     if partial is not None:
         return partial
+    if recased:
+        raise UnusableTemplateError(
+            "writes other letters as capitals than the messages that it is given",
+            "write the content of messages as it is: a model reads other words than were said",
+        )
     if silent:
         empty = not any(trial.outcome.startswith("raises") for trial in trials) and not (
             prober.probe(plain).text.strip()

@@ -37,7 +37,9 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
             # An empty turn, and the prompt has begun another one.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
-        drops = shown is None or Part.REASONING not in shown.parts
+        # What the template refuses to render with reasoning it does not render without it either.
+        refuses = shown is not None and shown.refusal
+        drops = not refuses and (shown is None or Part.REASONING not in shown.parts)
         # Where other settings keep reasoning, models write none under these, but for a prompt that
         # opens it: then it is only the history that has none.
         drops = drops and (start is Start.REASONING or Part.REASONING not in format_.elsewhere)

@@ -43,8 +43,9 @@ def test_the_smallest_edit_is_made(code: str) -> None:
     assert fix.finding.code == code
 
 
-REWRITTEN = ("AP306", "AP311", "AP317")
-"""What fires there would have to be written anew; `planted.yaml` has what small edits mend."""
+REWRITTEN = ("AP306", "AP311", "AP313", "AP317")
+"""What fires there would have to be written anew; `planted.yaml` has what small edits mend. Where a
+system message in parts raises, a developer's would, which AP313 drops and renders."""
 
 
 @pytest.mark.slow
@@ -80,6 +81,21 @@ def test_a_finding_stays_where_no_edit_is_right() -> None:
     assert isinstance(fix.reason, Unfixed)
     assert (fix.proof, fix.edits, found.changed) == (None, (), False)
     assert fix.tried > 0
+
+
+def test_a_developers_message_is_read_where_none_raises_by_that() -> None:
+    text = shipped("AP313").replace(
+        "'|>' + message.content + '<|end|>' }}", "'|>' }}{{ message.content }}<|end|>"
+    )
+    found = fixed(text, "AP313")
+    assert [fix.reason for fix in found.fixes] == [None]
+    asked = [{"role": "developer", "content": "Be brief."}]
+    assert "Be brief." in found.template.render(asked)
+
+
+def test_an_edit_by_which_a_conversation_raises_is_not_made() -> None:
+    (fix,) = fixed(shipped("AP313"), "AP313").fixes
+    assert fix.reason is Unfixed.NOT_PROVEN
 
 
 def test_lines_end_as_they_ended() -> None:

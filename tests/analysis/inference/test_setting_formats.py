@@ -299,3 +299,22 @@ def test_calls_that_a_word_changes_are_read_and_constrained_under_each_word() ->
             matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0)
             taken = matcher.try_consume_tokens(list(written.encode()))
             assert (taken == len(written.encode())) == (word == other)
+
+
+def test_what_stands_before_the_turn_tells_the_format_of_a_prompt() -> None:
+    words = "{% if form == 'json' %}Calls are JSON objects.{% else %}Calls are tags.{% endif %}"
+    set_form, rest = CALLS_BY_A_WORD.split("%}", 1)
+    template = ChatTemplate(f"{set_form}%}}{words}{rest}")
+    analysis = analyze(template)
+    asked = [{"role": "user", "content": "Look up."}]
+    text = '<call>{"name": "look", "arguments": {"at": "sky"}}</call><|end|>'
+    for word, calls in (("json", 1), ("tags", 0)):
+        prompt = template.render(asked, add_generation_prompt=True, call_form=word)
+        (begun,) = analysis.begun(prompt=prompt)
+        assert begun.opening is not None
+        assert begun.opening.setting.get("call_form", "tags") == word
+        assert len(analysis.parser(prompt=prompt).parse(text).tool_calls) == calls
+        # A tail of it does not tell.
+        assert len(analysis.begun(prompt=prompt[-len(begun.opening.text) :])) == len(
+            analysis.formats
+        )

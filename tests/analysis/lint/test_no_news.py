@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
 from autoparser.analysis.lint import LintFinding, Subject, lint, rule_of
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -50,6 +51,16 @@ def found(code: str, text: str) -> list[LintFinding]:
 )
 def test_it_says_nothing(code: str, text: str) -> None:
     assert found(code, text) == []
+
+
+def test_a_first_letter_made_a_capital_is_a_change_and_no_loss() -> None:
+    text = TURNS.replace("message.content", "(message.content[0] | upper) + message.content[1:]")
+    assert found("AP312", text) == []
+    assert found("AP305", text) == []
+    changed = found("AP311", text)
+    assert {"user", "assistant"} <= {each.message.split()[3] for each in changed}
+    with pytest.raises(TemplateUnusableError, match="writes other letters as capitals"):
+        analyze(ChatTemplate(text))
 
 
 def test_where_a_filter_lacks_is_the_line_that_asks_for_it() -> None:

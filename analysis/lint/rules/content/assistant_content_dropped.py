@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         (later, "an answer is not in the prompt once a user message follows"),
         (last, "an answer is not in the text that ends with it"),
     ):
-        if render.rendered and render.text.strip() and word not in render.text:
+        if render.rendered and render.text.strip() and not render.holds(word):
             # Who leaves out the question as well shows no history on purpose.
             meant = subject.marks.user not in render.text or not appends(subject)
             yield Hit(

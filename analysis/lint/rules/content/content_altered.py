@@ -23,6 +23,7 @@ from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.lint.chats import Chat, said
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.quoting import quoted
 from autoparser.analysis.lint.rule import FaultKind, MendedFault, Rule
 from autoparser.analysis.lint.subject import Subject
@@ -51,13 +52,18 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
     text = f"{word}{HOSTILE}{word}"
     render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
-    start, end = render.text.find(word), render.text.rfind(word)
+    # Capitals may be what is changed.
+    low = render.text.lower()
+    start, end = low.find(word.lower()), low.rfind(word.lower())
     if text not in render.text and -1 < start < end:
-        wrote = render.text[start + len(word) : end]
+        given, wrote = HOSTILE, render.text[start + len(word) : end]
+        for at in (start, end):
+            if wrote == given:
+                given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quoted(HOSTILE)} becomes {quoted(wrote)}",
+            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
             (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
-            line=render.line_of(word),
+            line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
     render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
@@ -99,6 +105,7 @@ RULE = Rule(
     __doc__,
     Severity.WARNING,
     check,
+    needs=Need.RENDERS,
     fix="write the content as it is",
     mends=(MendedFault(FaultKind.LOST),),
 )

@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Look for each user message of a conversation in its prompt."""
     marks = subject.marks
     one = subject.play((subject.user,), generation=True)
-    if one.rendered and marks.user not in one.text:
+    if one.rendered and not one.holds(marks.user):
         yield Hit(
             "a user's text is not in the prompt",
             (alone(one, "one user message"),),
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not two.rendered:
         return
     for word, words in ((marks.user, "first"), (marks.next_user, "last")):
-        if word not in two.text:
+        if not two.holds(word):
             yield Hit(
                 f"of two user messages the {words} is not in the prompt",
                 (alone(two, "two user messages and an answer"),),

@@ -155,6 +155,24 @@ def test_a_bridge_takes_a_prompt_whose_placeholders_were_replaced() -> None:
     assert following.token_ids[: len(prompt)] == prompt.token_ids
 
 
+def test_a_bridge_numbers_no_picture_where_a_switch_alone_numbers_them() -> None:
+    text = (FIXTURES / "parts" / "inline.jinja").read_text(encoding="utf-8")
+    counted = text.replace(
+        "{{- '<|picture|>' }}",
+        "{%- if numbers %}{%- set seen.at = seen.at + 1 %}"
+        "{{- 'Photo ' ~ seen.at ~ ': ' }}{% endif %}"
+        "{{- '<|picture|>' }}",
+    )
+    analysis = analyze(ChatTemplate("{%- set seen = namespace(at=0) %}" + counted, TOKENS))
+    for switches, refused in (({}, False), ({"numbers": True}, True)):
+        renderer = Renderer(analysis, small(), switches=switches)
+        prompt = renderer.render(TWO[:2], add_generation_prompt=True)
+        following = renderer.bridge_to_next_turn(
+            prompt.token_ids, renderer.encode("Cats."), [user(PICTURE)]
+        )
+        assert isinstance(following, BridgeRefusal) is refused, following
+
+
 @pytest.mark.parametrize("name", ["apart", "counted", "inline", "moved", "numbered"])
 def test_a_bridge_writes_new_pictures_as_the_template_does_or_refuses(name: str) -> None:
     renderer = rendering(name)

@@ -54,3 +54,36 @@ def test_after_a_prompt_that_closed_the_reasoning_each_part_begins_with_its_own_
         assert grammar.accepts(answer).accepted
     message = analysis.parser(tools).parse(answer)
     assert (message.content, [call.name for call in message.tool_calls]) == (content, called)
+
+
+EITHER = ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'user' %}<u>{{ m.content }}<over>"
+    "{% elif m.role == 'assistant' %}"
+    "{% if m.tool_calls %}"
+    "{% if m.reasoning_content and m.content %}{{ raise_exception('one of them') }}{% endif %}"
+    "{% if m.reasoning_content or m.content %}"
+    "<bot><muse>{{ m.reasoning_content or m.content }}<over>{% endif %}"
+    "{% for c in m.tool_calls %}"
+    "<bot><act>{{ c.function.name }} {{ c.function.arguments|tojson }}<acted>{% endfor %}"
+    "{% else %}{% if m.reasoning_content %}<bot><muse>{{ m.reasoning_content }}<over>{% endif %}"
+    "<bot><say>{{ m.content }}<done>{% endif %}"
+    "{% else %}<result>{{ m.content }}<over>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<bot>{% endif %}"
+)
+"""Beside calls it writes reasoning or content, in one channel, and refuses to write both."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_accepted"),
+    [
+        ("<muse>Hm.<over><bot><act>go {}<acted>", True),
+        ("<muse>Hm.<over><bot><say>Hello.<done>", True),
+        ("<act>go {}<acted>", True),
+        ("<muse>Hm.<over><muse>Hello.<over><bot><act>go {}<acted>", False),
+    ],
+)
+def test_a_turn_that_the_template_refuses_is_not_written_without_its_reasoning(
+    answer: str, is_accepted: bool
+) -> None:
+    tools = [{"type": "function", "function": tool_for("go", "Go.", {})}]
+    assert analyze(EITHER).grammar(tools).accepts(answer).accepted is is_accepted
