@@ -17,7 +17,7 @@ from .provenance import provenance_words
 from .screen_turn import screen_turn
 from .settings import gate_style
 from .stops import stops_words
-from .summary import LIMIT_WORDS, kept_words, wants_words
+from .summary import kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .token_suggestions import unwritten_rows
 from .verdict import verdict
@@ -104,8 +104,7 @@ def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
     if format_.calls is None:
         yield "Calls", Text("none reaches the text")
     else:
-        limit = LIMIT_WORDS[format_.calls.limit]
-        yield "Calls", Text(f"{limit}; {_arguments(learnt)}")
+        yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learnt)}")
     wants = wants_words(learnt)
     if wants:
         yield "It wants", Text("; ".join(wants))

@@ -42,6 +42,7 @@ __all__ = [
     "LIMIT_WORDS",
     "default_mode",
     "kept_words",
+    "limit_words",
     "summary_rows",
     "summary_section",
     "wants_words",
@@ -192,6 +193,12 @@ LIMIT_WORDS = {
 }
 
 
+def limit_words(calls: CallFormat) -> str:
+    """Say how many calls a turn may have, and whether they are counted beyond it."""
+    counted = ", counted through the conversation" if calls.index_goes_on else ""
+    return f"{LIMIT_WORDS[calls.limit]}{counted}"
+
+
 def _calls(analysis: LearntFormat) -> Text:
     view, calls = analysis.view, analysis.formats.united.calls
     if calls is None:
@@ -206,7 +213,7 @@ def _calls(analysis: LearntFormat) -> Text:
         said.append("; all calls in one array")
     if Part.CALLS in analysis.formats.united.unconfirmed:
         return said
-    return said.append(f"; {LIMIT_WORDS[calls.limit]}")
+    return said.append(f"; {limit_words(calls)}")
 
 
 def _around(markers: MarkerRegistry) -> Text:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import cast
 
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.loading.template import ChatTemplate
@@ -45,8 +46,63 @@ def compare_matrix(
             left[OTHER_FORM] += 1
         else:
             name, variables = each.conversation.name, made_with[id(each.render)]
-            sent.append(SentConversation(name, variables, each.render))
-    return compare_sent(jinja, template, tokens, sent, left)
+            known = SentConversation(name, variables, each.render)
+            sent.append(_in_usual_form(template, known) or known)
+    return compare_sent(jinja, template, tokens, [*sent, *_with_signs(template, sent[:1])], left)
+
+
+def _in_usual_form(template: ChatTemplate, sent: SentConversation) -> SentConversation | None:
+    """Return a conversation whose contents are texts, where those sent are lists of one text.
+
+    The negotiated form is what an analysis can tell most by; callers send a text wherever the
+    template does not raise on it. None where nothing differs, or it does raise.
+    """
+    messages = _messages(sent)
+    plain = [{**each, "content": _text_of(each.get("content"))} for each in messages]
+    return None if plain == messages else _rendered(template, sent, sent.words, plain)
+
+
+def _text_of(content: object) -> object:
+    match content:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+        case _:
+            return content
+
+
+SIGNS = "3 > 2 < 4 & \"q\" 'a' c/d\\e é 日本 🚀"
+"""What filters of different programs escape, count or turn otherwise."""
+
+
+def _with_signs(
+    template: ChatTemplate, sent: Sequence[SentConversation]
+) -> Iterator[SentConversation]:
+    """Return the conversations with signs and letters beyond ASCII in what the user says."""
+    for each in sent:
+        messages = [
+            {**one, "content": f"{one['content']} {SIGNS}"}
+            if one.get("role") == "user" and isinstance(one.get("content"), str)
+            else one
+            for one in _messages(each)
+        ]
+        found = _rendered(template, each, f"{each.words} with signs", messages)
+        if found is not None:
+            yield found
+
+
+def _messages(sent: SentConversation) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", sent.variables["messages"])
+
+
+def _rendered(
+    template: ChatTemplate, sent: SentConversation, words: str, messages: list[dict[str, object]]
+) -> SentConversation | None:
+    variables = {**sent.variables, "messages": messages}
+    try:
+        text = template.render_prepared(variables)
+    except TemplateRenderError:
+        return None
+    return SentConversation(words, variables, Render(sent.render.messages, text))
 
 
 def compare_sent(

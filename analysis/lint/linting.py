@@ -49,7 +49,7 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
         if subject.has(rule.needs):
             found += [LintFinding(rule, hit) for hit in _hits(rule, subject)]
         else:
-            left_out.append((rule, rule.needs))
+            left_out.append((rule, subject.lacking(rule.needs)))
     return LintReport(merged(found), tuple(left_out))
 
 

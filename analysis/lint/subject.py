@@ -152,6 +152,10 @@ class Subject:
             case Need.REASONING:
                 return any(Part.REASONING in each.parts for each in self.format.layouts.values())
 
+    def lacking(self, need: Need) -> Need:
+        """Return what is not there for a rule: of other Jinjas that are installed, the analysis."""
+        return Need.ANALYSIS if need is Need.OTHER_JINJAS and self.jinjas else need
+
     @cached_property
     def marks(self) -> Sentinels:
         """Words that occur nowhere in the template, to tell the parts of messages by."""

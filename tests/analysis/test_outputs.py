@@ -309,7 +309,8 @@ def look_lines(city: str, days: int) -> str:
 
 
 WAYS = {"json": look_json, "tags": look_tags, "lines": look_lines}
-EMPTY = "[mull]\n\n[/mull]\n\n"
+EMPTY = ("[mull]\n\n[/mull]\n\n", "\n[mull][/mull]\n", "\n[/mull]\n\n")
+"""Blocks without reasoning; the last one is opened by the prompt."""
 
 
 def read_calls(found: InferredFormat, text: str) -> tuple[str, list[dict[str, object]]]:
@@ -318,18 +319,18 @@ def read_calls(found: InferredFormat, text: str) -> tuple[str, list[dict[str, ob
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("spoken", [1, 3, 9])
-def test_an_empty_block_before_each_output_is_markup(way: str, spoken: int) -> None:
-    write = WAYS[way]
+@pytest.mark.parametrize(("spoken", "empty"), [(1, 0), (3, 0), (9, 0), (3, 1), (3, 2)])
+def test_an_empty_block_before_each_output_is_markup(way: str, spoken: int, empty: int) -> None:
+    write, block = WAYS[way], EMPTY[empty]
     said = ["Let me see.\n" if at < spoken else "" for at in range(len(CITIES))]
     lines = [
-        f"{EMPTY}{front}{write(city, at)}<|eot|>"
+        f"{block}{front}{write(city, at)}<|eot|>"
         for at, (city, front) in enumerate(zip(CITIES, said, strict=True))
     ]
     found = learnt(lines)
     assert found.ok, [(each.output.place, each.problem) for each in found.odd]
     for front in ("", "One moment, please.\n"):
-        text = f"{EMPTY}{front}{write('Cairo', 14)}<|eot|>"
+        text = f"{block}{front}{write('Cairo', 14)}<|eot|>"
         assert read_calls(found, text) == (front.strip(), [{"city": "Cairo", "days": 14}])
 
 

@@ -309,7 +309,7 @@ def test_other_programs_are_asked(autoparser: Run) -> None:
     ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--engines", "--select", "AP810")
     assert ran.code == 1
     assert "minijinja fails at" in ran.out
-    assert "on 6 of 6 conversations" in ran.out
+    assert "on 8 of 8 conversations" in ran.out
 
 
 def test_where_programs_are_needs_that_they_are_asked(autoparser: Run) -> None:

@@ -100,4 +100,4 @@ def test_a_long_turn_is_cut_and_says_how_much_is_hidden() -> None:
 
 def test_findings_are_counted_by_level_with_the_worst() -> None:
     shown = " ".join(screen_report(analyze(FOLDER / "reasoning-delimiter.jinja"), 80).plain.split())
-    assert "1 error, 1 warning, 1 info; the worst: 3 texts after prompts are not as" in shown
+    assert "1 error, 1 warning, 1 info; the worst: 5 texts after prompts are not as" in shown

@@ -15,7 +15,7 @@ from autoparser.analysis.core.conversation import (
     User,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import Slot, TurnFormat
+from autoparser.analysis.core.format import Literal, Slot, TurnFormat
 from autoparser.analysis.inference.probing import Prober, ReasoningForm, Setting
 from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, SpanKind, Status
 
@@ -107,7 +107,8 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
     opener = call_opener(format_)
     unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
     if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
-        return content.partition(opener)[0]
+        # What is no call may go on otherwise than calls do behind their first marker.
+        return content.partition(Literal.of(opener).first)[0]
     return content
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.alignment import common_prefix
+from autoparser.analysis.core.alignment import common_prefix, edge_units
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import (
     CallFormat,
@@ -310,7 +310,8 @@ def _concluded(
     found: CallFormat | None = None
     guesses: tuple[str, ...] = ()
     if shown is not None:
-        framed = conclude_frame(calls, shown, header, turn_end)
+        prompted = {each.text[: each.start] for each in aligned} | _reasoning_closes(aligned)
+        framed = conclude_frame(calls, shown, header, turn_end, prompted)
         if framed is None:
             return None
         layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
@@ -335,6 +336,21 @@ def _concluded(
         elsewhere=frozenset(),
     )
     return format_, (*guesses, *emptied, *unseen)
+
+
+def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
+    """Return what closes reasoning where calls were seen behind it alone: their first marker."""
+    closes: set[str] = set()
+    for each in aligned:
+        at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, Slot)), 0)
+        if not each.message.calls:
+            continue
+        if not at or each.marks[at - 1].what is not Part.REASONING:
+            return set()
+        before = each.between(at)
+        space = before[: len(before) - len(before.lstrip())]
+        closes.update(space + unit for unit in edge_units(before.lstrip())[:1])
+    return closes
 
 
 def _without_end(layout: Layout, turn_end: str) -> Layout:

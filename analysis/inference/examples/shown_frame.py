@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -46,9 +46,17 @@ def row_with_slots(text: str) -> Row:
 
 
 def conclude_frame(
-    calls: Sequence[ShownCall], shown: ShownArguments, header: str, turn_end: str
+    calls: Sequence[ShownCall],
+    shown: ShownArguments,
+    header: str,
+    turn_end: str,
+    prompted: Collection[str] = (),
 ) -> ShownFrame | None:
-    """Conclude the frame; None where no call shows arguments beside its name."""
+    """Conclude the frame; None where no call shows arguments beside its name.
+
+    `prompted` is what stands before calls and is not theirs: what prompts have written of turns,
+    header and all, and what closes reasoning.
+    """
     whole = [call for call in calls if any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
     inner = usual(inner_text(call, shown) for call in whole)
     if inner is None:
@@ -59,7 +67,11 @@ def conclude_frame(
         marked = {_numbered(text, first + at) for at, text in inners}
         if len(marked) == 1 and len({text for _, text in inners}) > 1:
             inner, base = marked.pop(), first
-    befores = [_without_header(before_of(call, shown), header) for call in whole if not call.at]
+    befores = [
+        _without_header(_behind_prompt(before_of(call, shown), prompted), header)
+        for call in whole
+        if not call.at
+    ]
     afters = [_before_end(after_of(call, shown), turn_end) for call in whole if call.last]
     gaps = _gaps(whole, shown)
     if not befores or not afters:
@@ -172,6 +184,13 @@ def _of_later_calls(
 
 def _numbered(text: str, number: int) -> str:
     return re.sub(rf"(?<!\d){number}(?!\d)", INDEX_MARK, text)
+
+
+def _behind_prompt(text: str, prompted: Collection[str]) -> str:
+    """Leave out what the prompt has written, such as an empty block, unless that opens the call."""
+    rests = [text.removeprefix(each) for each in prompted if text.startswith(each)]
+    rest = min(rests, key=len, default=text)
+    return rest if rest.strip() else text
 
 
 def _without_header(text: str, header: str) -> str:

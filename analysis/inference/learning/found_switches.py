@@ -14,7 +14,8 @@ from functools import partial
 from typing import TypeAlias
 
 from autoparser.analysis.core.alignment import diff_split, edge_units, prefix_length
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult
+from autoparser.analysis.core.battery import LONG_TEXT_SIZE
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.probing import (
     Probe,
@@ -77,11 +78,17 @@ class Ground:
     @property
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
+        # A switch may shorten what was said long ago; words of sentinels hold no value of one.
+        asked, told = User(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
         if not self.calls:
-            return (user, self._told, user)
+            return (asked, told, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
-        answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
-        return (user, called, answer, self._told, user)
+        answer = ToolResult(_long(marks.answer), marks.names[0], marks.ids[0])
+        return (asked, called, answer, told, user)
+
+
+def _long(word: str) -> str:
+    return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
 
 
 def _outcome(probe: Probe) -> str:

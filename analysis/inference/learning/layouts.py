@@ -155,6 +155,7 @@ def cut_section(
         opening = opening[len(close_of_content) :].lstrip()
     if _empty_wrapper(layouts, befores, header, opening):
         opening = ""
+    opening = _behind_reasoning(layouts, befores, opening)
     # What only closes, and nothing opened it, ends the turn.
     close = common_prefix(*afters).rstrip() if opening else ""
     cut = {
@@ -162,6 +163,24 @@ def cut_section(
         for presence, layout in layouts.items()
     }
     return SectionMarkers(opening, close, cut)
+
+
+def _behind_reasoning(
+    layouts: Mapping[Presence, Layout], befores: Mapping[Presence, str], opening: str
+) -> str:
+    """Leave to reasoning what closes it, where calls were seen behind reasoning alone."""
+    behind = all(
+        Part.REASONING in (parts := layouts[each].parts)
+        and parts.index(Part.CALLS) == parts.index(Part.REASONING) + 1
+        for each in befores
+    )
+    if (
+        not opening
+        or not behind
+        or any(text.removesuffix(opening).strip() for text in befores.values())
+    ):
+        return opening
+    return opening.removeprefix(edge_units(opening)[0]).lstrip()
 
 
 def _without(layout: Layout, opening: str, close: str) -> Layout:

@@ -49,10 +49,11 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
 
     `answers` are those of them that no call follows.
     """
-    units = [(text, _units(text)) for text in texts if text.strip()]
-    firsts = Counter(row[0] for _, row in units if row and is_unit(row[0].lstrip()))
+    units = [(text, edge_units(text)) for text in texts if text.strip()]
+    opened = [(text, _behind_space(row)) for text, row in units]
+    firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
     for opening, count in firsts.most_common(1):
-        begun = [(text, row[1:]) for text, row in units if row[0] == opening]
+        begun = [(text, row[1:]) for text, row in opened if row[0] == opening]
         if count >= _FEWEST and (closing := _closing(begun)):
             return block_between(opening, closing, [text for text, _ in begun])
     framed = framed_beginning([text for text, _ in units])
@@ -63,9 +64,9 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
     return block_between("", closing, [text for text, _ in units]) if closing else None
 
 
-def _units(text: str) -> list[str]:
-    """Cut a text into its units; whitespace before the first one goes with it."""
-    first, *rest = edge_units(text)
+def _behind_space(row: Sequence[str]) -> list[str]:
+    """Let whitespace before the first unit go with it."""
+    first, *rest = row
     return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
 
 

@@ -29,7 +29,7 @@ from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
 from .prose import read_prose
-from .stop_marks import StopMark, behind_calls
+from .stop_marks import StopMark, behind_calls, broken_call_stops
 
 
 class SectionReader:
@@ -47,6 +47,7 @@ class SectionReader:
             continuation=AfterArguments(turn, section, offered),
         )
         self._closers = section_closers(turn, section)
+        self._behind_broken = broken_call_stops(turn, offered, self._closers)
         inner = call_closers(turn, section)
         self._inner_closers = tuple(each for each in inner if each not in section.close.units)
         self._call_marks = (*self._inner_closers, *entry_markers(section.call))
@@ -137,7 +138,8 @@ class SectionReader:
         if ended is CallEnd.CUT and (collector.calling or not tape.complete):
             return self._cut(tape, collector, start)
         if ended is not CallEnd.CLOSED:
-            self._give_up(tape, collector, start)
+            if self._give_up(tape, collector, start):
+                yield from self._rest(tape, collector)
             return False
         tape.recorded()
         if surplus:
@@ -203,8 +205,16 @@ class SectionReader:
             yield
         return noise
 
-    def _give_up(self, tape: Tape, collector: Collector, start: int) -> None:
-        """End a call that cannot be read: it stays one where it has begun, and is content else."""
+    def _rest(self, tape: Tape, collector: Collector) -> Reading[None]:
+        """Read as content what follows where a call broke, and leave out what closes the call."""
+        emit, stops = collector.content, self._behind_broken
+        found = yield from read_prose(tape, stops, SpanKind.CONTENT, emit)
+        if found is not None and found.label is StopMark.CALLS_CLOSE:
+            yield from self._stray_closers(tape, collector, self._closers)
+            collector.drop_blank()
+
+    def _give_up(self, tape: Tape, collector: Collector, start: int) -> bool:
+        """End a call that cannot be read: true where it has begun and stays one, else content."""
         text = tape.recorded()
         if not text and tape.left():
             text = tape.take(1, SpanKind.CONTENT)
@@ -214,9 +224,10 @@ class SectionReader:
             collector.attempted(start, tape.position, Status.MALFORMED)
         if begun:
             collector.drop_blank()
-            return
+            return True
         tape.relabel(start, SpanKind.CONTENT)
         collector.content(text)
+        return False
 
     def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
         """Look whether another call follows; take what separates it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
 from autoparser.analysis.core.format import Literal, spaced_spellings
@@ -29,6 +29,7 @@ class StopMark(Enum):
     CONTENT = auto()
     CONTENT_CLOSE = auto()
     CALLS = auto()
+    CALLS_CLOSE = auto()
     END = auto()
 
 
@@ -92,6 +93,14 @@ def content_stops(
     content; and its first marker alone opens no call.
     """
     return Stops(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
+
+
+def broken_call_stops(
+    turn: Turn, offered: frozenset[str] | None, closers: Sequence[str]
+) -> Stops[StopMark]:
+    """Return what ends the rest of a call that broke: what closes calls, or what ends content."""
+    closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
+    return Stops([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
 
 
 def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:

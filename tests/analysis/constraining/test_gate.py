@@ -16,6 +16,7 @@ from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.inference.check import Earlier
 from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 CALLED = calls(opening="<do>", close="</do>")
@@ -194,6 +195,7 @@ def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bo
     found = analysis.format.calls
     assert found is not None
     assert found.index_goes_on is goes_on
+    assert ("counted through the conversation" in limit_words(found)) is goes_on
     assert analysis.gate.ok
     asked = {each.earlier for each in analysis.continuations if each.text is not None}
     assert asked == set(Earlier)

@@ -168,6 +168,51 @@ def test_the_detectors_of_sglang_read_the_same(name: str) -> None:
     assert Detector(tokenizer=tokenizer).get_structural_tag(TOOLS, "required")
 
 
+CITY = "Rio, or wherever else it is warm now"
+BEGUN = f'<tool_call>\n{{"name": "get_weather", "arguments": {{"city": "{CITY}"'
+CALL = f"{BEGUN}}}}}\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        (f'Hi.\n{BEGUN}so"}}}}\n{CALL}', [f'{{"city": "{CITY}"}}'] * 2),
+        (f"Hi.\n{BEGUN[:-9]}", [f'{{"city": "{CITY}'[:-8]]),
+        (f'Hi.\n<tool_call>\n{{"name": "get_weather", "arguments": nothing}}\n{CALL}', None),
+    ],
+)
+def test_calls_that_break_or_are_cut_are_the_same_whole_and_streamed(
+    text: str, arguments: list[str] | None
+) -> None:
+    name = "j1-json-in-tags"
+    tokenizer = tokenizer_for(name)
+    ids = tokenizer.ids(text)
+    prompt = tokenizer.ids("<|im_start|>assistant\n")
+    parser, whole = Whole(tokenizer, TOOLS), Whole(tokenizer, TOOLS)
+    whole.set_prompt_token_ids(prompt)
+    _, content, calls = whole.parse(text, asked(), True, ids)
+    streamed: list[Any] = []
+    said = ""
+    for left, id_ in zip(range(len(ids) - 1, -1, -1), ids, strict=True):
+        delta = parser.parse_delta(tokenizer.piece(id_), [id_], asked(), prompt, finished=not left)
+        said += (delta and delta.content) or ""
+        for each in delta.tool_calls if delta else ():
+            if each.index == len(streamed):
+                streamed.append(value(name=each.function.name, arguments=""))
+            streamed[each.index].arguments += each.function.arguments
+    told = [(call.name, call.arguments) for call in calls]
+    assert (said or None, [(call.name, call.arguments) for call in streamed]) == (content, told)
+    assert [each for _, each in told] == (arguments or [f'{{"city": "{CITY}"}}'])
+    tools, found = Detector(tokenizer=tokenizer), Detector(tokenizer=tokenizer)
+    pieces = [tools.parse_streaming_increment(char, TOOLS) for char in text] + [tools.finish(TOOLS)]
+    at_once = found.detect_and_parse(text, TOOLS)
+    assert "".join(piece.normal_text for piece in pieces) == at_once.normal_text == content
+    sums = [""] * len(at_once.calls)
+    for each in (call for piece in pieces for call in piece.calls):
+        sums[each.tool_index] += each.parameters
+    assert sums == [call.parameters for call in at_once.calls] == [each for _, each in told]
+
+
 class NativeFunction(msgspec.Struct, kw_only=True, array_like=True):
     """As SGLang's own endpoints hold what a tool does."""
 

@@ -53,7 +53,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _dropped(subject: Subject, role: str, word: str) -> tuple[Render, Render] | None:
     text = _rendered(subject, role, word)
-    if not text.rendered or word in text.text:
+    if not text.rendered or text.holds(word):
         return None
     parts = _rendered(subject, role, [{"type": "text", "text": word}])
     return (text, parts) if word in parts.text else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,9 @@ from autoparser.analysis.history.roundtrip import (
     round_trip,
     scenarios_of,
 )
+from autoparser.analysis.history.roundtrip.engine_messages import EngineMessages
+from autoparser.analysis.history.roundtrip.remembering import remembered
+from autoparser.analysis.history.roundtrip.scenario import UnreadCalls
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 from .played import fixture, shipped, verdict
@@ -166,3 +170,15 @@ def test_a_call_that_is_whole_all_the_same_is_not_a_malformed_one() -> None:
     pasted = calls("!{{ f.name }} {{ f.arguments|tojson }}\n")
     (reason,) = left_out(chat(CONTENT, pasted), "unclosed call")
     assert reason in ("what is left of the call is a whole one", "nothing closes a call")
+
+
+def test_a_block_that_begins_otherwise_than_calls_do_is_dropped_too() -> None:
+    folder = Path(__file__).parents[4] / "fixtures" / "templates"
+    analysis = analyze(ChatTemplate((folder / "a1-function-parameter.jinja").read_text("utf-8")))
+    sampled = 'Hm.\n</think>\n\nLet me look.\n\n<tool_call>\n{"name": get\n</tool_call><|im_end|>'
+    parsed = analysis.parser().parse(sampled)
+    for malformed, kept in ((UnreadCalls.DROPPED, False), (UnreadCalls.CONTENT, True)):
+        messages = EngineMessages(analysis.shape, EngineHabits(malformed=malformed), parts=False)
+        found = remembered(messages, analysis.format, parsed, sampled).message["content"]
+        assert str(found).startswith("Let me look.")
+        assert ("name" in str(found)) is kept

@@ -298,3 +298,40 @@ def test_an_example_that_is_read_confirms_what_the_words_of_a_prompt_spell_out()
     assert (taught.used, taught.ok) == (UsedFormat.TEMPLATE, True)
     assert worded.format.evidence[Part.CALLS] is EvidenceKind.WORDS
     assert taught.analysis.format.evidence[Part.CALLS] is EvidenceKind.EXAMPLE
+
+
+BLOCK_IN_PROMPT = """\
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' }}
+    {%- if message.role == 'assistant' %}{{- '[mull][/mull]' }}{%- endif %}
+    {{- (message.content or '') + '<|eot|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>[mull][/mull]' }}{%- endif %}
+"""
+
+
+def test_a_block_that_the_prompt_writes_opens_no_call() -> None:
+    prompted = analyze(ChatTemplate(BLOCK_IN_PROMPT))
+    taught = learn(prompted, [_own("Oslo"), _own("Rome")])
+    assert taught.ok
+    for text in ("", "Let me see."):
+        asked = _own("Lima", text)
+        assert message_of(taught.analysis.parser(TOOLS).parse(asked.output)) == asked.message
+
+
+def test_reasoning_before_every_call_keeps_what_closes_it(chat: Analysis) -> None:
+    def thought(example: Example) -> Example:
+        message = Message(example.message.content, "Why not.", example.message.calls)
+        return Example(f"[mull]Why not.[/mull]{example.output}", message)
+
+    answer = thought(Example("You are welcome.", Message("You are welcome.")))
+    one, two = (thought(_own(city)) for city in ("Oslo", "Rome"))
+    several = Example(
+        one.output + _own("Bonn").output,
+        Message("", "Why not.", (*one.message.calls, *_own("Bonn").message.calls)),
+    )
+    for examples in ([one, two], [several, answer]):
+        taught = learn(chat, examples)
+        assert taught.ok
+        read = message_of(taught.analysis.parser(TOOLS).parse(answer.output))
+        assert read == answer.message

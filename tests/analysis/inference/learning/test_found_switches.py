@@ -102,6 +102,14 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             {Effect.HISTORY_REASONING},
             "what stays in the history",
         ),
+        (
+            ("{{ m.content if loop.last or not deep else m.content[:99] }}",),
+            "A:",
+            (True, False),
+            False,
+            {Effect.PROMPT},
+            "long texts of the history",
+        ),
     ],
 )
 def test_a_switch(
@@ -242,3 +250,12 @@ def test_a_text_whose_letters_are_gone_through_does_something() -> None:
     switch = switches_of("{% for each in extras or [] %}{{ each.name }},{% endfor %}")["extras"]
     assert (switch.values, switch.any_other) == (("other",), "other")
     assert switch.changes == {Effect.TURN}
+
+
+def test_the_end_of_a_prompt_that_is_written_unasked_is_a_generation_prompt() -> None:
+    unasked = "<a>{% if deep %}<think>{% endif %}"
+    text = turn(CONTENT).text.partition("{% if add")[0] + unasked
+    template = ChatTemplate(text)
+    prober = negotiated(template).prober
+    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    assert found.switches[0].changes == {Effect.PROMPT, Effect.GENERATION_PROMPT}

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from autoparser import ChatTemplate, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint import Severity, Subject, lint, rule_of
+from autoparser.analysis.lint import Severity, Subject, jinja_comparison, lint, rule_of
 from autoparser.analysis.lint.jinja_comparison import (
     JinjaComparison,
     JinjaDifference,
     SentConversation,
 )
 from autoparser.analysis.lint.jinja_hits import hits_of
+from autoparser.analysis.lint.jinja_sending import compare_matrix
 from autoparser.analysis.lint.lint_renders import NOON
+from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
     JinjaQuestion,
@@ -119,14 +121,15 @@ def test_every_conversation_is_asked_or_counted(jinjas: Mapping[str, OtherJinja]
     (found,) = subject.in_other_jinjas
     assert found.alike == found.asked > 0
     assert set(found.not_asked) == {"the template refuses them"}
-    assert found.asked + sum(found.not_asked.values()) == len(subject.matrix)
+    # One more has signs in it.
+    assert found.asked + sum(found.not_asked.values()) == len(subject.matrix) + 1
 
 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
         ("AP802", "renders it as it is meant"),
-        ("AP804", "fails: UnknownMethod: sequence has no method named append in 6 of 6"),
+        ("AP804", "fails: UnknownMethod: sequence has no method named append in 8 of 8"),
         ("AP806", "fails: InvalidOperation: cannot calculate length of value of type none"),
     ],
 )
@@ -141,6 +144,34 @@ def test_rules_of_other_environments_say_what_engines_answered(
     (alone,) = lint(Subject(template), [rule_of(code)]).findings
     assert alone.hit.engines == ()
     assert alone.message == finding.message
+
+
+def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Letters beside the first are lost to the analysis, which then takes lists of parts.
+    subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", "m.content | capitalize")))
+    played = subject.matrix
+    assert any("[{" in each.render.text for each in played)
+
+    def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
+        return [JinjaAnswer("no")] * len(asked.conversations)
+
+    monkeypatch.setattr(jinja_comparison, "ask", answers)
+    other = OtherJinja("one", "1", ())
+    found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
+    sent = [each.sent for each in found.differences]
+    assert not any("[{" in each.render.text for each in sent)
+    assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
+
+
+def test_what_lacks_beside_installed_jinjas_is_the_analysis(
+    jinjas: Mapping[str, OtherJinja],
+) -> None:
+    for installed, need in (((), Need.OTHER_JINJAS), ((*jinjas.values(),), Need.ANALYSIS)):
+        if not installed and need is Need.ANALYSIS:
+            pytest.skip("no other Jinja is installed")
+        subject = Subject(ChatTemplate("{{ 7 }}"), jinjas=installed)
+        report = lint(subject, [rule_of("AP811")])
+        assert [each for _, each in report.left_out] == [need]
 
 
 def test_a_line_that_no_alike_conversation_runs_is_not_said_to_work(

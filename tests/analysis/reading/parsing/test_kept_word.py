@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.reading.parsing import OutputParser, Status
+from autoparser.analysis.serving.chat_completion import CompletionForm
+from autoparser.analysis.serving.completion_events import CompletionEnd
 
 from .loop import TOOLS, analysis_of, disagreement, streamed
 
@@ -58,7 +61,10 @@ def test_a_call_that_breaks_after_it_has_begun_keeps_its_place(
     assert json.loads(first.arguments) == arguments
     assert (second.status, json.loads(second.arguments)) == (Status.OK, {"city": CITY})
     assert (message.status, message.finish_reason) == (Status.MALFORMED, "tool_calls")
+    # What follows the place is content, without what closes the call.
     assert message.content is not None
+    assert message.content.startswith("Hi.")
+    assert "tool_call" not in message.content
     assert "city" not in message.content
     assert not disagreement(parser, text, list(text))
 
@@ -108,3 +114,26 @@ def test_an_id_behind_the_arguments_does_not_take_back_the_one_that_was_sent(who
     assert call.id == "aB3dE6gH1"
     assert call.sent_id == ("aB3dE6gH1" if whole else "get_forecast:0")
     assert not disagreement(parser, text, list(text))
+
+
+@pytest.mark.parametrize(
+    "text", [CALL, BEGUN, f'{BEGUN}so"}}}}\n{CALL}', BEGUN[:60], f"Hi.\n{BEGUN}}}, oops}}"]
+)
+def test_the_events_of_a_served_stream_are_the_served_message(text: str) -> None:
+    form, end = CompletionForm("model"), CompletionEnd("length")
+    stream = parser_of().stream()
+    deltas = [delta for piece in text for delta in stream.feed(piece)]
+    events = form.events([*deltas, *stream.finish(complete=False)]).decode().split("data: ")[1:]
+    chunks = [json.loads(event)["choices"][0] for event in events]
+    document: Any = form.whole(parser_of().parse(text, complete=False), end, {})
+    (choice,) = document["choices"]
+    assert chunks[-1]["finish_reason"] == choice["finish_reason"] == "length"
+    calls: list[dict[str, str]] = []
+    for call in (call for chunk in chunks for call in chunk["delta"].get("tool_calls", ())):
+        if "id" in call:
+            calls.append({"id": call["id"], "name": call["function"]["name"], "arguments": ""})
+        calls[call["index"]]["arguments"] += call["function"]["arguments"]
+    content = "".join(chunk["delta"].get("content", "") for chunk in chunks)
+    told = choice["message"]
+    assert (content or None) == told["content"]
+    assert calls == [{"id": each["id"], **each["function"]} for each in told.get("tool_calls", [])]
