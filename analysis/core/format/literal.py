@@ -93,6 +93,9 @@ _short = lru_cache(maxsize=2048)(_cut)
 """Every request asks the same of the same few texts of a format."""
 
 
+_MOST_VARIED = 8
+
+
 @lru_cache(maxsize=256)
 def spaced_spellings(text: str) -> tuple[str, ...]:
     """Return a text, first as it is written, then with other whitespace where it has some.
@@ -103,7 +106,10 @@ def spaced_spellings(text: str) -> tuple[str, ...]:
         return (text,)
     pieces = _GAP.split(text)
     gaps = [
-        tuple(dict.fromkeys((gap, *_GAPS))) if at < _MOST_FREE else (gap, "")
+        tuple(dict.fromkeys((gap, *_GAPS)))
+        if at < _MOST_FREE
+        # Each gap doubles the spellings: a text with many is no marker that a model misspells.
+        else ((gap, "") if at < _MOST_VARIED else (gap,))
         for at, gap in enumerate(pieces[1::2])
     ]
     rows = (zip_longest(pieces[::2], chosen, fillvalue="") for chosen in product(*gaps))
