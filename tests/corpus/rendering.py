@@ -193,7 +193,7 @@ def _prompted(
         if message["role"] != "assistant":
             continue
         try:
-            prompt = made.analysis.template.render(messages[:at], tools, True)
+            prompt = made.analysis.rendering.render(messages[:at], tools, True)
         except AutoparserError:
             continue
         sampled = [s.start for s in result.segments if s.message == at and s.sampled]
@@ -323,7 +323,7 @@ def _have(
 def _prompt(made: Renderer, messages: Messages, tools: list[object] | None) -> str:
     """Render a prompt; whose its characters are is not asked."""
     switches: dict[str, Any] = made.switches
-    return made.analysis.template.render(messages, tools, True, **switches)
+    return made.analysis.rendering.render(messages, tools, True, **switches)
 
 
 def _own_text(

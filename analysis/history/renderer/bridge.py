@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 from autoparser.analysis.analysis import Analysis
@@ -44,6 +45,8 @@ class NewTurn:
     new: Messages
     lead: str | None
     """What the model wrote before its content, where that is all of its turn."""
+    number: int | None = None
+    """Of its first call, where calls are counted through the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,9 @@ class Bridge:
     ) -> RenderedTokens:
         prompt = past.ids
         end = self._responses.end_of(prompt)
-        bases = self._skeletons.bases(tools, self._switches, end.tail)
+        bases: Sequence[Base] = self._skeletons.bases(tools, self._switches, end.tail)
+        if response.message.tool_calls and self._skeletons.numbered:
+            bases = self._numbered(bases, past)
         try:
             found, place = self._placed(bases, response, new, purpose)
         except RefusedBridge:
@@ -182,6 +187,18 @@ class Bridge:
             tuple(dict.fromkeys(purpose.notes)),
         )
 
+    def _numbered(self, bases: Sequence[Base], past: PromptPast) -> Sequence[Base]:
+        """Return bases with as many calls as the prompt holds: the template counts them."""
+        numbers = self._skeletons.numbers(past.text)
+        # A prompt may show a call as an example, before the conversation begins.
+        shown = [] if bases[0].counted else self._skeletons.numbers(bases[0].prompt)
+        calls = 0 if numbers == shown else numbers[-1] + 1 - self._skeletons.first_number
+        found = (self._skeletons.with_calls(base, calls) for base in bases if calls <= len(numbers))
+        counted = [each for each in found if each is not None]
+        if not counted:
+            raise RefusedBridge(Reason.DEPENDS, "the number of the call")
+        return counted
+
     def _placed(
         self, bases: Sequence[Base], response: ReadOutput, new: Messages, purpose: Purpose
     ) -> tuple[Continued, int]:
@@ -192,9 +209,10 @@ class Bridge:
         """
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
-        turn = NewTurn(self._skeletons.turn(message, new), new, _lead(response))
+        number = next(iter(self._skeletons.numbers(response.text)), None)
+        turn = NewTurn(self._skeletons.turn(message, new), new, _lead(response), number)
         key = (
-            (*kind, turn.lead),
+            (*kind, turn.lead, number),
             purpose.roles,
             purpose.force,
             tuple(base.prompt for base in bases),
@@ -209,7 +227,8 @@ class Bridge:
     def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
         """Put the turn and what is new after a base, or after less where that is the same."""
         named = named_in(turn.turn, turn.new)
-        kind = (base.prompt, turn.turn.presence, turn.lead, named, purpose.roles, purpose.force)
+        kind: tuple[object, ...] = (base.prompt, turn.turn.presence, turn.lead, turn.number)
+        kind = (*kind, named, purpose.roles, purpose.force)
         shorter = self._shorter.base(kind)
         if shorter is not None:
             found = self._attempted(shorter[0], base, turn, purpose)
@@ -247,7 +266,7 @@ class Bridge:
         text = base.renders.text(messages, generation=True)
         if not turn.calls and any(message.get("role") == "tool" for message in new.new):
             raise RefusedBridge(Reason.NO_CALL)
-        last = self._skeletons.last_text(turn)
+        last = self._skeletons.last_text(turn, new.number)
         return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
@@ -344,7 +363,12 @@ class Bridge:
         """Raise where turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
         kept = self._history.kept(
-            found.whole, found.turn.presence, turn, found.new, purpose.roles, found.text[place:]
+            found.whole,
+            found.turn.presence,
+            turn,
+            found.new,
+            purpose.roles,
+            partial(self._rest, found, place),
         )
         if kept is EarlierTurns.ALL or self._history.begins(found.whole, past, opening):
             return
@@ -354,6 +378,18 @@ class Bridge:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
         elif self._history.drops(kept, past, opening):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
+
+    def _rest(self, found: Continued, place: int, calls: int) -> str:
+        """Return what follows the turn's last text where so many calls stand before the turn."""
+        numbered = bool(found.turn.calls) and self._skeletons.numbered
+        base = self._skeletons.with_calls(found.whole, calls) if numbered else None
+        if base is None:
+            return found.text[place:]
+        number = self._skeletons.first_number + calls
+        turn = NewTurn(found.turn, found.new, found.lead, number)
+        counted = self._continued(base, base, turn)
+        at = counted.text.find(counted.last.text, len(base.head))
+        return counted.text[at + len(counted.last.text) - self._closing(counted) :]
 
     def _behind(
         self,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import product
 
-from autoparser.analysis.core.conversation import Dialogue, Presence
+from autoparser.analysis.core.conversation import Dialogue, Message as Turn, Presence, User
 from autoparser.analysis.core.format import TurnFormat
 from autoparser.analysis.loading.tokens import TokenText
 
@@ -38,6 +38,8 @@ class History:
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
+        # What closes reasoning may end other texts, too: there a block is what has an opener.
+        self._opened = bool(self._open) and any(self._close in each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
 
     def kept(
@@ -47,11 +49,12 @@ class History:
         turn: Message,
         new: Messages,
         roles: tuple[str, ...],
-        rest: str,
+        rest: Callable[[int], str],
     ) -> EarlierTurns:
         """Say what becomes of earlier turns when `new` follows `turn`.
 
-        `rest` is what the template writes after the turn where no other stands before it.
+        `rest` returns what the template writes after the turn where no other turn, or only so
+        many calls, stand before it.
         """
         key = (presence, roles, bool(base.renders.tools), base.answered)
         known = self._known.get(key)
@@ -90,7 +93,9 @@ class History:
         first, _, second = first.partition(marks.next_user)
         return self._header in first and self._header in second
 
-    def _find(self, base: Base, turn: Message, new: Messages, rest: str) -> EarlierTurns:
+    def _find(
+        self, base: Base, turn: Message, new: Messages, rest: Callable[[int], str]
+    ) -> EarlierTurns:
         plain = self._after(base, turn, new, reasoning=False)
         thought = self._after(base, turn, new, reasoning=True)
         dropped = thought is not None and not thought[1].startswith(thought[0])
@@ -102,9 +107,10 @@ class History:
         if dropped:
             return EarlierTurns.NOT_REASONING
         longer = [each[1] for each in (plain, thought) if each is not None]
+        after = rest(1 + base.answered)
         return (
             EarlierTurns.ALL
-            if all(text.endswith(rest) for text in longer)
+            if all(text.endswith(after) for text in longer)
             else EarlierTurns.DEPENDS
         )
 
@@ -117,6 +123,10 @@ class History:
             entries = self._skeletons.earlier(
                 reasoning=reasoning, call=each, answered=base.answered
             )
+            if self._skeletons.numbered:
+                # As many calls as `rest` asks for, and another turn before them.
+                marks = self._skeletons.marks
+                entries = (User(marks.user), Turn(marks.content), *entries)
             messages = self._skeletons.dialogue(entries)
             prompt = base.renders.attempt(messages, generation=True)
             after = base.renders.attempt([*messages, turn, *new], generation=True)
@@ -159,11 +169,13 @@ class History:
         """Tell of each block of reasoning in a text where it ends, and whether it holds none."""
         at = text.find(self._close, start)
         while at >= 0:
+            marks = (self._open,) if self._opened else (self._open, self._header)
             opened = [
                 found + len(mark)
-                for mark in (self._open, self._header)
-                if mark and (found := text.rfind(mark, 0, at)) >= 0
+                for mark in marks
+                if mark and (found := text.rfind(mark, start if self._opened else 0, at)) >= 0
             ]
-            end = at + len(self._close)
-            yield end, not text[max(opened, default=0) : at].strip()
-            at = text.find(self._close, end)
+            start = at + len(self._close)
+            if opened or not self._opened:
+                yield start, not text[max(opened, default=0) : at].strip()
+            at = text.find(self._close, start)

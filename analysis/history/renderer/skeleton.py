@@ -9,9 +9,11 @@ write in the real conversation, as far as that depends on the turn and on what f
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import (
@@ -24,7 +26,7 @@ from autoparser.analysis.core.conversation import (
     User,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.format import RefusedMessageError, Slot, TurnFormat
 from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
 from autoparser.analysis.reading.expression import request_of
 from autoparser.analysis.reading.parsing import ParsedMessage
@@ -53,6 +55,8 @@ class Base:
     """The prompt up to that text, without the reasoning of earlier turns."""
     answered: bool
     """Whether it ends with the result of a call."""
+    counted: int
+    """How many calls stand in it."""
 
     @property
     def head(self) -> str:
@@ -82,7 +86,11 @@ class Skeletons:
         self.marks: Sentinels = choose_sentinels(analysis.template.text)
         self._template = analysis.rendering
         self._bases: list[Base] = []
+        self._numbered: dict[tuple[bool, int], Base | None] = {}
+        """By whether a result stands last, and how many calls stand before the turn."""
         self._tools = b""
+        self.first_number = 0 if format_.calls is None else format_.calls.index_base
+        self._number = _number_pattern(format_)
 
     def bases(
         self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
@@ -96,6 +104,7 @@ class Skeletons:
         if not known or key != self._tools or not known[0].renders.clock.still():
             known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
             self._tools = key
+            self._numbered.clear()
         fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
         longest = max((len(base.tail) for base in fitting), default=0)
         return [base for base in fitting if len(base.tail) == longest] or known
@@ -106,7 +115,8 @@ class Skeletons:
         That is a user message where a call and its result stand, and no tools, or those of these
         names alone.
         """
-        make = [self._asked, self._answered] if base.answered else [self._asked]
+        asked = partial(self._asked, calls=base.counted - base.answered)
+        make = [asked, partial(self._answered, calls=base.counted)] if base.answered else [asked]
         for tools in self._fewer_tools(base.renders.tools, named):
             renders = replace(base.renders, tools=tools)
             shorter = make if tools != base.renders.tools else make[:-1]
@@ -127,6 +137,21 @@ class Skeletons:
                 yield kept
         yield tools
 
+    def with_calls(self, base: Base, calls: int) -> Base | None:
+        """Return what ends as a base does and holds so many calls; None where that is refused."""
+        if calls == base.counted:
+            return base
+        key = base.answered, calls
+        if key not in self._numbered:
+            make = self._answered if base.answered else self._asked
+            made = self._attempted(partial(make, calls=calls), base.renders)
+            self._numbered[key] = next(made, None) if calls >= base.answered else None
+        return self._numbered[key]
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the numbers of the calls in a text, where the template counts them."""
+        return [int(each) for each in self._number.findall(text)] if self._number else []
+
     def _rendered(self, renders: HistoryRenders) -> list[Base]:
         answered = self._attempted(self._answered, renders) if self.calls else ()
         return [self._asked(renders), *answered]
@@ -137,19 +162,33 @@ class Skeletons:
         with suppress(TemplateRenderError):
             yield make(renders)
 
-    def _asked(self, renders: HistoryRenders) -> Base:
-        return self._base(renders, (User(self.marks.user),), self.marks.user)
+    def _asked(self, renders: HistoryRenders, calls: int = 0) -> Base:
+        user = User(self.marks.user)
+        told = Turn(self.marks.content)
+        before = (user, *self._cycles(renders, calls), told) if calls else ()
+        return self._base(renders, (*before, user), self.marks.user, counted=calls)
 
-    def _answered(self, renders: HistoryRenders) -> Base:
+    def _answered(self, renders: HistoryRenders, calls: int = 1) -> Base:
         marks = self.marks
-        user, call = User(marks.user), self.call(renders)
-        answer = ToolResult(marks.answer, call.name, call.id)
-        called, thought = Turn(calls=(call,)), Turn(reasoning=marks.reasoning, calls=(call,))
-        plain = renders.attempt(self.dialogue((user, called, answer)), generation=True)
-        return self._base(renders, (user, thought, answer), marks.answer, plain or "")
+        before = (User(marks.user), *self._cycles(renders, calls - 1))
+        called, answer = self._cycles(renders, 1)
+        thought = Turn(reasoning=marks.reasoning, calls=(self.call(renders),))
+        plain = renders.attempt(self.dialogue((*before, called, answer)), generation=True)
+        entries = (*before, thought, answer)
+        return self._base(renders, entries, marks.answer, plain or "", counted=calls)
+
+    def _cycles(self, renders: HistoryRenders, count: int) -> Dialogue:
+        call = self.call(renders)
+        return (Turn(calls=(call,)), ToolResult(self.marks.answer, call.name, call.id)) * count
 
     def _base(
-        self, renders: HistoryRenders, entries: Dialogue, last: str, unthought: str = ""
+        self,
+        renders: HistoryRenders,
+        entries: Dialogue,
+        last: str,
+        unthought: str = "",
+        *,
+        counted: int,
     ) -> Base:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
@@ -158,7 +197,7 @@ class Skeletons:
         unthought = unthought[: unthought.rfind(last) + len(last)]
         tail = prompt.rpartition(last)[2]
         answered = isinstance(entries[-1], ToolResult)
-        return Base(renders, messages, before, prompt, last, tail, unthought, answered)
+        return Base(renders, messages, before, prompt, last, tail, unthought, answered, counted)
 
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""
@@ -188,9 +227,14 @@ class Skeletons:
         reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
         return Turn(content, reasoning, calls)
 
-    def last_text(self, turn: Turn) -> LastText:
-        """Return the last text of a turn as it is written. Raises RefusedBridge."""
+    def last_text(self, turn: Turn, number: int | None = None) -> LastText:
+        """Return the last text of a turn as it is written. Raises RefusedBridge.
+
+        `number` is that of its first call, where the template counts them.
+        """
         format_ = self._format
+        if number is not None and format_.calls is not None:
+            format_ = replace(format_, calls=replace(format_.calls, index_base=number))
         layout = format_.layouts[turn.presence]
         if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
@@ -220,6 +264,11 @@ class Skeletons:
         return (User(marks.user), *cycle, told, User(marks.next_user), *begun)
 
     @property
+    def numbered(self) -> bool:
+        """Whether calls are counted through the conversation, and the number is written."""
+        return self._number is not None
+
+    @property
     def calls(self) -> bool:
         """Whether the template writes calls in a turn."""
         layout = self._format.layouts.get(Presence(calls=True))
@@ -229,6 +278,21 @@ class Skeletons:
 def refused_as(error: TemplateRenderError) -> RefusedBridge:
     """Return a template's refusal as one of the bridge."""
     return RefusedBridge(Reason.REFUSED, error.reason)
+
+
+def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
+    """Return what finds the number of each call in a text; None where calls are not counted on."""
+    calls = format_.calls
+    if calls is None or not calls.index_goes_on or not calls.has(Slot.INDEX):
+        return None
+    # Up to the literal behind the number: what comes later may hold anything.
+    until = calls.row.index(Slot.INDEX) + 2
+    pieces = {Slot.INDEX: r"(\d{1,9})"}
+    row = (
+        pieces.get(each, ".*?") if isinstance(each, Slot) else re.escape(each)
+        for each in calls.row[:until]
+    )
+    return re.compile("".join(row), re.DOTALL | re.ASCII)
 
 
 def _arguments(text: str) -> dict[str, Json]:

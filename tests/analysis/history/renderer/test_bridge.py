@@ -329,6 +329,72 @@ COUNTED = (
 """What is written of a result depends on how much stands before it."""
 
 
+IN_A_LIST = (
+    "{% if tools %}<|im_start|>tools\n{{ tools | tojson }}"
+    "{% if shown is defined %}<call>look#0{}</call>{% endif %}<|im_end|>\n{% endif %}"
+    "{% set ns = namespace(count=0, ids=[]) %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'tool' %}of {{ ns.ids.pop(0) }}: {% endif %}{{ m.content }}"
+    "{% for call in m.tool_calls or [] %}"
+    "<call>{{ call.function.name }}#{{ ns.count }}{{ call.function.arguments | tojson }}</call>"
+    "{% set _ = ns.ids.append(call.function.name ~ '#' ~ ns.count) %}"
+    "{% set ns.count = ns.count + 1 %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""Counts calls through the conversation, in a list that transformers' sandbox does not change."""
+
+
+@pytest.mark.parametrize("switches", [{}, {"shown": True}], ids=["plain", "example-in-prompt"])
+def test_calls_that_are_counted_through_the_conversation_are_bridged(
+    switches: dict[str, object],
+) -> None:
+    made = Renderer(analyze(ChatTemplate(IN_A_LIST)), small(), switches=switches)
+    history = [user()]
+    for turn, new in (
+        (called(), [result()]),
+        (called("Rome"), [result("rain")]),
+        (said("Rain."), [user("And then?")]),
+        (called("Oslo"), [result("snow")]),
+    ):
+        asked = prompt_of(made, history), sampled_ids(made, history, turn)
+        found = bridged(made, *asked, new)
+        history += [turn, *new]
+        assert found.notes == ()
+        assert made.decode(found.token_ids) == made.decode(prompt_of(made, history))
+
+
+def test_a_call_with_another_number_than_the_template_would_write_is_refused() -> None:
+    made = Renderer(analyze(ChatTemplate(IN_A_LIST)), small())
+    prompt = prompt_of(made, [user(), called(), result()])
+    written = made.encode('<call>get_weather#7{"city": "Rome", "days": 3}</call><|im_end|>')
+    assert refusal(made, prompt, written, [result()]) is Reason.HISTORY_REWRITTEN
+
+
+SHARED_CLOSE = (
+    "{% for m in messages %}{% if m.reasoning_content and loop.index0 + 3 >= messages | length %}"
+    "<|im_start|>assistant<think>{{ m.reasoning_content }}<|im_end|>{% endif %}"
+    "<|im_start|>{{ m.role }}<say>{{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant{% endif %}"
+)
+"""Ends reasoning with what ends every message, and drops it from all but the last messages."""
+
+
+@pytest.mark.parametrize(
+    ("thought", "reason"), [("", None), ("Hm.", Reason.REASONING_DROPPED)], ids=["none", "some"]
+)
+def test_what_ends_messages_too_is_not_taken_for_reasoning_that_is_dropped(
+    thought: str, reason: Reason | None
+) -> None:
+    made = Renderer(analyze(ChatTemplate(SHARED_CLOSE)), small())
+    history, turn, new = [user(), said("Sunny.", thought), user("So?")], said("Rain."), [user()]
+    asked = prompt_of(made, history), sampled_ids(made, history, turn)
+    if reason is None:
+        whole = prompt_of(made, [*history, turn, *new])
+        assert made.decode(bridged(made, *asked, new).token_ids) == made.decode(whole)
+    else:
+        assert refusal(made, *asked, new) is reason
+
+
 def test_where_no_turn_stands_before_there_is_no_longer_history_to_ask_of() -> None:
     made = Renderer(analyze(ChatTemplate(COUNTED)), small())
     first, turn, new = [user()], called(), [result()]
