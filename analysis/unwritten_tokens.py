@@ -57,8 +57,10 @@ def _renders(analysis: Analysis) -> Iterator[str]:
     for media in analysis.content_parts.media:
         yield "\0".join(piece for piece in media.placeholder if not isinstance(piece, MediaSlot))
     prober = analysis.prober()
-    settings = {repr(each.setting): each.setting for each in analysis.formats.openings}
-    for setting in (prober.setting, *settings.values()):
+    settings = [each.setting for each in analysis.formats.openings]
+    # A switch may write a token without changing where turns begin.
+    settings += [{each.name: value} for each in analysis.switches for value in each.values]
+    for setting in {repr(each): each for each in (prober.setting, *settings)}.values():
         yield from _conversations(prober, setting)
 
 

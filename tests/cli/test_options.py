@@ -66,6 +66,7 @@ def test_json_is_a_short_form_where_text_is_the_only_other_one() -> None:
         "parse",
         "decode",
         "engines",
+        "learn",
         "roundtrip",
         "fetch",
         "fix",

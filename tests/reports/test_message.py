@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -74,7 +75,9 @@ def test_a_document_is_openais_message_and_more() -> None:
     parsed = message(CALL, status=Status.CUT, partial=ParsedCall("g", '{"b', "", Status.CUT))
     document = message_document(parsed, TEXT)
     assert json.loads(json.dumps(document)) == document
-    assert {key: document[key] for key in parsed.to_openai()} == parsed.to_openai()
+    # The call that the end cut stands apart.
+    openai = replace(parsed, partial_call=None).to_openai()
+    assert {key: document[key] for key in openai} == openai
     assert document["status"] == "cut"
     assert document["call_statuses"] == ["ok"]
     assert document["partial_call"] == {"id": None, "name": "g", "arguments": '{"b'}

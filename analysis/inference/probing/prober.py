@@ -56,6 +56,8 @@ class Meter:
     characters: int = 0
     beyond: int = 0
     """Renders that a limit ended."""
+    slow: tuple[int, TemplateLimitError] | None = None
+    """The least number of messages of a render that took too long, and its error."""
     asked: AskedTally = field(default_factory=AskedTally)
     """What the messages were that came out as a text."""
 
@@ -157,6 +159,10 @@ class Prober:
 
     def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
         messages = self.shape.messages(dialogue, self.sentinels.system)
+        slow = self.meter.slow
+        if slow is not None and self.meter.beyond > 1 and len(messages) >= slow[0]:
+            # Conversations that are as long would take too long as well, each all of its time.
+            return Probe(dialogue, tools, generation, setting, error=slow[1])
         try:
             text = self.render_messages(
                 messages, tools=tools, generation=generation, setting=setting
@@ -167,6 +173,8 @@ class Prober:
                 endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
                     raise
+                if error.limit is Limit.RENDER_TIME and (slow is None or len(messages) < slow[0]):
+                    self.meter.slow = len(messages), error
             return Probe(dialogue, tools, generation, setting, error=error)
         return Probe(dialogue, tools, generation, setting, text=text)
 

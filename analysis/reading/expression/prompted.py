@@ -118,8 +118,8 @@ def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
     block = format_.reasoning
     if block is None or not block.close.mark or block.close.mark in text:
         return False
-    opener = block.open.mark
-    return opener == format_.content.open.mark and (not opener or opener in text)
+    opener = block.open.core
+    return opener == format_.content.open.core and opener in text
 
 
 def _prefill(format_: TurnFormat, text: str, written: Written) -> str:

@@ -110,9 +110,11 @@ class EntryReader:
             tape.take(len(unit), SpanKind.MARKUP)
         key = yield from self._key(opening, middles)
         if key is None:
-            # What closes the call came before the end of its text did.
-            ended = any(stop in tape.text[tape.at :] for stop in self.stops)
-            return ReadOutcome.CUT if tape.closed and not ended else ReadOutcome.BAD
+            if not tape.closed or tape.left() >= _LONGEST_KEY:
+                return ReadOutcome.BAD
+            # What closes the call may have come before the end of its text did.
+            ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.stops)
+            return ReadOutcome.BAD if ended else ReadOutcome.CUT
         row = yield from self._middle(key, middles)
         if row is None:
             return (
@@ -125,12 +127,13 @@ class EntryReader:
 
     def _skip_repeated(self, opening: Literal, end: int) -> None:
         """Take an opener of a key that stands there again, if a declared key comes after it."""
-        key = self.tape.text[self.tape.at : end].strip()
-        rest = key
-        while opening.core and rest.startswith(opening.core):
-            rest = rest[len(opening.core) :].lstrip()
-        if rest != key and rest in self.values.schema.names:
-            self.tape.take(self.tape.text.index(rest, self.tape.at) - self.tape.at, SpanKind.MARKUP)
+        if not opening.core:
+            return
+        tape = self.tape
+        again = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
+        match = again.match(tape.text, tape.at, end)
+        if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
+            tape.take(match.end() - tape.at, SpanKind.MARKUP)
 
     def _key(self, opening: Literal, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""

@@ -67,7 +67,8 @@ def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
 A_VALUE = "<tool_call>\n<function=update_record>\n<parameter=title>\n"
 A_LIST = "<tool_call>\n<function=update_record>\n<parameter=labels>\n"
-P_VALUE = "<tool_call>update_record\n<arg_key>title</arg_key>\n<arg_value>"
+P_CALL = "<tool_call>update_record\n"
+P_VALUE = f"{P_CALL}<arg_key>title</arg_key>\n<arg_value>"
 REPEATS = (
     ("a1-function-parameter", "", "<tool_call>\n"),
     ("a1-function-parameter", "", "<tool_call>\n<function=update_record>\n"),
@@ -77,7 +78,14 @@ REPEATS = (
     ("a1-function-parameter", A_LIST, '["</parameter>\n<parameter='),
     ("a1-function-parameter", A_VALUE, "\n</function>\n</tool_call> x"),
     ("a2-key-value-tags", "", "<tool_call>"),
-    ("a2-key-value-tags", "", "<tool_call>update_record\n<arg_key>"),
+    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>"),
+    ("a2-key-value-tags", P_CALL, "<arg_key>"),
+    ("a2-key-value-tags", P_CALL, "<arg_key><arg_key>title</arg_key><arg_value>x</arg_value>"),
+    ("a2-key-value-tags", f"{P_CALL}<arg_key>title", "</arg_key>"),
+    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>title</arg_key></arg_key>"),
+    ("a2-key-value-tags", "", f"{P_CALL}<arg_key>title</arg_key>x"),
+    ("a2-key-value-tags", P_CALL, "<arg_key>title</arg_key>x</arg_value>"),
+    ("a2-key-value-tags", "", f"{P_CALL}title</arg_key>"),
     ("a2-key-value-tags", P_VALUE, "</arg_value> x <arg_key>"),
     (
         "j1-json-in-tags",

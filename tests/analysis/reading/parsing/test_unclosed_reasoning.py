@@ -195,3 +195,9 @@ def test_a_prompt_that_begins_the_steps_itself_has_opened_reasoning(
     message = parser.parse(text)
     assert (message.reasoning_content, message.content) == (reasoning, content)
     assert not disagreement(parser, text, list(text))
+
+
+def test_a_prompt_in_its_own_words_opens_no_reasoning_that_signs_open() -> None:
+    signed = STEPS.replace("{{ m.reasoning_content +", "{{ '>>' + m.reasoning_content +")
+    message = analyze(ChatTemplate(signed)).parser().parse("Hi.{|done|}")
+    assert (message.reasoning_content, message.content) == (None, "Hi.")
