@@ -34,8 +34,8 @@ LEAST_WHOLE = 0.9
 """Of all templates, those that are expressed whole."""
 
 
-STRANGE_NAMES = 1
-"""The battery's message with a strange argument name, read only where arguments are JSON."""
+STRANGE_NAMES = 2
+"""The battery's messages with odd names of arguments, read only where arguments are JSON."""
 
 
 BEGUN_OTHERWISE = {

@@ -234,6 +234,8 @@ class _Trial:
         values = {texts: seen[texts] for texts in seen if texts in moving or texts == default}
         differing = self._differing([*moving, *([with_any] if inserted else [])])
         effects = [self._effects(texts, value) for texts, value in values.items()]
+        if not inserted and len(values) == 1 and _is_no_flag([*values.values()], effects, raising):
+            return UnmovedVariable(self._name, raises=True)
         return Switch(
             self._name,
             tuple(values.values()),
@@ -334,6 +336,20 @@ class _Trial:
             effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
             return effects, ground.only
         return (), ""
+
+
+def _is_no_flag(
+    values: Sequence[Json], effects: Sequence[tuple[Sequence[Effect], str]], raising: Sequence[Json]
+) -> bool:
+    """Whether one boolean raises everywhere and the other one somewhere.
+
+    What a template looks into, such as a list of names, is no flag: nobody sends it a boolean.
+    """
+    ((changed, _),) = effects
+    flags = [*values, *raising]
+    return all(isinstance(each, bool) for each in flags) and (
+        bool(raising) and Effect.RAISES in changed
+    )
 
 
 def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]:
