@@ -30,11 +30,17 @@ from .pattern import MOST_PATTERNS, RenderPattern, pattern_of, words_of
 from .prompt_tokens import RenderedTokens, TokenOwner, own_tokens
 from .response import ReadOutput, Responses
 from .retention import BridgeRefusal, Purpose, Reason, RefusedBridge, Retention
-from .shares import TEMPLATE, Joints
+from .shares import TEMPLATE, Joints, agreed
 from .shorter_bases import PlacedTurn, ShorterBases, named_in
 from .skeleton import Base, LastText, Skeletons, refused_as
 
 __all__ = ["Bridge", "BridgeRefusal"]
+
+_KEPT = "kept"
+"""How a note begins that names what is kept otherwise than the template would have it."""
+_BEFORE = 16
+_BEHIND = 24
+"""Characters that a note shows on both sides of where the model and the template part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class Bridge:
             purpose.notes.clear()
             found, place = self._placed(bases[:1], response, new, purpose)
         self._check_history(found, place, past, end.opening, purpose)
+        self._note_spelling(found, response, purpose)
         if response.stop is None and not found.last.ends:
             raise RefusedBridge(Reason.END_UNKNOWN, str(found.turn.presence))
         stop, behind = self._behind(found.text[place:], completion, response, purpose)
@@ -378,6 +385,35 @@ class Bridge:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
         elif self._history.drops(kept, past, opening):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
+
+    def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
+        """Note where the template would spell the turn otherwise than the model did.
+
+        Only where the format says so the template is rendered, and that is the judge.
+        """
+        own, message, turn = response.text, response.message, found.turn
+        if not own or any(note.startswith(_KEPT) for note in purpose.notes):
+            return
+        turn = replace(
+            turn,
+            content=(message.content or "") if turn.content else "",
+            reasoning=(message.reasoning_content or "") if turn.reasoning else "",
+        )
+        number = next(iter(self._skeletons.numbers(own)), None)
+        _, same, end = self._skeletons.written(turn, number).rpartition(own)
+        if same and (not end or end.lstrip().startswith(tuple(each.text for each in self._stops))):
+            return
+        base = found.base
+        messages = [*base.messages, self._skeletons.message(turn), *found.new]
+        text = base.renders.attempt(messages, generation=True)
+        if text is None:
+            return
+        template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)
+        if not template.startswith(own):
+            at = agreed(template, own)
+            first = max(0, at - _BEFORE)
+            ours, theirs = (each[first : at + _BEHIND] for each in (own, template))
+            purpose.notes.append(f"{_KEPT} the model's spelling: {ours!r}, not {theirs!r}")
 
     def _rest(self, found: Continued, place: int, calls: int) -> str:
         """Return what follows the turn's last text where so many calls stand before the turn."""

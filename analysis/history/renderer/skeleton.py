@@ -232,9 +232,7 @@ class Skeletons:
 
         `number` is that of its first call, where the template counts them.
         """
-        format_ = self._format
-        if number is not None and format_.calls is not None:
-            format_ = replace(format_, calls=replace(format_.calls, index_base=number))
+        format_ = self._format_from(number)
         layout = format_.layouts[turn.presence]
         if not layout.parts:
             raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
@@ -246,6 +244,19 @@ class Skeletons:
         known = any(end.endswith(each) for each in ends)
         close = end.removesuffix(ends[0]) if known else ""
         return LastText("".join(before), last + close, known)
+
+    def written(self, turn: Turn, number: int | None = None) -> str:
+        """Return a turn as the format has it; `number` is that of its first call."""
+        try:
+            return self._format_from(number).write(turn)
+        except RefusedMessageError:
+            return ""
+
+    def _format_from(self, number: int | None) -> TurnFormat:
+        calls = self._format.calls
+        if number is None or calls is None:
+            return self._format
+        return replace(self._format, calls=replace(calls, index_base=number))
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
         """Return a history with a finished exchange and one that is under way, with this call.

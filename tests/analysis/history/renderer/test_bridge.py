@@ -370,6 +370,62 @@ def test_a_call_with_another_number_than_the_template_would_write_is_refused() -
     assert refusal(made, prompt, written, [result()]) is Reason.HISTORY_REWRITTEN
 
 
+SPELLS = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content | trim }}\n</think>\n{% endif %}"
+    "{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>{{ call.function.name }}"
+    "{% for k, v in call.function.arguments.items() %}<arg>{{ k }}={{ v }}</arg>{% endfor %}"
+    "</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""Writes booleans and null as Python does, and reasoning without whitespace around it."""
+SPELLING_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather.",
+            "parameters": {
+                "type": "object",
+                "properties": {"rain": {"type": "boolean"}, "snow": {"type": "null"}},
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "noted"),
+    [
+        ("<tool_call>get_weather<arg>rain=true</arg></tool_call>", ("=true", "=True")),
+        ("<tool_call>get_weather<arg>rain=True</arg></tool_call>", None),
+        ("<tool_call>get_weather<arg>snow=null</arg></tool_call>", ("=null", "=None")),
+        ("<tool_call>get_weather<arg>snow=None</arg></tool_call>", None),
+        ("<think>\n Hm.\n</think>\nSunny.", ("\\n Hm.", "\\nHm.")),
+        ("<think>\nHm.\n</think>\nSunny.", None),
+    ],
+    ids=["true", "True", "null", "None", "space-before-reasoning", "reasoning"],
+)
+def test_a_bridge_that_keeps_another_spelling_than_the_templates_says_so(
+    written: str, noted: tuple[str, str] | None
+) -> None:
+    made = Renderer(analyze(ChatTemplate(SPELLS)), small())
+    prompt = made.render([user()], SPELLING_TOOLS, add_generation_prompt=True).token_ids
+    new = [result()] if "tool_call" in written else [user()]
+    completion = made.encode(written + "<|im_end|>")
+    found = made.bridge_to_next_turn(prompt, completion, new, SPELLING_TOOLS)
+    assert isinstance(found, RenderedTokens), found
+    assert written in made.decode(found.token_ids)
+    if noted is None:
+        assert found.notes == ()
+    else:
+        (note,) = found.notes
+        assert note.startswith("kept the model's spelling: ")
+        ours, theirs = note.split(", not ")
+        assert noted[0] in ours
+        assert noted[1] in theirs
+
+
 SHARED_CLOSE = (
     "{% for m in messages %}{% if m.reasoning_content and loop.index0 + 3 >= messages | length %}"
     "<|im_start|>assistant<think>{{ m.reasoning_content }}<|im_end|>{% endif %}"
