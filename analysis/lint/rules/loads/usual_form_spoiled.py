@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autoparser.analysis.core.conversation import Message, User
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
 from autoparser.analysis.inference.check import LostText, lost_text, without_reasoning
 from autoparser.analysis.lint.conversations import WholeConversation
@@ -35,7 +36,8 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Play each conversation again as users send it, where the template takes another form."""
     for departure in departures_of(subject.shape):
-        for played in subject.matrix:
+        # The matrix speaks in sentences of one capital: other ones may be lost, too.
+        for played in (*subject.matrix, subject.play_whole(_CAPITALS)):
             found = _spoiled(subject, played, departure)
             if found is not None:
                 usual, lost = found
@@ -46,6 +48,12 @@ def check(subject: Subject) -> Iterator[Hit]:
                     cause=TEXT_DROPPED if departure.plain_text else None,
                 )
                 break
+
+
+_CAPITALS = WholeConversation(
+    "a question with capitals",
+    (User("Does NASA fly to O'Hare?"), Message("Ask the FAA."), User("Who runs O'Hare?")),
+)
 
 
 def _spoiled(
