@@ -306,7 +306,13 @@ class Subject:
         calls = self.format.calls is not None
         both = (self.call(0), self.call(1))
         two = self.play(self.turn(Message(calls=both)), tools=True)
-        values = ({each.name: value} for each in self.analysis.switches for value in each.values)
+        # The sample that stands for any text is nobody's value: a list may be meant.
+        values = (
+            {each.name: value}
+            for each in self.analysis.switches
+            for value in each.values
+            if each.any_other is None or value != each.any_other
+        )
         return MatrixScope(
             calls=calls,
             parallel=calls and all(str(each) in two.text for each in self.marks.values[:2]),

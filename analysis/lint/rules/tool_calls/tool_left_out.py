@@ -45,7 +45,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             severity=Severity.WARNING if _excused(partly) else None,
             setting=partly.conversation.setting,
         )
-    none = next((each for each in ordered if _told(each, names) == _Told.NONE), None)
+    # A value of a switch under which no tool is written at all is there for that.
+    usual = [each for each in ordered if not each.conversation.setting]
+    none = next((each for each in usual if _told(each, names) == _Told.NONE), None)
     kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
     if none is not None and kept is not None:
         meant = _excused(none)
