@@ -24,6 +24,7 @@ from autoparser.analysis.inference.outputs import (
 )
 from autoparser.analysis.reading.parsing import message_of
 from autoparser.analysis.taught_analysis import UsedFormat, with_saved
+from tests.analysis.inference.examples.test_examples import WORDED
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
@@ -416,19 +417,6 @@ def test_a_template_that_reads_most_outputs_stays_in_use() -> None:
     assert (found.used, found.own) == (UsedFormat.TEMPLATE, 2)
     assert [each.output.place for each in found.odd] == ["line 3"]
     assert found.reason == "it reads 2 of 3 outputs, and no format reads the others"
-
-
-WORDED = """\
-{%- if tools %}
-    {{- 'Functions:' }}{%- for tool in tools %}{{- ' ' + (tool | tojson) }}{%- endfor %}
-    {{- ' Call one with:\\n<ask>\\n' }}
-    {{- '{"do": "function_name", "with": {"argument": "value"}}\\n</ask>\\n' }}
-{%- endif %}
-{%- for message in messages %}
-    {{- '<|' + message.role + '|>' + (message.content or '') + '<|eot|>' }}
-{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
-"""
 
 
 def test_one_output_confirms_what_the_words_of_the_prompt_spell_out() -> None:
