@@ -42,6 +42,7 @@ class SectionReader:
         self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
+            section_close=section.close,
             offered=offered,
             tentative=not is_marked(section),
             continuation=AfterArguments(turn, section, offered),
