@@ -15,9 +15,10 @@ from .literals import (
 from .lookahead import GoesOn, Lookahead
 from .raw_text import json_of
 from .stops import Found, Stops
-from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, held_from, plain_sink
+from .tape import FENCED, WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, plain_sink
 
 __all__ = [
+    "FENCED",
     "WHITESPACE",
     "Emit",
     "Found",
@@ -35,7 +36,6 @@ __all__ = [
     "at_text",
     "behind_space",
     "behind_space_any",
-    "held_from",
     "json_of",
     "key_closers",
     "missing_closers",
