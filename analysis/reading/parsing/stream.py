@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.reading.expression import RequestError, Start
-from autoparser.analysis.reading.text import FENCED, Span, SpanKind, Tape
+from autoparser.analysis.reading.text import Span, SpanKind, Tape
 
 from .collector import Collector
 from .missing_end import missing_end
@@ -48,7 +48,7 @@ class StreamParser:
                 if lane.held:
                     text = lane.held + text
                     lane.held = ""
-                if lane.fenced and FENCED in text:
+                if "``" in text and lane.may_be_fenced(text):
                     return self._seen(text)
                 if text[-1] in lane.ends:
                     text = lane.without_end(text)

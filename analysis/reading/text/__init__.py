@@ -15,10 +15,9 @@ from .literals import (
 from .lookahead import GoesOn, Lookahead
 from .raw_text import json_of
 from .stops import Found, Stops
-from .tape import FENCED, WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, plain_sink
+from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, plain_sink
 
 __all__ = [
-    "FENCED",
     "WHITESPACE",
     "Emit",
     "Found",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from .tape import FENCED, WHITESPACE, held_from
+from .tape import OPEN_FENCE, WHITESPACE, held_from
 
 Label = TypeVar("Label")
 
@@ -94,7 +94,8 @@ class Stops(Generic[Label]):
         """
         if self._special.search(text, at) is not None:
             return False
-        return not self.fenced or text.find(FENCED, at) < 0
+        end = len(text)
+        return not self.fenced or _fence_start(OPEN_FENCE, text, at, end) >= end - 1
 
     def held(self, text: str, at: int) -> int:
         """Say where the end of a text begins that may belong to a stop that comes."""
@@ -127,7 +128,7 @@ class Stops(Generic[Label]):
                     end = match.start()
                     break
         if self._fenced:
-            end = _fence_start(_OPEN_FENCE, text, at, end)
+            end = _fence_start(OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
         while end > floor and text[end - 1] in self._held:
             end -= 1
@@ -173,8 +174,6 @@ class Stops(Generic[Label]):
 
 
 _FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
-_OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
-"""All of a fence's opening, or the beginning of one."""
 _LONGEST_FENCE = 64
 
 

@@ -6,6 +6,7 @@ tape resumes it. Nothing is read twice, and each character goes to exactly one s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,7 +94,7 @@ class Lane:
         """Take what finds the texts that the reader has to see, and where all others go.
 
         So much whitespace as `hold` says stays back at the end: it may belong to what comes. Where
-        that may be `fenced`, a backtick does, too, and two are seen by the reader.
+        that may be `fenced`, a backtick does, too; more of a fence is seen by the reader.
         """
         self.search, self.kind, self.emit, self.hold = search, kind, emit, hold
         self.fenced = fenced
@@ -108,6 +109,10 @@ class Lane:
         self.start = len(sink.pieces)
         self.append, self.delta, self.index = sink.append, sink.kind, sink.number
 
+    def may_be_fenced(self, text: str) -> bool:
+        """Whether a text ends as a fence may begin, but for one backtick, which stays back."""
+        return self.fenced and OPEN_FENCE.search(text) is not None
+
     def without_end(self, text: str) -> str:
         """Return a text without what stands at its end and may belong to what comes."""
         # One space, or one backtick, is all that there usually is.
@@ -119,8 +124,8 @@ class Lane:
 
 WHITESPACE = " \t\r\n"
 """What may stand for the whitespace that a template writes."""
-FENCED = "``"
-"""What a fence of Markdown holds, and a text seldom does; one backtick alone quotes code."""
+OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
 
 
 class Tape:
