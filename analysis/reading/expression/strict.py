@@ -73,6 +73,10 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
     if request.start is not None:
         return header
     prompt = request.prompt
+    if opening is not None and opening.stands_for is not None:
+        space = opening.text[len(opening.text.rstrip()) :]
+        given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
+        return opening.stands_for.removesuffix(space.removeprefix(given) if given != space else "")
     if opening is not None:
         core = opening.text.rstrip()
         if prompt is not None and core:
