@@ -68,7 +68,8 @@ _EDGES: Mapping[Strip, str] = {
     # What loses one line break may still end with another.
     Strip.NEWLINE: "",
     Strip.NEWLINES: r"[^\n]",
-    Strip.WHITESPACE: r"\S",
+    # Python strips four separators that are not whitespace to a regular expression.
+    Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
 _SHORT = 40

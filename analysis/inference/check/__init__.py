@@ -3,7 +3,13 @@
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
-from .continuations import Earlier, TemplateContinuation, continuations, turns_after
+from .continuations import (
+    Earlier,
+    TemplateContinuation,
+    continuations,
+    turns_after,
+    with_later_openings,
+)
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
 from .usual_form import LostText, lost_text, without_reasoning
@@ -25,5 +31,6 @@ __all__ = [
     "lost_text",
     "self_check",
     "turns_after",
+    "with_later_openings",
     "without_reasoning",
 ]
