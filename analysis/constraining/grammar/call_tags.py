@@ -138,9 +138,8 @@ def json_tag(value: JsonValue) -> TagFormat:
     """Write a JSON value as a grammar of its own, in the spacing of the format.
 
     xgrammar 0.2.8 reads a ``json_schema`` otherwise than the other forms do: an object that says
-    nothing of other members has none, one that allows them takes any value for a declared one as
-    well, a string with a length or a pattern has no escapes, and what it does not know it leaves
-    out in silence.
+    nothing of other members has none, a string with a length or a pattern has no escapes, of a
+    format and a pattern one is held, and what it does not know it leaves out in silence.
     """
     return _grammar(value, {})
 
