@@ -25,7 +25,6 @@ ARRAY_TAGS = "an array whose items are tags of one name: its text is its own mar
 LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
 BROKEN = "a call without arguments is not JSON: its arguments are missing"
 ENDS_BETWEEN = "what ends a turn stands between its content and its calls"
-FENCES = "content may end like the opening of a fence, which before calls is read as junk"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),
     UNOPENED: (
@@ -38,7 +37,6 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     LONG_END: ("ServiceNow-AI-AprielGuard",),
     BROKEN: ("Motif-Technologies-Motif-3-Beta",),
     ENDS_BETWEEN: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
-    FENCES: ("tencent-Hy-Embodied-RxBrain-1.0",),
     HEADER_IS_END: ("IEITYuan-Yuan2-2B-hf",),
 }
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
