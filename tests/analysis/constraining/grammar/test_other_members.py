@@ -27,7 +27,7 @@ TABLE: dict[str, tuple[dict[str, Json], bool, bool]] = {
     "a schema": ({"additionalProperties": WHOLE}, True, False),
 }
 """What an object says of other members, and whether it may hold a number and a text."""
-OTHERS = {"number": 7, "text": "Oslo"}
+OTHERS: dict[str, Json] = {"number": 7, "text": "Oslo"}
 
 
 def tool(said: dict[str, Json]) -> dict[str, Any]:
