@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -91,12 +91,17 @@ def setting_rows(analysis: LearntFormat) -> Iterator[Row]:
 
 
 def _writes(format_: TurnFormat) -> Text:
-    texts = list(dict.fromkeys(opening.text for opening in format_.openings))
-    prompts = joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
-    said = sentence("the prompt ends with ", prompts)
+    said = sentence("the prompt ends with ", _ends(format_.openings))
+    if format_.later_openings:
+        said = sentence(said, ", behind earlier turns also with ", _ends(format_.later_openings))
     if Part.REASONING in format_.elsewhere:
         said.append("; no reasoning is written")
     return said
+
+
+def _ends(openings: Sequence[Opening]) -> Text:
+    texts = dict.fromkeys(opening.text for opening in openings)
+    return joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
 
 
 def _telling(format_: TurnFormat) -> list[str]:

@@ -217,6 +217,78 @@ def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
     assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
 
 
+LOOPED = """{%%- for m in messages %%}
+    {%%- if m.role == 'tool' %%}{{- '{result}' + m.content + '{/result}' }}
+    {%%- else %%}
+        {%%- if %(head)s or loop.first or messages[loop.index0 - 1].role != 'tool' %%}
+            {{- '{' + m.role + '}' }}
+        {%%- endif %%}
+        {%%- if think and m.reasoning_content %%}
+            {{- '{why}' + m.reasoning_content + '{/why}' }}
+        {%%- endif %%}
+        {{- m.content or '' }}
+        {%%- for c in m.tool_calls or [] %%}
+            {{- '{do}' + c.function.name + ' ' + c.function.arguments | tojson + '{/do}' }}
+        {%%- endfor %%}
+        {{- '{end}' if not m.tool_calls }}
+    {%%- endif %%}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}
+    {{- (%(later)s) if messages[-1].role == 'tool' else '{assistant}' }}
+{%%- endif %%}"""
+"""Where turns go on behind a result: with another header or without, and what the prompt writes."""
+OPENS = "'{why}' if think else ''"
+
+
+@pytest.mark.parametrize(
+    ("head", "later", "openings"),
+    [
+        ("false", OPENS, {"{/result}": "{assistant}", "{why}": "{assistant}{why}"}),
+        ("false", "''", {"{/result}": "{assistant}"}),
+        ("true", "''", {"{/result}": ""}),
+        ("true", "'{assistant}'", {}),
+    ],
+)
+def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
+    head: str, later: str, openings: Mapping[str, str]
+) -> None:
+    analysis = analyze(ChatTemplate(LOOPED % {"head": head, "later": later}))
+    assert analysis.ok
+    found = {each.text: each.stands_for for one in analysis.formats for each in one.later_openings}
+    assert found == openings
+    conversation = [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": {}}}],
+        },
+        {"role": "tool", "content": "cold", "name": "look"},
+    ]
+    answer = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    for think in (False, True):
+        template = analysis.template
+        prompt = template.render(conversation, add_generation_prompt=True, think=think)
+        text = template.render([*conversation, answer], think=think).removeprefix(prompt)
+        setting = {"think": think}
+        parsed = analysis.parser(prompt=prompt, chat_template_kwargs=setting).parse(text)
+        assert parsed.reasoning_content == ("Hm." if think else None)
+        assert parsed.content == "Yes."
+        grammar = analysis.grammar([], prompt=prompt, chat_template_kwargs=setting)
+        matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+        tokens = list(text.encode())
+        assert matcher.try_consume_tokens(tokens) == len(tokens)
+        assert matcher.is_accepting()
+
+
+def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
+    text = (LOOPED % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
+    text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
+    analysis = analyze(ChatTemplate(text))
+    assert analysis.check.ok
+    assert [each.later_openings for each in analysis.formats] == [(), ()]
+
+
 def test_a_fault_tells_setting_and_text() -> None:
     analysis = analyze(QUICK)
     wrong = [_wrong_content(format_) for format_ in analysis.formats]
