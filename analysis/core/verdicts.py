@@ -127,7 +127,7 @@ class Check:
     the template crashes on them."""
     forms: tuple[AskedForm, ...] = ()
     """The same messages as users send them, one entry for each thing in which the shape that the
-    template takes departs from that."""
+    template takes departs from that, and one for all that were asked at once."""
 
     @property
     def passed(self) -> int:

@@ -91,7 +91,7 @@ class CheckDocument(CheckCounts, frozen=True):
     failures: tuple[FailureDocument, ...]
     forms: tuple[AskedForm, ...] = ()
     """The messages as users send them, one entry for each thing in which the shape that the
-    template takes departs from that."""
+    template takes departs from that, and one for all that were asked at once."""
 
 
 def check_document(check: Check) -> CheckDocument:

@@ -12,7 +12,13 @@ from .continuations import (
 )
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
-from .usual_form import LostText, lost_text, without_reasoning
+from .usual_form import (
+    FormOutcome,
+    LostText,
+    departures_together,
+    lost_text,
+    without_reasoning,
+)
 
 __all__ = [
     "BatteryCase",
@@ -20,6 +26,7 @@ __all__ = [
     "Crash",
     "Earlier",
     "Failure",
+    "FormOutcome",
     "LostText",
     "TemplateContinuation",
     "TemplateTurns",
@@ -27,6 +34,7 @@ __all__ = [
     "battery",
     "battery_tools",
     "continuations",
+    "departures_together",
     "loose_tools",
     "lost_text",
     "self_check",
