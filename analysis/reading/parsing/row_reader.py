@@ -299,7 +299,9 @@ class RowReader:
         names = sorted(self.around.offered or (), key=len, reverse=True)
         if _may_be_missing(following):
             return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
-        item = following[0] if following else None
+        # Whitespace alone may be missing before the first key, too.
+        written = (each for each in following if not isinstance(each, Literal) or each.units)
+        item = next(written, None)
         if isinstance(item, ArgumentList):
             for closer in key_closers(item.arguments):
                 word, closed, _ = text.partition(closer)
