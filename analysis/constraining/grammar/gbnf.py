@@ -114,6 +114,7 @@ class _GbnfWriter:
             table.section = rules.sections.get(name, "calls")
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
+        self._names_kept_apart: dict[PatternNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
@@ -184,10 +185,14 @@ class _GbnfWriter:
             text = self.shaped(node.shape)
             # A rule of its own, quotes and all, since an escape may begin as the closing quote.
             return self.table.add("quoted", text) if node.close else text
-        if node.but_not:
+        if not node.but_not:
+            return self.table.pattern(node.regex)
+        if node not in self._names_kept_apart:
+            # A rule of its own, since an object has one for each place where a name may be made up.
             rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
-            return self.table.never if rest is None else self.table.bare(rest)
-        return self.table.pattern(node.regex)
+            written = self.table.never if rest is None else self.table.bare(rest)
+            self._names_kept_apart[node] = self.table.add("other-name", written)
+        return self._names_kept_apart[node]
 
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape; nothing else tells where they end."""
