@@ -24,7 +24,7 @@ pattern), and it needs torch and transformers.
 from autoparser.analysis.core.schema import SchemaError
 
 from .format_checks import FORMAT_CHECKS
-from .gbnf_rules import GbnfRules, character_class, literal
+from .gbnf_rules import GbnfRules, any_but, character_class, literal
 from .guidance import GuidanceSchema, ensure_loaded, guidance_schema, has_text
 from .json_tokens import DEEPEST_LINE
 from .plain_schemas import plain_words
@@ -41,6 +41,7 @@ __all__ = [
     "GuidanceSchema",
     "SchemaError",
     "StringShape",
+    "any_but",
     "bare_text",
     "character_class",
     "ensure_loaded",
