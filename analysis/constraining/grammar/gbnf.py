@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema import ROOT, UnheldKeywordError
 
 from .call_writer import GrammarError
 from .json_schema import StringShape, any_but, literal
@@ -335,14 +335,17 @@ def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
 
 
-def _mixed() -> GrammarError:
+def _mixed() -> UnheldKeywordError:
     """Say that free text cannot be told from another value that may stand in its place.
 
     llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
+    That is so in a union alone; which one it is has to be found by who knows the schema.
     """
-    return GrammarError(
+    return UnheldKeywordError(
         "GBNF cannot tell values of one name apart that are any text in one object, and something"
         " else in another one",
+        pointer=ROOT,
+        keyword="anyOf",
         hint="write the grammar as Lark",
     )
 
