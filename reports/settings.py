@@ -140,7 +140,9 @@ def fault_section(formats: Formats, gate: Gate, width: int) -> Lines:
     """Show what the gate does not let pass; nothing where all passes."""
     if gate.ok:
         return []
-    drawn = heading(f"Texts after prompts: {gate_score(gate)} pass", width)
+    usual = f", as users send them {gate.usual_passed} of {gate.usual_asked}"
+    words = f"Gate: {gate.passed} of {gate.asked} texts pass"
+    drawn = heading(f"{words}{usual if gate.usual_asked else ''}", width)
     drawn += rows(list(_faults(formats, gate)), width)
     left_out = len(gate.faults) - FAULTS_SHOWN
     if left_out > 0:
