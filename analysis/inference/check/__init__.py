@@ -17,6 +17,7 @@ from .usual_form import (
     LostText,
     departures_together,
     lost_text,
+    unnoticed_departures,
     without_reasoning,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "lost_text",
     "self_check",
     "turns_after",
+    "unnoticed_departures",
     "with_later_openings",
     "without_reasoning",
 ]
