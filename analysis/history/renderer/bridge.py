@@ -383,7 +383,9 @@ class Bridge:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.drops(kept, past, opening):
+        elif self._history.drops(kept, past, opening) and not (
+            kept is EarlierTurns.NOT_AT_FIRST and self._history.answers(past, opening)
+        ):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
