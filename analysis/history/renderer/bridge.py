@@ -401,13 +401,17 @@ class Bridge:
             content=(message.content or "") if turn.content else "",
             reasoning=(message.reasoning_content or "") if turn.reasoning else "",
         )
+        # A turn of calls alone is written and rendered already.
+        known = turn == found.turn
+        if known and (found.last.before + found.last.text).endswith(own):
+            return
         number = next(iter(self._skeletons.numbers(own)), None)
         _, same, end = self._skeletons.written(turn, number).rpartition(own)
         if same and (not end or end.lstrip().startswith(tuple(each.text for each in self._stops))):
             return
         base = found.base
         messages = [*base.messages, self._skeletons.message(turn), *found.new]
-        text = base.renders.attempt(messages, generation=True)
+        text = found.text if known else base.renders.attempt(messages, generation=True)
         if text is None:
             return
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)
