@@ -6,6 +6,8 @@ from autoparser.analysis.core.verdicts import Check, Crash, Failure
 from .continuations import Earlier, TemplateContinuation, continuations, turns_after
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
+from .tool_crashes import RenderedTools, ToolCrash
+from .tools_in_prompt import LostPart, PartPlace, ToolsInPrompt, ToolSpelling, find_tools_in_prompt
 from .usual_form import LostText, lost_text, without_reasoning
 
 __all__ = [
@@ -14,13 +16,20 @@ __all__ = [
     "Crash",
     "Earlier",
     "Failure",
+    "LostPart",
     "LostText",
+    "PartPlace",
+    "RenderedTools",
     "TemplateContinuation",
     "TemplateTurns",
+    "ToolCrash",
+    "ToolSpelling",
+    "ToolsInPrompt",
     "WrittenTurn",
     "battery",
     "battery_tools",
     "continuations",
+    "find_tools_in_prompt",
     "loose_tools",
     "lost_text",
     "self_check",
