@@ -134,6 +134,16 @@ def either(options: Sequence[TagFormat]) -> TagFormat:
     return {"type": "or", "elements": found} if len(found) > 1 else options[0]
 
 
+def json_tag(value: JsonValue) -> TagFormat:
+    """Write a JSON value as a grammar of its own, in the spacing of the format.
+
+    xgrammar 0.2.8 reads a ``json_schema`` otherwise than the other forms do: an object that says
+    nothing of other members has none, a string with a length or a pattern has no escapes, of a
+    format and a pattern one is held, and what it does not know it leaves out in silence.
+    """
+    return _grammar(value, {})
+
+
 def _text(path: Path) -> str:
     head = path[0] if path else ""
     return head if isinstance(head, str) else ""
@@ -146,8 +156,8 @@ def _simple(item: Item, named: Mapping[str, Node]) -> TagFormat | None:
             return constant(item)
         case PatternNode(regex, but_not) if not but_not:
             return {"type": "regex", "pattern": _NEEDLESS.sub(r"\1", regex)}
-        case JsonValue(schema):
-            return {"type": "json_schema", "json_schema": schema}
+        case JsonValue():
+            return json_tag(item)
         case Ref(name):
             return _simple(named[name], named)
         case _:

@@ -224,6 +224,8 @@ class _PartSearch:
         self._render = render
         self._tools = tools
         self._texts: dict[tuple[int, ...], RenderedTools] = {}
+        self._unnamed: set[tuple[int, PartPath]] = set()
+        """Parameters whose names were not found: what is said of them may be written nowhere."""
         self._left = MOST_RENDERS
         self._words = _UnusedWords(f"{avoided}{json.dumps(tools)}")
         self.parts = [
@@ -246,6 +248,8 @@ class _PartSearch:
         keywords: dict[tuple[str, bool], list[_ToolPart]] = {}
         for part in self.parts:
             if not part.word or part.word not in folded:
+                if part.renames:
+                    self._unnamed.add((part.tool, part.path))
                 keywords.setdefault(part.label, []).append(part)
         lost = [part for parts in keywords.values() for part in self._unread_in(parts)]
         _, _, behind = text.partition(sign)
@@ -270,7 +274,8 @@ class _PartSearch:
             for outer, step in pairwise(part.path)
             if step in _KEYWORDS or (isinstance(step, int) and outer in _SCHEMAS)
         )
-        return names, way, () if part.renames else (kind, beside)
+        unnamed = any(place in self._unnamed for place in part.around)
+        return names, unnamed, way, () if part.renames else (kind, beside)
 
     def _unread_in(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
         """Return those of one keyword whose value changes nothing."""

@@ -206,7 +206,7 @@ def test_a_structural_tag_has_a_tag_for_each_tool() -> None:
     third = found["tags"][2]
     assert (third["begin"], third["content"]["type"], third["end"]) == (
         '<tool_call>\n{"name": "list_rooms", "arguments": ',
-        "json_schema",
+        "grammar",
         "}\n</tool_call>",
     )
 
@@ -214,10 +214,10 @@ def test_a_structural_tag_has_a_tag_for_each_tool() -> None:
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        (HERMES, {"json_schema"}),
+        (HERMES, {"grammar"}),
         (XML, {"grammar"}),
         # An id that differs from call to call.
-        ("call-id-pre-func-name", {"json_schema", "regex"}),
+        ("call-id-pre-func-name", {"grammar", "regex"}),
         ("a2-key-value-tags", {"grammar"}),
     ],
 )
