@@ -103,8 +103,10 @@ def analyze(
     analysis is checked: it must write a fixed battery of messages exactly as the template renders
     them.
 
+    With --tools, what of these tools reaches the prompt is shown, too.
+
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
-    what agents send, 2 if there is nothing to analyze.
+    what agents send, or on a tool of --tools, 2 if there is nothing to analyze.
     """
     form = _form(form, as_json)
     as_text = form is AnalysisForm.TEXT

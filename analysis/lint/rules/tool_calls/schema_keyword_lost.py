@@ -26,7 +26,7 @@ from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.probe_tools import REAL_SHAPES
 from autoparser.analysis.lint.quoting import failed, listed
 from autoparser.analysis.lint.raising_hit import raising_hit
-from autoparser.analysis.lint.rule import NoFix, Rule
+from autoparser.analysis.lint.rule import Concern, NoFix, Rule
 from autoparser.analysis.lint.subject import Subject
 
 _OF_OTHER_RULES = (ToolSpelling.PYTHON, ToolSpelling.LETTERS)
@@ -113,5 +113,6 @@ RULE = Rule(
     Severity.WARNING,
     check,
     fix="write the schema as JSON, or every keyword of it, and ask whether a keyword is there",
+    concerns=(Concern.ENGINES,),
     unfixed=NoFix.NOTATION,
 )
