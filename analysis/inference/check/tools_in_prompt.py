@@ -40,11 +40,11 @@ class ToolSpelling(StrEnum):
     HTML = "as HTML entities"
     TWICE = "as JSON within JSON"
     LETTERS = r"with letters beyond ASCII as \u escapes"
-    SIGNS = r"with <, > and & as \u escapes"
+    SIGNS = r"with < and & as \u escapes"
     PYTHON = "as Python writes them, not as JSON"
 
 
-_SIGNS = " é \"q\" <b> & 'p'"
+_SIGNS = " é \"q\" < & 'p'"
 """What ends a description when it is changed, since every notation writes some of it otherwise."""
 _SPELLINGS: Mapping[ToolSpelling, re.Pattern[str]] = {
     ToolSpelling.HTML: re.compile(r"&(#34|quot|lt);"),
