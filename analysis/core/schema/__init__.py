@@ -18,6 +18,7 @@ from .keywords import (
     references,
     schema_map,
     schemas_of,
+    with_names_told_apart,
     without,
     without_free_names,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "schemas_of",
     "type_of",
     "validator",
+    "with_names_told_apart",
     "with_places",
     "without",
     "without_free_names",
