@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .closed_loop import CHANNEL, ENDED, UNESCAPED, UNMARKED, UNOPENED, UNSEPARATED
+from .closed_loop import CHANNEL, ENDED, UNESCAPED, UNMARKED, UNOPENED
 from .gate_judge import Verdict, Way
 
 UNCLOSED = "behind a prompt that opens reasoning it writes content, and nothing closes reasoning"
@@ -46,7 +46,6 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "p1-3-double-quotes",
         "p1-4-unquoted",
     ),
-    UNSEPARATED: ("p1-6-no-separator", "typhoon-ai-typhoon2.1-gemma3-4b"),
     CLOSER: ("attributes",),
     ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     TRACE: ("NousResearch-Kimi-K2-Thinking-Alternate-Tokenizer",),
