@@ -23,10 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema import ROOT, UnheldKeywordError
 
 from .call_writer import GrammarError
-from .json_schema import StringShape
+from .json_schema import StringShape, any_but, literal
 from .json_schema.code_points import CodePoints
 from .json_schema.regex_nodes import Regex, alphabet, without_texts
 from .json_schema.string_shape import whole_pattern
@@ -114,6 +114,7 @@ class _GbnfWriter:
             table.section = rules.sections.get(name, "calls")
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
+        self._names_kept_apart: dict[PatternNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
@@ -127,7 +128,7 @@ class _GbnfWriter:
         """Write a node."""
         match node:
             case LiteralNode(text):
-                return gbnf_literal(text)
+                return literal(text)
             case PatternNode():
                 return self.pattern(node)
             case JsonValue():
@@ -184,10 +185,14 @@ class _GbnfWriter:
             text = self.shaped(node.shape)
             # A rule of its own, quotes and all, since an escape may begin as the closing quote.
             return self.table.add("quoted", text) if node.close else text
-        if node.but_not:
+        if not node.but_not:
+            return self.table.pattern(node.regex)
+        if node not in self._names_kept_apart:
+            # A rule of its own, since an object has one for each place where a name may be made up.
             rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
-            return self.table.never if rest is None else self.table.bare(rest)
-        return self.table.pattern(node.regex)
+            written = self.table.never if rest is None else self.table.bare(rest)
+            self._names_kept_apart[node] = self.table.add("other-name", written)
+        return self._names_kept_apart[node]
 
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape; nothing else tells where they end."""
@@ -207,7 +212,7 @@ class _GbnfWriter:
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [_in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
+                ways += [_in_row(literal(each.close), self.node(each.then)) for each in exits]
                 continue
             thens: dict[str, list[str]] = {}
             for each in exits:
@@ -234,8 +239,7 @@ class _GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one, and else the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, _in_row(text, gbnf_literal(close)))
-                for close in every
+                close: self.table.add(prose.part, _in_row(text, literal(close))) for close in every
             }
             return _either(
                 [_in_row(closed[close], then) for close in every for then in every[close]]
@@ -251,9 +255,9 @@ class _GbnfWriter:
         self.table.section = _SECTIONS.get(prose.part, prose.part)
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
-            ways = [_in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
-            ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
-            others = _any_but(sorted({*state.closes, *state.goes, *state.refused}))
+            ways = [_in_row(literal(char), behind[at]) for char, at in state.closes.items()]
+            ways += [f"{literal(char)} {names[to]}" for char, to in state.goes.items()]
+            others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
             # A state that nothing can leave is one that nothing may reach.
@@ -270,15 +274,13 @@ class _GbnfWriter:
             return names[0]
         first = found[0]
         ways = [
-            f"{gbnf_literal(char)} {names[to]}"
-            for char, to in first.goes.items()
-            if char not in barred
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
         ]
         if not stripped:
-            ways += [_in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += [_in_row(literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
-        ways.append(f"{_any_but(known)} {names[0]}")
+        ways.append(f"{any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
 
     def _filled(
@@ -307,15 +309,15 @@ class _GbnfWriter:
                     started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
                     waiting.append(to)
                 name = started[to] if found[to].read == state.read + char else names[to]
-                ways.append(f"{gbnf_literal(char)} {name}")
+                ways.append(f"{literal(char)} {name}")
             ways += [
-                _in_row(gbnf_literal(char), behind[close])
+                _in_row(literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
             if not state.begun:
                 known = {*state.goes, *state.closes, *state.refused, *(() if at else barred)}
-                ways.append(f"{_any_but(sorted(known))} {names[0]}")
+                ways.append(f"{any_but(sorted(known))} {names[0]}")
             self.table.define(started[at], " | ".join(ways) or self.table.never)
         return started[0]
 
@@ -333,14 +335,17 @@ def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
 
 
-def _mixed() -> GrammarError:
+def _mixed() -> UnheldKeywordError:
     """Say that free text cannot be told from another value that may stand in its place.
 
     llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
+    That is so in a union alone; which one it is has to be found by who knows the schema.
     """
-    return GrammarError(
+    return UnheldKeywordError(
         "GBNF cannot tell values of one name apart that are any text in one object, and something"
         " else in another one",
+        pointer=ROOT,
+        keyword="anyOf",
         hint="write the grammar as Lark",
     )
 
@@ -394,25 +399,3 @@ def _either(ways: Sequence[str]) -> str:
 
 def _in_row(*parts: str) -> str:
     return " ".join(part for part in parts if part and part != '""') or '""'
-
-
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
-_CLASS_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}
-
-
-def gbnf_literal(text: str) -> str:
-    """Write a text as a GBNF literal."""
-    return f'"{"".join(_ESCAPES.get(char) or _plain(char) for char in text)}"'
-
-
-def _any_but(characters: Sequence[str]) -> str:
-    """Write any character but these."""
-    inside = "".join(
-        f"\\x{ord(char):02X}" if char in "^-&~" else _CLASS_ESCAPES.get(char) or _plain(char)
-        for char in characters
-    )
-    return f"[^{inside}]" if inside else "[\\x00-\U0010ffff]"
-
-
-def _plain(char: str) -> str:
-    return f"\\x{ord(char):02X}" if unicodedata.category(char) == "Cc" else char

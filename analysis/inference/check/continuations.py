@@ -17,6 +17,7 @@ from autoparser.analysis.core.format import (
     Written,
     ending,
 )
+from autoparser.analysis.core.message_shape import FormDeparture
 from autoparser.analysis.inference.learning.openings import written_by
 from autoparser.analysis.inference.probing import Prober
 
@@ -67,15 +68,23 @@ class TemplateContinuation:
     """The whole prompt."""
     before: str = ""
     """The conversation without what asking for a generation prompt adds."""
+    form: FormDeparture | None = None
+    """In what it was sent as users do, and not in the form that the template takes."""
 
 
-def continuations(formats: Formats, prober: Prober) -> tuple[TemplateContinuation, ...]:
-    """Render the messages after every generation prompt; `prober` has nothing set."""
+def continuations(
+    formats: Formats, prober: Prober, form: FormDeparture | None
+) -> tuple[TemplateContinuation, ...]:
+    """Render the messages after every generation prompt; `prober` has nothing set.
+
+    And again as users send them, where that is another form, and is taken.
+    """
     return tuple(
         continuation
         for format_ in formats
         for opening in _different(format_)
-        for continuation in _behind(format_, opening, prober)
+        for way in ((None,) if form is None else (None, form))
+        for continuation in _behind(format_, opening, prober, way)
     )
 
 
@@ -89,21 +98,25 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
 
 
 def _behind(
-    format_: TurnFormat, opening: Opening, prober: Prober
+    format_: TurnFormat, opening: Opening, prober: Prober, form: FormDeparture | None
 ) -> Iterator[TemplateContinuation]:
     for earlier in Earlier:
-        turns = turns_after(format_, opening, prober, earlier)
+        turns = turns_after(format_, opening, prober, earlier, form)
         if earlier is Earlier.CALL and not (turns.offers and format_.calls):
             continue
-        if earlier and not turns.prompted.rendered:
+        if (earlier or form) and not turns.prompted.rendered:
             # What a conversation may be made of is another question: lint asks it.
             continue
         for case in _cases(ASKED_LATER if earlier else ASKED, calls=turns.offers):
             message = format_.with_naming_ids(case.message)
+            dialogue = (*_history(format_, earlier), User(QUESTION), message)
+            if form is not None and form.same(dialogue, tools=turns.offers):
+                continue
             text = turns.written(message).continuation if turns.prompted.rendered else None
-            yield TemplateContinuation(
-                opening, case.title, message, text, earlier, turns.prompt, turns.before
-            )
+            if form is None or text is not None:
+                yield TemplateContinuation(
+                    opening, case.title, message, text, earlier, turns.prompt, turns.before, form
+                )
 
 
 def with_later_openings(formats: Formats, found: Sequence[TemplateContinuation]) -> Formats:
@@ -121,7 +134,7 @@ def _later_openings(
 ) -> tuple[Opening, ...]:
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
     for one in found:
-        if any(one.opening is opening for opening in format_.openings):
+        if one.form is None and any(one.opening is each for each in format_.openings):
             groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
     later: list[Opening] = []
     for (setting, earlier), group in groups.items():
@@ -186,12 +199,16 @@ def _amounts_to(
 
 
 def turns_after(
-    format_: TurnFormat, opening: Opening, prober: Prober, earlier: Earlier = Earlier.NOTHING
+    format_: TurnFormat,
+    opening: Opening,
+    prober: Prober,
+    earlier: Earlier = Earlier.NOTHING,
+    form: FormDeparture | None = None,
 ) -> TemplateTurns:
     """Return the template's turns after a generation prompt, the tools of the battery offered."""
     tools = battery_tools() if opening.tools else ()
     return TemplateTurns(
-        prober,
+        prober if form is None else prober.using(shape=form.shape),
         setting=opening.setting,
         tools=tools,
         named=format_.with_naming_ids,

@@ -13,12 +13,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
-from autoparser.analysis.core.message_shape import FormDeparture, put_together
+from autoparser.analysis.core.message_shape import (
+    FormDeparture,
+    Shape,
+    departures_of,
+    put_together,
+)
+from autoparser.analysis.core.verdicts import AskedForm
 
 _WORD = re.compile(r"[^\W_]{3,}")
 """The words of a value: what stands between them may be escaped in one notation or another."""
@@ -69,6 +75,16 @@ def departures_together(
     for group in dict.fromkeys((every, kept)):
         if len(group) > 1:
             yield put_together(group)
+
+
+def unnoticed_departures(shape: Shape, forms: Iterable[AskedForm]) -> FormDeparture | None:
+    """Return all that users send otherwise than `shape` at once, less what they notice by itself.
+
+    They notice what raises, and reasoning that is not read. None where nothing is left.
+    """
+    noticed = {form.usual for form in forms if form.raised or form.unread}
+    found = [each for each in departures_of(shape) if each.usual not in noticed]
+    return put_together(found) if found else None
 
 
 def lost_text(

@@ -13,9 +13,11 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.message_shape import departures_of
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
-from autoparser.analysis.inference.check import Earlier
+from autoparser.analysis.inference.check import Earlier, continuations
 from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.reports.own_findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -166,13 +168,17 @@ def test_a_wrong_format_does_not_pass(
 
 
 def test_a_call_that_is_read_as_content_does_not_pass() -> None:
-    # Nothing separates two arguments. What is read as content is written to the same text again.
-    pairs = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }}{% endfor %}"
-    analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
+    # The turn is ended before its calls. What is read as content is written to the same text again.
+    ended = "{% if m.content and m.tool_calls %}<end>\n{% endif %}"
+    analysis = analyze(turn(CONTENT, ended, CALLED, end="<end>\n"))
     assert analysis.check.ok, "it is written as the template writes it"
     faults = analysis.gate.faults
-    assert [fault.title for fault in faults] == ["an argument of every type"]
-    assert faults[0].question is GateQuestion.READ
+    assert [fault.title for fault in faults] == [
+        "content and 1 call",
+        "reasoning and content and 2 calls",
+    ]
+    assert {fault.question for fault in faults} == {GateQuestion.READ}
+    assert "calls are written: 1, read: 0" in faults[0].detail
 
 
 NUMBERED = """{%%- set seen = namespace(calls=0) %%}
@@ -287,6 +293,54 @@ def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
     analysis = analyze(ChatTemplate(text))
     assert analysis.check.ok
     assert [each.later_openings for each in analysis.formats] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ("arguments | tojson", ""),
+        ("arguments | tojson | reverse", "is refused after"),
+        ("'{}'", "'city' in a call's arguments is not written as it was said"),
+    ],
+)
+def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
+    change: str, detail: str
+) -> None:
+    written = f"(arguments if arguments is string else {change})"
+    # An object is refused alone, so that another form is taken, and not beside content.
+    refused = "(raise_exception('give text') if not m.content and arguments is not string else '')"
+    call = f"{{% set arguments = f.arguments %}}{{{{ f.name + {refused} + {written} }}}}"
+    template = turn(CONTENT, calls(call, opening="<do>", close="</do>"), end="<end>\n")
+    analysis = analyze(template)
+    assert analysis.shape.arguments_as_string
+    assert analysis.gate.own_form_ok
+    assert analysis.gate.usual_asked == 0, "a caller notices what raises"
+    departure = departures_of(analysis.shape)[0]
+    found = continuations(analysis.formats, analysis.prober(), departure)
+    assert [each for each in found if each.form is None] == [*analysis.continuations]
+    gated = gate(analysis.formats, found, analysis.prober())
+    assert gated.own_form_ok
+    assert gated.usual_asked == 2
+    assert gated.ok is (not detail)
+    assert gated.usual_passed == (0 if detail else 2)
+    assert all("as users send it (arguments as an object)" in each.title for each in gated.faults)
+    assert any(detail in each.detail for each in gated.faults) is bool(detail)
+
+
+def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
+    both = "(m.thinking or m.reasoning_content)"
+    shown = f"{{% if {both} %}}(r){{{{ {both} }}}}(/r){{% endif %}}"
+    found = analyze(turn(shown, CONTENT, CALLED, end="<end>\n")).gate
+    assert found.ok
+    assert found.usual_asked == found.usual_passed > 0
+    spoiled = shown.replace("(r){{", "(r){{ 'why ' if m.reasoning_content }}{{")
+    analysis = analyze(turn(spoiled, CONTENT, CALLED, end="<end>\n"))
+    assert analysis.gate.own_form_ok
+    assert analysis.spoiled is None, "every word is there"
+    assert not analysis.gate.ok, "and one more, which the model did not write"
+    assert not analysis.ok
+    words = "as users send it (reasoning as reasoning_content) is not read back"
+    assert any(words in finding.words for finding in own_findings(analysis))
 
 
 def test_a_fault_tells_setting_and_text() -> None:

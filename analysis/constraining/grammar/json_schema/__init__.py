@@ -24,14 +24,14 @@ pattern), and it needs torch and transformers.
 from autoparser.analysis.core.schema import SchemaError
 
 from .format_checks import FORMAT_CHECKS
-from .gbnf_rules import GbnfRules, character_class, literal
+from .gbnf_rules import GbnfRules, any_but, character_class, literal
 from .guidance import GuidanceSchema, ensure_loaded, guidance_schema, has_text
 from .json_tokens import DEEPEST_LINE
 from .plain_schemas import plain_words
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .satisfiable import may_be_met
-from .string_shape import StringShape, string_shape
+from .string_shape import StringShape, is_filled, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
@@ -41,11 +41,13 @@ __all__ = [
     "GuidanceSchema",
     "SchemaError",
     "StringShape",
+    "any_but",
     "bare_text",
     "character_class",
     "ensure_loaded",
     "guidance_schema",
     "has_text",
+    "is_filled",
     "literal",
     "may_be_met",
     "plain_words",
