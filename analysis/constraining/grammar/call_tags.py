@@ -16,7 +16,7 @@ from autoparser.analysis.core.format import CallFormat, CallLimit, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .call_writer import CallWriter
-from .gbnf import write_gbnf
+from .gbnf import GbnfWriter, gbnf_literal
 from .gbnf_table import SchemaTable
 from .paths import Item, Path, without
 from .rules import (
@@ -26,6 +26,7 @@ from .rules import (
     JsonValue,
     Node,
     PatternNode,
+    Prose,
     Ref,
     RepeatNode,
     SequenceNode,
@@ -56,15 +57,26 @@ class CallTags:
 
     def whole(self, begun: str = "") -> TagFormat:
         """Write the section of calls without what the prompt has `begun` of it."""
+        if self._is_grammar:
+            return self._calls(begun)
         calls = self.calls
         opened = calls.section_open.removeprefix(begun)
         begun = begun.removeprefix(calls.section_open)
-        first = [
-            {**tag, "begin": str(tag["begin"]).removeprefix(begun)} for tag in self.each(first=True)
-        ]
-        return in_row(
-            [constant(opened), either(first), *self._more(), constant(calls.section_close)]
-        )
+        return in_row([constant(opened), *self._row(begun), constant(calls.section_close)])
+
+    def single(self, triggers: Sequence[str]) -> list[TagFormat]:
+        """Write tags of one call each, which may stand anywhere in free text.
+
+        Calls in a notation of their own are one tag, where a trigger begins all of them.
+        """
+        if self._is_grammar:
+            table = RuleTable(OpaqueTokens())
+            paths = self._writer(table, self.tools, parallel=False).each(first=False)
+            begin = table.brancher.shared([_text(path) for path in paths])
+            if any(begin.lstrip().startswith(trigger) for trigger in triggers):
+                behind = table.brancher.branch([without(path, begin) for path in paths])
+                return [_tag(begin, _grammar(behind, table.named))]
+        return self.each(first=False)
 
     def each(self, *, first: bool) -> list[TagFormat]:
         """Write the call of each tool, as the first of a section or as a later one."""
@@ -75,24 +87,51 @@ class CallTags:
         calls = self.calls
         if not calls.section_open.strip() or not calls.section_close.strip():
             return None
-        content = in_row([either(self.each(first=True)), *self._more()])
         begin = calls.section_open.lstrip()
-        return {"type": "tag", "begin": begin, "content": content, "end": calls.section_close}
+        if self._is_grammar:
+            return _tag(begin, self._calls(calls.section_open))
+        content = in_row(self._row())
+        return _tag(begin, content, calls.section_close)
 
-    def _more(self) -> list[TagFormat]:
-        """Write the calls after the first one."""
-        if not self.many:
-            return []
+    @property
+    def _is_grammar(self) -> bool:
+        """Whether arguments are written in a notation of their own: then all calls are one grammar.
+
+        What tools have alike, such as a text up to its close, is one rule there, which xgrammar
+        compiles once.
+        """
+        return not CallWriter.writes_json(self.calls) and not self.calls.arguments.encoded
+
+    def _calls(self, begun: str) -> TagFormat:
+        """Write all calls as one grammar, without what is `begun` of them."""
+        table = RuleTable(OpaqueTokens())
+        writer = self._writer(table, self.tools, parallel=self.many)
+        root = table.brancher.branch(writer.ways([()], begun))
+        for name, first in writer.open.items():
+            writer.fill(name, first=first)
+        return _grammar(root, table.named)
+
+    def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
+        return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
+
+    def _row(self, begun: str = "") -> list[TagFormat]:
+        """Write the calls of a section, the first one without what is `begun` of it."""
         calls = self.calls
+        first = self.each(first=True)
         numbered = Slot.INDEX in (*calls.row, *(calls.empty_row or ()))
+        if self.many and not (numbered or begun or calls.later_close) and calls.separator:
+            separated: TagFormat = {"type": "tags_with_separator", "tags": [*first]}
+            return [{**separated, "separator": calls.separator, "at_least_one": True}]
+        first = [{**tag, "begin": str(tag["begin"]).removeprefix(begun)} for tag in first]
+        if not self.many:
+            return [either(first)]
         later = either(self.each(first=not numbered))
         again = in_row([constant(calls.separator), later, constant(calls.later_close)])
-        return [{"type": "star", "content": again}]
+        return [either(first), {"type": "star", "content": again}]
 
     def _tag(self, name: str, schema: Json, first: bool) -> TagFormat:
         table = RuleTable(OpaqueTokens())
-        writer = CallWriter(table, self.calls, {name: schema}, parallel=False, stops=self._stops)
-        paths = writer.each(first=first)
+        paths = self._writer(table, {name: schema}, parallel=False).each(first=first)
         begin = table.brancher.shared([_text(path) for path in paths])
         rests = [without(path, begin) if begin else path for path in paths]
         rows = [[_simple(item, table.named) for item in rest] for rest in rests]
@@ -105,7 +144,11 @@ class CallTags:
             content = either([in_row([item for item in row if item]) for row in rows])
         else:
             content = _grammar(table.brancher.branch(rests), table.named)
-        return {"type": "tag", "begin": begin, "content": content, "end": end}
+        return _tag(begin, content, end)
+
+
+def _tag(begin: str, content: TagFormat, end: str = "") -> TagFormat:
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
 def constant(text: str) -> TagFormat:
@@ -154,6 +197,32 @@ def _simple(item: Item, named: Mapping[str, Node]) -> TagFormat | None:
             return None
 
 
+class _TagTable(SchemaTable):
+    """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole."""
+
+    @property
+    def seam(self) -> str:
+        return '""'
+
+    def text(self, root: str) -> str:
+        return "".join(f"{name} ::= {body}\n" for name, body in (("root", root), *self))
+
+
+class _TagWriter(GbnfWriter):
+    """Writes rules as xgrammar's EBNF, which can say "any text but these" (``TagDispatch``)."""
+
+    def is_common(self, prose: Prose) -> bool:
+        del prose
+        return True
+
+    def close(self, text: str) -> str:
+        return gbnf_literal(text)
+
+    def any_text_but(self, texts: Sequence[str]) -> str:
+        kept_out = ", ".join(map(gbnf_literal, texts))
+        return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
+
+
 def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
     """Write a node as a grammar in GBNF, with the rules that it needs."""
     needed: dict[str, Node] = {}
@@ -163,7 +232,10 @@ def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
             if name not in needed:
                 needed[name] = named[name]
                 waiting.append(named[name])
-    return {"type": "grammar", "grammar": write_gbnf(GrammarRules(root, needed), SchemaTable())}
+    return {
+        "type": "grammar",
+        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
+    }
 
 
 def _names(node: Node) -> list[str]:
