@@ -22,6 +22,8 @@ from autoparser.analysis.inference.check import (
     TemplateTurns,
     continuations,
     self_check,
+    unnoticed_departures,
+    with_later_openings,
 )
 from autoparser.analysis.inference.learning.found_switches import MOST_VARIABLES, find_switches
 from autoparser.analysis.inference.learning.part_treatment import learn_content_parts
@@ -266,15 +268,16 @@ def _learned(template: ChatTemplate) -> Analysis:
     untried = max(0, len(switch_candidates(suggestions)) - MOST_VARIABLES)
     draft = Draft(suggestions, negotiated.reasoning, negotiated.calls, found.switches, untried)
     learnt = learn_formats(prober, draft, negotiated.showing)
+    checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learnt.formats)
+    form = unnoticed_departures(prober.shape, (form for check in checks for form in check.forms))
+    found_turns = continuations(learnt.formats, prober, form)
     return Analysis(
         template=template,
-        formats=learnt.formats,
+        formats=with_later_openings(learnt.formats, found_turns),
         requires_nonnull_content=learnt.draft.requires_nonnull_content,
         phases=learnt.findings,
-        checks=tuple(
-            self_check(each, prober.using(setting=each.setting)) for each in learnt.formats
-        ),
-        continuations=continuations(learnt.formats, prober),
+        checks=checks,
+        continuations=found_turns,
         switches=found.switches,
         unmoved=found.unmoved,
         shape=prober.shape,

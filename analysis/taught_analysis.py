@@ -125,7 +125,8 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
 
 def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
     """Go through what the template writes after its prompts, as far as that is known."""
-    yield from (each for each in analysis.continuations if each.text is not None)
+    found = analysis.continuations
+    yield from (each for each in found if each.text is not None and each.form is None)
     format_ = analysis.format
     for opening in format_.openings[:1] if analysis.check.ok else ():
         # What passes the self-check is written by the format as the template renders it.

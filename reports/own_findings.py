@@ -59,11 +59,13 @@ def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
     for form in spoiled.values():
         yield OwnFinding(error, spoiled_words(form))
     gate = learnt.gate
-    if not gate.ok:
+    # What is spoiled as users send it has its own words above.
+    if not gate.own_form_ok or not (gate.ok or spoiled):
         fault = gate.faults[0]
+        failed = gate.asked - gate.passed or gate.usual_asked - gate.usual_passed
         yield OwnFinding(
             error,
-            f"{gate.asked - gate.passed} texts after prompts are not as the template writes them:"
+            f"{failed} texts after prompts are not as the template writes them:"
             f" {fault.title} is not {fault.question.value}: {visible(fault.detail)}",
         )
     united = learnt.formats.united

@@ -15,7 +15,7 @@ from .findings_section import findings_words
 from .layout import Lines, Row, blank, report_text, rows, sentence
 from .provenance import provenance_words
 from .screen_turn import screen_turn
-from .settings import gate_style
+from .settings import gate_score, gate_style
 from .stops import stops_words
 from .summary import kept_words, limit_words, wants_words
 from .switches import screen_switches
@@ -80,14 +80,14 @@ def _verdict(learnt: LearntFormat) -> Text:
     gate = learnt.gate
     said = verdict(learnt.check)
     if gate.asked:
-        said = sentence(said, ", ", (f"gate {gate.passed}/{gate.asked}", gate_style(learnt)))
+        said = sentence(said, ", ", (gate_score(gate), gate_style(learnt)))
     if len(learnt.formats) > 1:
         failed = sum(not check.ok for check in learnt.checks)
         said.append(f" ({len(learnt.formats)} formats")
         said.append(f", {failed} fail)" if failed else ")")
     if learnt.ok:
         return said.append(": as the template renders")
-    own_form = learnt.gate.ok and not any(check.failures for check in learnt.checks)
+    own_form = learnt.gate.own_form_ok and not any(check.failures for check in learnt.checks)
     return said.append(": spoiled as users send it" if own_form else ": not as it renders")
 
 

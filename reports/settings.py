@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
@@ -17,6 +17,7 @@ from .visible import quoted, visible
 
 __all__ = [
     "fault_section",
+    "gate_score",
     "gate_style",
     "gate_words",
     "setting_rows",
@@ -32,14 +33,21 @@ def gate_words(learnt: LearntFormat) -> Text:
     gate = learnt.gate
     if not gate.asked:
         return Text("not asked: no turn that was tried goes on from a generation prompt")
-    counted = Text(f"gate {gate.passed}/{gate.asked}", style=gate_style(learnt))
+    counted = Text(gate_score(gate), style=gate_style(learnt))
     words = ": what the template writes after its prompts is accepted by the grammar and read back"
     if not gate.ok:
-        words = f": {gate.asked - gate.passed} texts that the template writes after its prompts"
+        failed = gate.asked - gate.passed + gate.usual_asked - gate.usual_passed
+        words = f": {failed} texts that the template writes after its prompts"
         words += " are refused by the grammar or read otherwise, see the end"
     if gate.not_asked:
         words += f"; {gate.not_asked} not asked, where its turn does not go on from the prompt"
     return sentence(counted, words)
+
+
+def gate_score(gate: Gate) -> str:
+    """Return the verdict in figures, with those of the form that users send where it is another."""
+    usual = f", usual form {gate.usual_passed}/{gate.usual_asked}" if gate.usual_asked else ""
+    return f"gate {gate.passed}/{gate.asked}{usual}"
 
 
 def gate_style(learnt: LearntFormat) -> str:
@@ -91,12 +99,17 @@ def setting_rows(analysis: LearntFormat) -> Iterator[Row]:
 
 
 def _writes(format_: TurnFormat) -> Text:
-    texts = list(dict.fromkeys(opening.text for opening in format_.openings))
-    prompts = joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
-    said = sentence("the prompt ends with ", prompts)
+    said = sentence("the prompt ends with ", _ends(format_.openings))
+    if format_.later_openings:
+        said = sentence(said, ", behind earlier turns also with ", _ends(format_.later_openings))
     if Part.REASONING in format_.elsewhere:
         said.append("; no reasoning is written")
     return said
+
+
+def _ends(openings: Sequence[Opening]) -> Text:
+    texts = dict.fromkeys(opening.text for opening in openings)
+    return joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
 
 
 def _telling(format_: TurnFormat) -> list[str]:
@@ -127,7 +140,9 @@ def fault_section(formats: Formats, gate: Gate, width: int) -> Lines:
     """Show what the gate does not let pass; nothing where all passes."""
     if gate.ok:
         return []
-    drawn = heading(f"Gate: {gate.passed} of {gate.asked} texts pass", width)
+    usual = f", as users send them {gate.usual_passed} of {gate.usual_asked}"
+    words = f"Gate: {gate.passed} of {gate.asked} texts pass"
+    drawn = heading(f"{words}{usual if gate.usual_asked else ''}", width)
     drawn += rows(list(_faults(formats, gate)), width)
     left_out = len(gate.faults) - FAULTS_SHOWN
     if left_out > 0:

@@ -9,10 +9,10 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import (
     ArgumentForm,
+    Begun,
     CallFormat,
     CallLimit,
     Formats,
-    Opening,
     Part,
     ReasoningRetention,
     Written,
@@ -85,7 +85,7 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
         yield "Call ids", _ids(analysis)
     if isinstance(analysis, Analysis):
         yield "Parts", content_parts_words(analysis.content_parts)
-    yield "Prompt", _prompt(analysis.formats.default.opening)
+    yield "Prompt", _prompt(analysis.formats.default)
     yield "Stop strings", stops_told(analysis)
     wants = wants_words(analysis)
     if wants:
@@ -275,11 +275,18 @@ def _ids(analysis: LearntFormat) -> Text:
     return sentence(words.get(position.value, "written"), " ", _mode(position))
 
 
-def _prompt(opening: Opening | None) -> Text:
+def _prompt(begun: Begun) -> Text:
     """Say what `add_generation_prompt` adds with nothing set, and how much of the turn that is."""
+    opening = begun.opening
     if opening is None or not opening.text:
         return Text("add_generation_prompt adds nothing")
-    return sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
+    said = sentence("ends with ", quoted(opening.text), f", which is {opening.written.value}")
+    later = [each for each in begun.format.later_openings if each.setting == opening.setting]
+    for each in later:
+        said = sentence(said, "; behind earlier turns with ", quoted(each.text))
+        words = f"stands for {each.written.value}" if each.turn_begun else "begins no turn"
+        said.append(f", which {words}")
+    return said
 
 
 def wants_words(learnt: LearntFormat) -> list[str]:

@@ -91,7 +91,9 @@ def unset_words(switch: Switch, formats: Formats) -> str:
         return f"{value_words(formats.base[switch.name])} here: unset raises"
     if switch.default is None:
         return "unset by default"
-    return f"unset by default, as {value_words(switch.default)}"
+    groups = (each for each in switch.groups if repr(each[0]) == repr(switch.default))
+    equal = next(groups, (switch.default,))
+    return f"unset by default, as {' or '.join(map(value_words, equal))}"
 
 
 def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
@@ -108,17 +110,22 @@ def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
 
 
 def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[Effect, ...], str]]:
-    """Return each value with an effect: in words, itself, its effects, and where alone it acts."""
+    """Return each effect: its values in words, one of them, itself, and where alone it shows."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
         yield f"any {other}", None, effects_of_text(switch), switch.only
-    for at, value in enumerate(switch.values):
-        effects = effects_of(switch, value)
+    for at, group in enumerate(switch.groups):
+        effects = effects_of(switch, group[0])
         if not effects:
             continue
-        stands = switch.any_other is not None and repr(value) == repr(switch.any_other)
+        names = [
+            f"any other {other}"
+            if switch.any_other is not None and repr(value) == repr(switch.any_other)
+            else value_words(value)
+            for value in group
+        ]
         only = switch.conditions[at] if switch.conditions else switch.only
-        yield f"any other {other}" if stands else value_words(value), value, effects, only
+        yield ", ".join(names), group[0], effects, only
 
 
 def _common(switch: Switch) -> bool:

@@ -8,7 +8,7 @@ that no token hides how a text is cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from autoparser.analysis.inference.check import (
     Earlier,
     TemplateContinuation,
     TemplateTurns,
+    lost_text,
     turns_after,
 )
 from autoparser.analysis.inference.probing import Prober
@@ -36,31 +37,45 @@ if TYPE_CHECKING:
 
 def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
     """Ask both questions of every continuation; `prober` has nothing set."""
-    asked = passed = 0
+    asked = passed = usual_asked = usual_passed = 0
     faults: list[GateFault] = []
-    by_prompt: dict[tuple[int, Earlier], list[TemplateContinuation]] = {}
+    usual_faults: list[GateFault] = []
+    by_prompt: dict[tuple[int, Earlier, bool], list[TemplateContinuation]] = {}
+    own_texts: dict[tuple[int, str], str] = {}
     for each in found:
-        by_prompt.setdefault((id(each.opening), each.earlier), []).append(each)
+        key = (id(each.opening), each.earlier, each.form is None)
+        by_prompt.setdefault(key, []).append(each)
+        if each.form is None and each.text is not None:
+            own_texts[id(each.opening), _title(each)] = each.text
     for group in by_prompt.values():
         written = [each for each in group if each.text is not None]
         if not written:
             continue
         wrong = _wrong(formats, group[0].opening, written, prober)
-        asked += len(written)
-        passed += len(written) - len({fault.title for fault in wrong})
-        faults += wrong
-    return Gate(asked, passed, len(found) - asked, tuple(faults))
+        if group[0].form is not None:
+            told = {fault.title for fault in wrong}
+            wrong += [fault for fault in _losses(written, own_texts) if fault.title not in told]
+        count, right = len(written), len(written) - len({fault.title for fault in wrong})
+        if group[0].form is None:
+            asked, passed = asked + count, passed + right
+            faults += wrong
+        else:
+            usual_asked, usual_passed = usual_asked + count, usual_passed + right
+            usual_faults += wrong
+    own = sum(each.form is None for each in found)
+    every = (*faults, *usual_faults)
+    return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
 
 
 def _wrong(
     formats: Formats, opening: Opening, written: Sequence[TemplateContinuation], prober: Prober
 ) -> list[GateFault]:
     begun = _begun(formats, opening)
-    earlier = written[0].earlier
-    turns = turns_after(begun.format, opening, prober, earlier)
+    earlier, form = written[0].earlier, written[0].form
+    turns = turns_after(begun.format, opening, prober, earlier, form)
     tools = loose_tools() if opening.tools else ()
-    # Behind other turns a prompt may end otherwise.
-    prompt = written[0].prompt if earlier else None
+    # Behind other turns, or sent otherwise, a prompt may end otherwise.
+    prompt = written[0].prompt if earlier or form else None
     refusal = _refusal(grammar_of(formats, tools, begun=begun, prompt=prompt))
     parser = OutputParser(
         build(formats, request_of(tools or None, begun=begun, prompt=prompt)),
@@ -81,8 +96,22 @@ def _wrong(
     return faults
 
 
+def _losses(
+    written: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
+) -> Iterator[GateFault]:
+    """Find what is lost where messages are sent as users do, against the template's own form."""
+    for each in written:
+        text = each.text or ""
+        wanted = own.get((id(each.opening), _title(replace(each, form=None))))
+        lost = None if wanted is None else lost_text((each.message,), (), text, wanted)
+        if lost is not None:
+            yield GateFault(GateQuestion.READ, each.opening.setting, _title(each), text, str(lost))
+
+
 def _title(asked: TemplateContinuation) -> str:
-    return f"{asked.title}, behind {asked.earlier}" if asked.earlier else asked.title
+    behind = f", behind {asked.earlier}" if asked.earlier else ""
+    sent = f", as users send it ({asked.form.usual})" if asked.form else ""
+    return f"{asked.title}{behind}{sent}"
 
 
 def _begun(formats: Formats, opening: Opening) -> Begun:

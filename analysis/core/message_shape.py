@@ -198,6 +198,23 @@ class FormDeparture:
         return one.system is other.system and one.messages(dialogue) == other.messages(dialogue)
 
 
+def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
+    """Return all these departures, of one shape, as one: each is as users send it at once."""
+    taken = departures[0].taken
+    change = {
+        name: getattr(each.shape, name)
+        for each in departures
+        for name in Shape.__slots__
+        if getattr(each.shape, name) != getattr(taken, name)
+    }
+    return FormDeparture(
+        ", ".join(each.usual for each in departures),
+        ", ".join(each.wanted for each in departures),
+        replace(taken, **change),
+        taken,
+    )
+
+
 def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
     """Return in what a shape departs from OpenAI's form, each thing put back by itself.
 

@@ -45,9 +45,11 @@ class Switch:
     """In words, when alone it changes anything; empty: always, as far as was tried."""
     conditions: tuple[str, ...] = ()
     """The same for each of the values; empty: for all of them what holds for the switch."""
+    equal_values: tuple[tuple[Json, ...], ...] = ()
+    """For each of the values, the others that were tried and render alike; empty: for none."""
     any_other: Json = None
-    """The one of the values that stands for any that the template does not know; None: those do
-    nothing of their own."""
+    """The value, one of them or equal to one, that stands for any that the template does not know;
+    None: those do nothing."""
     raising: tuple[Json, ...] = ()
     """Values that the template compares it with, and that make the usual conversation raise."""
     others_raise: bool = False
@@ -61,6 +63,12 @@ class Switch:
         """All that any value changes."""
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)
+
+    @property
+    def groups(self) -> tuple[tuple[Json, ...], ...]:
+        """The values with those that render alike behind each."""
+        equal = self.equal_values or ((),) * len(self.values)
+        return tuple((one, *more) for one, more in zip(self.values, equal, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

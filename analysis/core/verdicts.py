@@ -127,7 +127,7 @@ class Check:
     the template crashes on them."""
     forms: tuple[AskedForm, ...] = ()
     """The same messages as users send them, one entry for each thing in which the shape that the
-    template takes departs from that."""
+    template takes departs from that, and one for all that were asked at once."""
 
     @property
     def passed(self) -> int:
@@ -209,8 +209,19 @@ class Gate:
     """Messages with which the template's turn does not go on from the prompt, or which it refuses:
     a model may well write them, and the template does not say how."""
     faults: tuple[GateFault, ...] = ()
+    """Those of the form that the template takes first."""
+    usual_asked: int = 0
+    """Texts that it writes where the same messages are sent as users do, and come out in silence:
+    none, where that is the form that the template takes."""
+    usual_passed: int = 0
+    """Those of them that the grammar accepts and the parser reads back."""
 
     @property
     def ok(self) -> bool:
         """Whether every continuation passed."""
+        return self.own_form_ok and self.usual_passed == self.usual_asked
+
+    @property
+    def own_form_ok(self) -> bool:
+        """Whether every one passed that was sent in the form that the template takes."""
         return self.passed == self.asked

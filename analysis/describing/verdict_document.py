@@ -91,7 +91,7 @@ class CheckDocument(CheckCounts, frozen=True):
     failures: tuple[FailureDocument, ...]
     forms: tuple[AskedForm, ...] = ()
     """The messages as users send them, one entry for each thing in which the shape that the
-    template takes departs from that."""
+    template takes departs from that, and one for all that were asked at once."""
 
 
 def check_document(check: Check) -> CheckDocument:
@@ -164,6 +164,11 @@ class GateDocument(JsonDocument, frozen=True):
     """Messages with which the template's turn does not go on from the prompt, or which it
     refuses."""
     faults: tuple[GateFaultDocument, ...]
+    usual_asked: Count = 0
+    """Texts that the template writes where the same messages are sent as users do, and come out in
+    silence: none, where that is the form that the template takes."""
+    usual_passed: Count = 0
+    """Those of them that the grammar accepts and the parser reads back."""
 
 
 def gate_document(gate: Gate) -> GateDocument:
@@ -201,4 +206,11 @@ def _failure_read(document: FailureDocument) -> Failure:
 def gate_read(document: GateDocument) -> Gate:
     """Return the gate's verdict that a document tells."""
     faults = tuple(GateFault(**asdict(fault)) for fault in document.faults)
-    return Gate(document.asked, document.passed, document.not_asked, faults)
+    return Gate(
+        document.asked,
+        document.passed,
+        document.not_asked,
+        faults,
+        document.usual_asked,
+        document.usual_passed,
+    )

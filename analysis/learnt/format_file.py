@@ -85,8 +85,11 @@ class SavedSwitchDocument(JsonDocument, frozen=True):
     """In words, when alone it changes anything; empty: always, as far as was tried."""
     conditions: tuple[str, ...] = ()
     """The same for each of the values; empty: for all of them what holds for the switch."""
+    equal_values: tuple[tuple[AnyJson, ...], ...] = ()
+    """For each of the values, the others that render alike; empty: for none."""
     any_other: AnyJson = None
-    """The one of the values that stands for any that the template does not know; null: none."""
+    """The value, one of them or equal to one, that stands for any that the template does not know;
+    null: those do nothing."""
     raising: tuple[AnyJson, ...] = ()
     """Values that it is compared with, and that make the usual conversation raise."""
     others_raise: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
+from autoparser.reports.settings import gate_score
 from autoparser.reports.summary import default_mode, summary_rows
 from autoparser.reports.verdict import check_score
 from autoparser.reports.visible import visible
@@ -52,7 +53,7 @@ def _verdicts(learnt: LearntFormat) -> Iterator[Node]:
     yield badge(check_score(check), "good" if check.ok else "bad")
     if gate.asked:
         kind = "bad" if not gate.ok else "plain" if learnt.spoiled else "good"
-        yield badge(f"gate {gate.passed}/{gate.asked}", kind)
+        yield badge(gate_score(gate), kind)
 
 
 def _modes(learnt: LearntFormat) -> Iterator[Node]:

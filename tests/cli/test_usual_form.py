@@ -84,6 +84,8 @@ def test_older_saved_format_is_read_and_says_what_is_wanted(
     document = json.loads(saved.read_text("ascii"))
     for check in document["checks"]:
         del check["forms"]
+    document["gate"]["faults"] = []
+    del document["gate"]["usual_asked"], document["gate"]["usual_passed"]
     saved.write_text(json.dumps(document), "ascii")
     ran = autoparser("analyze", saved)
     assert ran.code == 0

@@ -23,7 +23,9 @@ the tags of four kinds of requests, and is asked what of each template's turns t
 becomes of images, videos and audio is held against transformers' renders. With `--files`, saved
 formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`, every
 finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs` shows
-each diff, `--kept` goes on where a run was cut short.
+each diff, `--kept` goes on where a run was cut short. With `--real-tools`, calls of the tools in a
+folder are made, valid and not, fourteen templates write them, and every form of each grammar is
+asked which it takes.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ from .learning import judged_learning
 from .lint_counts import lint_counts
 from .lints import lint_table, lints
 from .outcomes import PACKAGE, PROCESSES, Ending, Outcome, corpus_paths, outcomes
+from .real_tools import judged_tools
 from .render_table import render_table
 from .round_trips import round_trip_table, round_trips
 from .score_table import score_table
@@ -177,7 +180,7 @@ def _options() -> argparse.Namespace:
         type=Path,
         action="append",
         default=[],
-        help="with --gate, and alone with --learn: a directory or file",
+        help="with --gate and --real-tools, and alone with --learn: a directory or file",
     )
     options.add_argument("--stops", action="store_true", help="judge where turns end")
     options.add_argument(
@@ -211,20 +214,32 @@ def _options() -> argparse.Namespace:
     options.add_argument("--diffs", action="store_true", help="with --fix: show each diff")
     options.add_argument("--scoreboard", action="store_true", help="read canitoolcall's cases")
     options.add_argument("--family", action="append", default=[], help="with --scoreboard: these")
-    options.add_argument("--failing", action="store_true", help="with a scoreboard: show each text")
+    options.add_argument(
+        "--failing", action="store_true", help="with a scoreboard or tools: show each text"
+    )
     options.add_argument(
         "--templates", type=Path, action="append", default=[], help="with --scoreboard: look here"
     )
     options.add_argument(
         "--field", type=Path, metavar="FOLDER", help="read a folder of outputs lost in production"
     )
-    options.add_argument("--every", type=int, default=1, help="take only every n-th template")
+    options.add_argument(
+        "--real-tools", type=Path, metavar="FOLDER", help="ask about the tools of a folder"
+    )
+    options.add_argument(
+        "--every", type=int, default=1, help="take only every n-th template, or tool"
+    )
     options.add_argument("--jobs", "-j", type=int, default=PROCESSES, help="how many processes")
     return options.parse_args()
 
 
 def _scored(asked: argparse.Namespace) -> tuple[str, bool]:
-    """Read the outputs of a scoreboard: those of a folder, or the package's."""
+    """Read the outputs of a scoreboard, those of a folder or the package's, or ask about tools."""
+    if asked.real_tools is not None:
+        also = [path for place in asked.also for path in templates_in(place)]
+        return judged_tools(
+            asked.real_tools, also, every=asked.every, jobs=asked.jobs, failing=asked.failing
+        )
     if asked.learn:
         return judged_taught_scores(asked.jobs, range(1, asked.seed + 1))
     if asked.field is not None:
@@ -241,7 +256,7 @@ def main() -> int:
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    if asked.scoreboard or asked.field is not None:
+    if asked.scoreboard or asked.field is not None or asked.real_tools is not None:
         text, right = _scored(asked)
         sys.stdout.write(text)
         return 0 if right else 1

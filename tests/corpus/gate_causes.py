@@ -13,7 +13,7 @@ CLOSER = "what closes a string is also how a quote inside of it is written"
 COLLAPSED = "empty lines in content are left out"
 ELSEWHERE = "what stands before the turn changes with it: the self-check fails, too"
 INSIDE = "arguments are text inside a JSON string, to which no grammar is made"
-BEHIND_RESULT = "behind a tool result the prompt ends as no prompt behind a user message does"
+ENDED_LATER = "turns are ended by a marker behind a tool result, and by none behind a user message"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     CHANNEL: (
         "CrowtherLabs-Atom-Electron-1.0",
@@ -35,13 +35,7 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "poolside-Laguna-XS-2.1",
         "poolside-Laguna-XS.2",
     ),
-    BEHIND_RESULT: (
-        "Aletheia-Bench-DPO-Think-14B",
-        "deepseek-ai-DeepSeek-V3.2",
-        "ewald1976-G4-Plainsong-12B",
-        "google-diffusiongemma-26B-A4B-it",
-        "google-gemma-4-26B-A4B-it",
-    ),
+    ENDED_LATER: ("Aletheia-Bench-DPO-Think-14B",),
     UNOPENED: ("j3-4-tagged-array", "reasoning-delimiter"),
     UNMARKED: ("spitfire4794-supra-arith", "thought-action"),
     UNESCAPED: (

@@ -31,6 +31,7 @@ def unexplained(found: Sequence[Gated]) -> list[str]:
     """Name what is bad without a known cause: crashes, faults, defaults that differ."""
     bad = [f"{each.name}: {each.crash}" for each in found if each.crash]
     bad += [each.name for each in found if each.faults and not _gate_cause(each)]
+    bad += [each.name for each in found if each.usual_faults and not _usual_cause(each)]
     bad += [f"{each.name}: {verdict.title}" for each, verdict, cause in _bad(found) if not cause]
     return bad + [each.name for each in _differing(found)]
 
@@ -75,9 +76,30 @@ def _gate(done: Sequence[Gated]) -> Iterator[str]:
         for each in same:
             yield f"{'':10}  {each.name}: {each.counts.passed} of {each.counts.asked}"
             yield f"{'':12}  {each.faults[0][:200]}"
+    yield from _usual(done)
     silent = Counter(why for each in done for why in each.silent)
     yield f"{silent.total():>6}  prompts that nothing goes on from"
     yield from (f"{count:>6}    {why}" for why, count in silent.most_common())
+
+
+def _usual(done: Sequence[Gated]) -> Iterator[str]:
+    asking = [each for each in done if each.counts.usual_asked]
+    asked = sum(each.counts.usual_asked for each in asking)
+    yield f"{asked:>6}  asked again as users send them, of {len(asking)} templates"
+    yield f"{sum(each.counts.usual_passed for each in asking):>6}    passed"
+    short = [each for each in asking if each.counts.usual_passed < each.counts.usual_asked]
+    for cause in sorted({_usual_cause(each) for each in short}):
+        same = [each for each in short if _usual_cause(each) == cause]
+        yield f"{len(same):>6}    {cause or 'of unknown cause'}"
+        for each in same:
+            passed = f"{each.counts.usual_passed} of {each.counts.usual_asked}"
+            yield f"{'':10}  {each.name}: {passed}"
+
+
+def _usual_cause(gated: Gated) -> str:
+    """Return what is spoiled, or the cause for which the template's own form does not pass."""
+    spoiled = f"spoiled as users send it: {gated.spoiled}" if gated.spoiled else ""
+    return spoiled or (_gate_cause(gated) if gated.faults else "")
 
 
 def _gate_cause(gated: Gated) -> str:

@@ -46,6 +46,9 @@ class Counts:
     asked: int = 0
     passed: int = 0
     not_asked: int = 0
+    usual_asked: int = 0
+    """The same messages as users send them, where the template takes another form."""
+    usual_passed: int = 0
     failed_checks: int = 0
 
 
@@ -72,7 +75,11 @@ class Gated:
     crash: str = ""
     counts: Counts = field(default_factory=Counts)
     faults: tuple[str, ...] = ()
-    """Of the analysis' own gate, each with its message."""
+    """Of the analysis' own gate, each with its message, in the form that the template takes."""
+    usual_faults: tuple[str, ...] = ()
+    """And as users send them."""
+    spoiled: str = ""
+    """What users send and the template spoils in silence, by the self-check."""
     silent: tuple[str, ...] = ()
     """For each prompt that the gate finds no continuation of: why, and what the prompt has
     written."""
@@ -110,13 +117,17 @@ def gated(path: Path) -> Gated:
 
 def _gated(name: str, analysis: Analysis) -> Gated:
     judged = tuple(verdicts(analysis))
+    faults = [
+        f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
+        for fault in analysis.gate.faults
+    ]
+    own = sum("as users send it" not in fault.title for fault in analysis.gate.faults)
     return Gated(
         name,
         counts=_counts(analysis),
-        faults=tuple(
-            f"{fault.question}, {dict(fault.setting)}, {fault.title}: {fault.detail}"
-            for fault in analysis.gate.faults
-        ),
+        faults=tuple(faults[:own]),
+        usual_faults=tuple(faults[own:]),
+        spoiled="" if analysis.spoiled is None else analysis.spoiled.usual,
         silent=tuple(_silent(analysis, judged)),
         alike=tuple(_alike(analysis.formats, judged)),
         differs=default_differs(analysis),
@@ -135,6 +146,8 @@ def _counts(analysis: Analysis) -> Counts:
         asked=gate.asked,
         passed=gate.passed,
         not_asked=gate.not_asked,
+        usual_asked=gate.usual_asked,
+        usual_passed=gate.usual_passed,
         failed_checks=sum(bool(check.failures) for check in analysis.checks),
     )
 
@@ -143,7 +156,7 @@ def _silent(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[str]:
     """Say of each prompt that nothing goes on from why, by the second judge's renders."""
     found = analysis.continuations
     openings = {id(each.opening): each.opening for each in found}
-    spoken = {id(each.opening) for each in found if each.text is not None}
+    spoken = {id(each.opening) for each in found if each.text is not None and each.form is None}
     for key, opening in openings.items():
         if key in spoken:
             continue

@@ -25,7 +25,6 @@ ARRAY_TAGS = "an array whose items are tags of one name: its text is its own mar
 LONG_END = "pages of instructions end every turn: llguidance takes no text so long"
 BROKEN = "a call without arguments is not JSON: its arguments are missing"
 ENDS_BETWEEN = "what ends a turn stands between its content and its calls"
-FENCES = "content may end like the opening of a fence, which before calls is read as junk"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     UNESCAPED: ("LiquidAI-LFM2.5-VL-450M", "baseten-Llama-3.2-3B-Instruct-pythonic"),
     UNOPENED: (
@@ -38,23 +37,10 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
     LONG_END: ("ServiceNow-AI-AprielGuard",),
     BROKEN: ("Motif-Technologies-Motif-3-Beta",),
     ENDS_BETWEEN: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
-    FENCES: ("tencent-Hy-Embodied-RxBrain-1.0",),
     HEADER_IS_END: ("IEITYuan-Yuan2-2B-hf",),
 }
 CAUSES = {name: cause for cause, names in _BY_CAUSE.items() for name in names}
 """What in a template itself keeps its grammar from both."""
-
-
-LINES = "JSON that is broken into lines is not written as GBNF"
-GBNF_CAUSES = dict.fromkeys(
-    (
-        "CohereForAI-c4ai-command-r-plus-tool_use",
-        "tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",
-        "tiiuae-Falcon3-7B-Instruct",
-    ),
-    LINES,
-)
-"""What keeps a template from a grammar in GBNF alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +51,6 @@ class Proof:
     asked: int
     faults: tuple[Fault, ...]
     crash: str = ""
-    gbnf: bool = False
 
     @property
     def ok(self) -> bool:
@@ -73,7 +58,7 @@ class Proof:
 
     @property
     def cause(self) -> str:
-        return CAUSES.get(self.name, "") or (GBNF_CAUSES.get(self.name, "") if self.gbnf else "")
+        return CAUSES.get(self.name, "")
 
 
 def proof_of(
@@ -96,11 +81,11 @@ def proof_of(
         try:
             verdict = (prove_gbnf if gbnf else prove)(analysis.format, walks, offer)
         except Exception as error:  # noqa: BLE001 - a crash is what the survey looks for
-            return Proof(path.stem, asked, tuple(faults), repr(error), gbnf)
+            return Proof(path.stem, asked, tuple(faults), repr(error))
         asked += verdict.asked
         title = f"{len(offer.called)} tools, " if tools else ""
         faults += [replace(fault, title=title + fault.title) for fault in verdict.faults]
-    return Proof(path.stem, asked, tuple(faults), gbnf=gbnf)
+    return Proof(path.stem, asked, tuple(faults))
 
 
 def proofs(

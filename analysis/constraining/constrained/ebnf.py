@@ -20,7 +20,8 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
-from autoparser.analysis.constraining.grammar.gbnf import any_but, gbnf_literal, state_bodies
+from autoparser.analysis.constraining.grammar.gbnf import state_bodies
+from autoparser.analysis.constraining.grammar.json_schema import any_but, literal
 from autoparser.analysis.constraining.grammar.string_ways import quoted
 from autoparser.analysis.constraining.grammar.until import states
 from autoparser.analysis.loading.tokens import OpaqueTokens
@@ -83,21 +84,19 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
         rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
         rules += [f"{each} ::= {body}" for each, body in zip(names[1:], others, strict=True)]
         text = text.replace(dispatch[0], "\n".join(rules))
-        text = re.sub(
-            rf"(?<![\w-]){re.escape(name)} {_LITERAL}",
-            lambda row, name=name: f"{name} {_by_characters(_literal_text(row[1]), opaque)}",
-            text,
-        )
+        text = _closed_by_characters(text, name, opaque)
     return text
 
 
-def _by_characters(text: str, opaque: OpaqueTokens) -> str:
-    """Write a text as a literal a character, but for added tokens."""
-    pieces = [
-        [opaque.texts[piece]] if isinstance(piece, int) else list(piece)
-        for piece in opaque.pieces(text)
-    ]
-    return " ".join(gbnf_literal(each) for piece in pieces for each in piece)
+def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
+    """Write each literal behind a rule as one a character, but for added tokens."""
+
+    def written(row: re.Match[str]) -> str:
+        pieces = opaque.pieces(_literal_text(row[1]))
+        texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
+        return " ".join([name, *(literal(each) for piece in texts for each in piece)])
+
+    return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", written, text)
 
 
 @dataclass

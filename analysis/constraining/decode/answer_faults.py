@@ -23,10 +23,11 @@ class Rendering(StrEnum):
     """What the template makes of the message that an answer was read as."""
 
     SAME = "the same text"
-    WHITESPACE = "the same but for whitespace that the template strips or adds"
+    WHITESPACE = "the same but for whitespace that the template strips or adds, or the parser drops"
     SPELLING = "the same but for the spelling of equal values, or the numbers of calls"
     BEGINNING = "the same after a beginning that every such turn has, and the answer has not"
     REASONING = "the same but for reasoning, which the template does not write"
+    CLOSED = "the same after a block of reasoning that the prompt alone opens and closes"
     UNPROMPTED = "not asked: the same, but the template's turn does not go on from the prompt"
     UNWRITTEN = "not asked: the template cannot be given such a message"
     OTHER = "another text"
@@ -43,6 +44,7 @@ class Rendering(StrEnum):
             Rendering.SAME,
             Rendering.BEGINNING,
             Rendering.REASONING,
+            Rendering.CLOSED,
             Rendering.UNPROMPTED,
         )
 
@@ -70,8 +72,11 @@ class Judgement:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong, and the template writes this text after the prompt."""
-        return not self.complaints and self.rendering is Rendering.SAME
+        """Whether nothing is wrong, and the template writes this text as its turn, to the letter.
+
+        What the prompt alone closes is no part of the answer.
+        """
+        return not self.complaints and self.rendering in (Rendering.SAME, Rendering.CLOSED)
 
     @property
     def not_asked(self) -> bool:

@@ -25,6 +25,13 @@ def message_difference(text: str, parsed: ParsedMessage, again: str, read: Parse
     return next(_differences(one, other), "")
 
 
+def dropped_parts(text: str, parsed: ParsedMessage) -> str:
+    """Name the parts that the text has and the message has not; empty: the message has all."""
+    one, other = message_of(parsed, text), message_of(parsed)
+    parts = ("reasoning", "content")
+    return " and the ".join(part for part in parts if getattr(one, part) != getattr(other, part))
+
+
 def _differences(one: Message, other: Message) -> Iterator[str]:
     for part in ("reasoning", "content"):
         yield from _of_text(getattr(one, part), getattr(other, part), f"the {part}")

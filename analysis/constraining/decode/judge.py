@@ -15,6 +15,7 @@ from autoparser.analysis.reading.parsing import OutputParser, ParsedCall, Parsed
 from autoparser.analysis.reading.text import SpanKind
 
 from .answer_faults import Complaint, Fault, Judgement, Rendering
+from .difference import dropped_parts
 from .rendering import Rewriter, TurnWriter
 
 
@@ -61,6 +62,10 @@ class Judge:
         if complaints:
             return Judgement(complaints, calls=calls)
         found = self._rewriter.compare(text, parsed)
+        if found.rendering is Rendering.SAME and (dropped := dropped_parts(text, parsed)):
+            # The text was rendered with them, and who is given the message has not got them.
+            words = f"the parser drops the {dropped}, which is whitespace alone"
+            return Judgement((), Rendering.WHITESPACE, words, calls)
         if found.rendering is Rendering.OTHER:
             complaints = (Complaint(Fault.RENDERING, found.difference),)
         return Judgement(complaints, found.rendering, found.difference, calls)

@@ -192,9 +192,10 @@ class Rewriter:
         found = [
             self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
         ]
-        if Rendering.SAME in found or (whole and not answer):
-            return Rendering.SAME if Rendering.SAME in found else None
-        return next(filter(None, found), None)
+        for exact in (Rendering.SAME, Rendering.CLOSED):
+            if exact in found:
+                return exact
+        return next(filter(None, found), None) if answer or not whole else None
 
     def _lead_of(
         self,
@@ -216,9 +217,22 @@ class Rewriter:
             return Rendering.BEGINNING if begun else None
         if prompt.startswith(before):
             # An answer that repeats what the prompt has written is another text.
-            repeated = wanted.startswith(prompt[len(before) :])
-            return Rendering.UNPROMPTED if before.startswith(least) and not repeated else None
+            rest = prompt[len(before) :]
+            if not before.startswith(least) or wanted.startswith(rest):
+                return None
+            return Rendering.CLOSED if self._closes(rest) else Rendering.UNPROMPTED
         return Rendering.UNPROMPTED if begun else None
+
+    def _closes(self, written: str) -> bool:
+        """Return whether this is a block of reasoning with nothing in it.
+
+        Templates end the prompts of models that are not to think with one, and write none in turns
+        without reasoning. What such a model writes is the turn behind its header.
+        """
+        block = self._parser.turn.reasoning
+        return block is not None and _squeezed(written) == _squeezed(
+            block.open.core + block.close.core
+        )
 
     def _ended(self, turn: str) -> Iterator[str]:
         """Return a turn with its end, without the end's last whitespace, and without the end."""
@@ -233,6 +247,8 @@ def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
     if lead is Rendering.BEGINNING:
         added = turn.rest[: turn.rest.rfind(text)] if text else turn.rest
         return f"the template writes {added!r} before it"
+    if lead is Rendering.CLOSED:
+        return f"the prompt ends in {turn.prompt[-40:]!r}, and the turn has no such block"
     return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
 
 

@@ -1,31 +1,29 @@
-"""The calls of a request as tags of a structural tag: a begin, what stands within, an end.
+"""The calls of a request in a structural tag: one grammar for all of them.
 
-Arguments that are JSON are a schema; those in another notation, ids and numbers are a grammar or
-a regular expression. Of ``<call=now>{"zone": "UTC"}</call>`` the begin is ``<call=now>``, the
-content the schema of the function's parameters, and the end ``</call>``.
+It is in xgrammar's EBNF. What tools have alike, such as a text up to its close, is one rule in it,
+which xgrammar compiles once: a tag for each tool repeated the states of such texts in each.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import CallFormat, CallLimit, Slot
+from autoparser.analysis.core.format import CallFormat, CallLimit
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .call_writer import CallWriter
-from .gbnf import GbnfWriter, gbnf_literal
+from .gbnf import GbnfWriter
 from .gbnf_table import SchemaTable
-from .paths import Item, Path, without
+from .json_schema import literal
+from .paths import Path, without
 from .rules import (
     ChoiceNode,
     FreeTextNode,
     GrammarRules,
     JsonValue,
     Node,
-    PatternNode,
     Prose,
     Ref,
     RepeatNode,
@@ -33,15 +31,12 @@ from .rules import (
 )
 from .table import RuleTable
 
-_NEEDLESS = re.compile(r"\\([^\w\\^$.*+?()\[\]{}|/-])")
-"""Escapes of signs that mean nothing to a regular expression; xgrammar warns of them."""
-
 TagFormat: TypeAlias = dict[str, Json]
 """One of the formats that a structural tag is made of."""
 
 
 class CallTags:
-    """Writes the calls of one request as tags."""
+    """Writes the calls of one request."""
 
     def __init__(
         self,
@@ -57,98 +52,44 @@ class CallTags:
 
     def whole(self, begun: str = "") -> TagFormat:
         """Write the section of calls without what the prompt has `begun` of it."""
-        if self._is_grammar:
-            return self._calls(begun)
-        calls = self.calls
-        opened = calls.section_open.removeprefix(begun)
-        begun = begun.removeprefix(calls.section_open)
-        return in_row([constant(opened), *self._row(begun), constant(calls.section_close)])
-
-    def single(self, triggers: Sequence[str]) -> list[TagFormat]:
-        """Write tags of one call each, which may stand anywhere in free text.
-
-        Calls in a notation of their own are one tag, where a trigger begins all of them.
-        """
-        if self._is_grammar:
-            table = RuleTable(OpaqueTokens())
-            paths = self._writer(table, self.tools, parallel=False).each(first=False)
-            begin = table.brancher.shared([_text(path) for path in paths])
-            if any(begin.lstrip().startswith(trigger) for trigger in triggers):
-                behind = table.brancher.branch([without(path, begin) for path in paths])
-                return [_tag(begin, _grammar(behind, table.named))]
-        return self.each(first=False)
-
-    def each(self, *, first: bool) -> list[TagFormat]:
-        """Write the call of each tool, as the first of a section or as a later one."""
-        return [self._tag(name, schema, first) for name, schema in self.tools.items()]
-
-    def section(self) -> TagFormat | None:
-        """Write all calls as one tag; None where no section opens before them and closes after."""
-        calls = self.calls
-        if not calls.section_open.strip() or not calls.section_close.strip():
-            return None
-        begin = calls.section_open.lstrip()
-        if self._is_grammar:
-            return _tag(begin, self._calls(calls.section_open))
-        content = in_row(self._row())
-        return _tag(begin, content, calls.section_close)
-
-    @property
-    def _is_grammar(self) -> bool:
-        """Whether arguments are written in a notation of their own: then all calls are one grammar.
-
-        What tools have alike, such as a text up to its close, is one rule there, which xgrammar
-        compiles once.
-        """
-        return not CallWriter.writes_json(self.calls) and not self.calls.arguments.encoded
-
-    def _calls(self, begun: str) -> TagFormat:
-        """Write all calls as one grammar, without what is `begun` of them."""
-        table = RuleTable(OpaqueTokens())
+        table = RuleTable(OpaqueTokens(), names_alone=True)
         writer = self._writer(table, self.tools, parallel=self.many)
         root = table.brancher.branch(writer.ways([()], begun))
         for name, first in writer.open.items():
             writer.fill(name, first=first)
         return _grammar(root, table.named)
 
+    def section(self) -> TagFormat | None:
+        """Write all calls as one tag; None where no section opens before them and closes after."""
+        opened = self.calls.section_open
+        if not opened.strip() or not self.calls.section_close.strip():
+            return None
+        return _tag(opened.lstrip(), self.whole(opened))
+
+    def single(self, triggers: Sequence[str]) -> list[TagFormat]:
+        """Write tags of one call each, which may stand anywhere in free text.
+
+        It is one tag for all tools where they begin alike with one of the triggers.
+        """
+        whole = self._alike(self.tools)
+        if any(str(whole["begin"]).startswith(trigger) for trigger in triggers):
+            return [whole]
+        return [self._alike({name: schema}) for name, schema in self.tools.items()]
+
+    def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
+        """Write one call of any of some tools as a tag: what they begin with, and the rest."""
+        table = RuleTable(OpaqueTokens(), names_alone=True)
+        paths = self._writer(table, tools, parallel=False).each(first=False)
+        begin = table.brancher.shared([_text(path) for path in paths])
+        rests = [without(path, begin) if begin else path for path in paths]
+        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
+
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
         return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
 
-    def _row(self, begun: str = "") -> list[TagFormat]:
-        """Write the calls of a section, the first one without what is `begun` of it."""
-        calls = self.calls
-        first = self.each(first=True)
-        numbered = Slot.INDEX in (*calls.row, *(calls.empty_row or ()))
-        if self.many and not (numbered or begun or calls.later_close) and calls.separator:
-            separated: TagFormat = {"type": "tags_with_separator", "tags": [*first]}
-            return [{**separated, "separator": calls.separator, "at_least_one": True}]
-        first = [{**tag, "begin": str(tag["begin"]).removeprefix(begun)} for tag in first]
-        if not self.many:
-            return [either(first)]
-        later = either(self.each(first=not numbered))
-        again = in_row([constant(calls.separator), later, constant(calls.later_close)])
-        return [either(first), {"type": "star", "content": again}]
 
-    def _tag(self, name: str, schema: Json, first: bool) -> TagFormat:
-        table = RuleTable(OpaqueTokens())
-        paths = self._writer(table, {name: schema}, parallel=False).each(first=first)
-        begin = table.brancher.shared([_text(path) for path in paths])
-        rests = [without(path, begin) if begin else path for path in paths]
-        rows = [[_simple(item, table.named) for item in rest] for rest in rests]
-        end = ""
-        if len(rests) == 1 and rests[0] and isinstance(rests[0][-1], str):
-            end = rests[0][-1]
-            rows[0].pop()
-            rests = [rests[0][:-1]]
-        if all(item is not None for row in rows for item in row):
-            content = either([in_row([item for item in row if item]) for row in rows])
-        else:
-            content = _grammar(table.brancher.branch(rests), table.named)
-        return _tag(begin, content, end)
-
-
-def _tag(begin: str, content: TagFormat, end: str = "") -> TagFormat:
-    return {"type": "tag", "begin": begin, "content": content, "end": end}
+def _tag(begin: str, content: TagFormat) -> TagFormat:
+    return {"type": "tag", "begin": begin, "content": content, "end": ""}
 
 
 def constant(text: str) -> TagFormat:
@@ -177,28 +118,29 @@ def either(options: Sequence[TagFormat]) -> TagFormat:
     return {"type": "or", "elements": found} if len(found) > 1 else options[0]
 
 
+def json_tag(value: JsonValue) -> TagFormat:
+    """Write a JSON value as a grammar of its own, in the spacing of the format.
+
+    xgrammar 0.2.8 reads a ``json_schema`` otherwise than the other forms do: an object that says
+    nothing of other members has none, a string with a length or a pattern has no escapes, of a
+    format and a pattern one is held, and what it does not know it leaves out in silence.
+    """
+    return _grammar(value, {})
+
+
 def _text(path: Path) -> str:
     head = path[0] if path else ""
     return head if isinstance(head, str) else ""
 
 
-def _simple(item: Item, named: Mapping[str, Node]) -> TagFormat | None:
-    """Write what stands in a call without a grammar; None where that takes one."""
-    match item:
-        case str():
-            return constant(item)
-        case PatternNode(regex, but_not) if not but_not:
-            return {"type": "regex", "pattern": _NEEDLESS.sub(r"\1", regex)}
-        case JsonValue(schema):
-            return {"type": "json_schema", "json_schema": schema}
-        case Ref(name):
-            return _simple(named[name], named)
-        case _:
-            return None
-
-
 class _TagTable(SchemaTable):
-    """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole."""
+    """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole.
+
+    A name that is none of the declared ones takes a state for each of their characters, and each
+    state takes xgrammar some 50 ms to compile. So objects are open only where their schema says so.
+    """
+
+    names_alone = True
 
     @property
     def seam(self) -> str:
@@ -216,10 +158,10 @@ class _TagWriter(GbnfWriter):
         return True
 
     def close(self, text: str) -> str:
-        return gbnf_literal(text)
+        return literal(text)
 
     def any_text_but(self, texts: Sequence[str]) -> str:
-        kept_out = ", ".join(map(gbnf_literal, texts))
+        kept_out = ", ".join(map(literal, texts))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 

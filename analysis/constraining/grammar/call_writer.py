@@ -57,18 +57,16 @@ class CallWriter:
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         arguments = calls.arguments
         self._members = _without_refused(arguments)
-        self._style = _argument_style(arguments)
+        self._style = (
+            JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
+        )
+        """How all of the arguments are spaced, where they are JSON."""
         self.head = _head(calls, table.brancher)
         """What every call begins with, whatever the tool; empty where nothing stands before it."""
         self.open: dict[str, bool] = {}
         """The rules for what follows the head, by name; whether it is that of the first call."""
         self._known: dict[bool, list[Path]] = {}
         self._closed = ClosedEntries()
-
-    @staticmethod
-    def writes_json(calls: CallFormat) -> bool:
-        """Whether the arguments of calls are JSON as a whole."""
-        return _argument_style(calls.arguments) is not None
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
         """Return the ways to write the calls of a turn, and one of the paths after them.
@@ -236,13 +234,6 @@ def literal_at(row: Row, at: int) -> str:
 
 def _behind_arguments(row: Row) -> Row:
     return row[row.index(Slot.ARGUMENTS) + 1 :] if Slot.ARGUMENTS in row else ()
-
-
-def _argument_style(arguments: Arguments) -> JsonStyle | None:
-    """Return how all of the arguments are spaced, where they are JSON."""
-    if arguments.verbatim:
-        return JsonStyle()
-    return object_style(_without_refused(arguments), arguments.values)
 
 
 def _without_refused(arguments: Arguments) -> Container:

@@ -27,7 +27,7 @@ from autoparser.analysis.core.format import Strip
 from autoparser.analysis.core.schema import UnheldKeywordError
 
 from .call_writer import GrammarError
-from .json_schema import StringShape
+from .json_schema import StringShape, any_but, literal
 from .json_schema.code_points import CodePoints
 from .json_schema.regex_nodes import Regex, alphabet, without_texts
 from .json_schema.string_shape import whole_pattern
@@ -139,7 +139,7 @@ class GbnfWriter:
         """Write a node."""
         match node:
             case LiteralNode(text):
-                return gbnf_literal(text)
+                return literal(text)
             case PatternNode():
                 return self.pattern(node)
             case JsonValue():
@@ -219,7 +219,7 @@ class GbnfWriter:
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
+                ways += [in_row(literal(each.close), self.node(each.then)) for each in exits]
                 continue
             thens: dict[str, list[str]] = {}
             for each in exits:
@@ -246,8 +246,7 @@ class GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one, and else the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, in_row(text, gbnf_literal(close)))
-                for close in every
+                close: self.table.add(prose.part, in_row(text, literal(close))) for close in every
             }
             return either_of(
                 [in_row(closed[close], then) for close in every for then in every[close]]
@@ -273,8 +272,8 @@ class GbnfWriter:
         found = states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
-            ways = [in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
-            ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
+            ways = [in_row(literal(char), behind[at]) for char, at in state.closes.items()]
+            ways += [f"{literal(char)} {names[to]}" for char, to in state.goes.items()]
             others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
@@ -290,12 +289,10 @@ class GbnfWriter:
             return names[0]
         first = found[0]
         ways = [
-            f"{gbnf_literal(char)} {names[to]}"
-            for char, to in first.goes.items()
-            if char not in barred
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
         ]
         if not stripped:
-            ways += [in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += [in_row(literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
         ways.append(f"{any_but(known)} {names[0]}")
@@ -310,7 +307,7 @@ class GbnfWriter:
 
         llguidance reads the longest of several literals, and would not go back.
         """
-        return " ".join(map(gbnf_literal, text))
+        return " ".join(map(literal, text))
 
     def _common(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
@@ -331,9 +328,7 @@ class GbnfWriter:
         first = found[0]
         ways = [] if is_filled else ['""']
         ways += [
-            f"{gbnf_literal(char)} {names[to]}"
-            for char, to in first.goes.items()
-            if char not in barred
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
         ]
         known = sorted({*barred, *first.goes, *first.refused})
         ways.append(f"{any_but(known)} {names[0]}")
@@ -383,9 +378,9 @@ class GbnfWriter:
                     started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
                     waiting.append(to)
                 name = started[to] if found[to].read == state.read + char else names[to]
-                ways.append(f"{gbnf_literal(char)} {name}")
+                ways.append(f"{literal(char)} {name}")
             ways += [
-                in_row(gbnf_literal(char), behind[close])
+                in_row(literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
@@ -399,7 +394,7 @@ class GbnfWriter:
 def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
     """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
     for at, state in enumerate(found):
-        ways = ['""', *(f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items())]
+        ways = ['""', *(f"{literal(char)} {names[to]}" for char, to in state.goes.items())]
         yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
 
 
@@ -499,25 +494,3 @@ def either_of(ways: Sequence[str]) -> str:
 def in_row(*parts: str) -> str:
     """Write parts one after the other."""
     return " ".join(part for part in parts if part and part != '""') or '""'
-
-
-_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
-_CLASS_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}
-
-
-def gbnf_literal(text: str) -> str:
-    """Write a text as a GBNF literal."""
-    return f'"{"".join(_ESCAPES.get(char) or _plain(char) for char in text)}"'
-
-
-def any_but(characters: Sequence[str]) -> str:
-    """Write any character but these."""
-    inside = "".join(
-        f"\\x{ord(char):02X}" if char in "^-&~" else _CLASS_ESCAPES.get(char) or _plain(char)
-        for char in characters
-    )
-    return f"[^{inside}]" if inside else "[\\x00-\U0010ffff]"
-
-
-def _plain(char: str) -> str:
-    return f"\\x{ord(char):02X}" if unicodedata.category(char) == "Cc" else char

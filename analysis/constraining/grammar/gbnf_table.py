@@ -16,17 +16,13 @@ class SchemaTable(GbnfRules):
     def value(self, value: JsonValue) -> str:
         """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
         style = value.style or JsonStyle()
-        if style.indent:
-            raise GrammarError(
-                "GBNF is not written for arguments whose JSON is broken into lines",
-                hint="write the grammar as Lark",
-            )
         return schema_rules(
             value.schema,
             self,
             item_separator=style.item_separator,
             key_separator=style.key_separator,
             ascii_only=style.ascii_only,
+            indent=style.indent,
         )
 
     def pattern(self, regex: str) -> str:

@@ -25,7 +25,14 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
 from .grouped_ways import grouped_ways, in_row, one_of_ways
-from .json_schema import GuidanceSchema, StringShape, ensure_loaded, guidance_schema, rust_text
+from .json_schema import (
+    DEEPEST_LINE,
+    GuidanceSchema,
+    StringShape,
+    ensure_loaded,
+    guidance_schema,
+    rust_text,
+)
 from .rules import (
     NOTHING,
     ChoiceNode,
@@ -61,7 +68,8 @@ _EDGES: Mapping[Strip, str] = {
     # What loses one line break may still end with another.
     Strip.NEWLINE: "",
     Strip.NEWLINES: r"[^\n]",
-    Strip.WHITESPACE: r"\S",
+    # Python strips four separators that are not whitespace to a regular expression.
+    Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
 _SHORT = 40
@@ -215,7 +223,7 @@ class _LarkWriter:
         }
         if style.indent:
             # Lines and their indentation; the depth of a line is left open.
-            options["whitespace_pattern"] = rf"(\n({style.indent}){{0,24}})?"
+            options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
         told = "{}" if told == "true" else told

@@ -17,8 +17,7 @@ from autoparser.analysis.core.format import Literal, Part
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import Body, Start, StrictItem, StrictRow, Turn
 
-from .call_tags import CallTags, TagFormat, constant, either, in_row
-from .schema_reader import SchemaReader
+from .call_tags import CallTags, TagFormat, constant, either, in_row, json_tag
 from .table import RuleTable
 from .triggers import GrammarTrigger
 from .turn_rules import TurnRules
@@ -68,8 +67,6 @@ def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -
         return None
     texts = [trigger.value for trigger in triggers if trigger.is_word]
     found = tags.single(texts) if section is None else [section]
-    for tag in found:
-        tag["begin"] = str(tag["begin"]).lstrip()
     known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
     if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
         return None
@@ -147,9 +144,7 @@ class _RowTags:
             case Part.CALLS if self.tags is not None:
                 return self.tags.whole(item.begun)
             case Part.CONTENT if self.json_schema is not None:
-                reader = SchemaReader(self.json_schema, "json_schema")
-                root = reader.root if isinstance(reader.root, dict) else {}
-                return {"type": "json_schema", "json_schema": reader.alone(root)}
+                return json_tag(self.rules.json_content)
             case Part.REASONING:
                 # In reasoning that a text closes, a trigger is a word like others.
                 block = self.rules.turn.reasoning

@@ -125,6 +125,13 @@ class TurnRules:
         return _texts([*edges, *(end.core for end in self.turn.ends if end.is_marker)])
 
     @cached_property
+    def json_content(self) -> JsonValue:
+        """What content is where a schema is asked for."""
+        reader = SchemaReader(self.json_schema, "json_schema")
+        root = reader.root if isinstance(reader.root, dict) else {}
+        return JsonValue(reader.alone(root), _CONTENT_STYLE)
+
+    @cached_property
     def forgiven(self) -> tuple[str, ...]:
         """The texts that begin calls whose first marker is missing."""
         calls = self.turn.strict.calls
@@ -189,9 +196,7 @@ class TurnRules:
                 raise GrammarError("the row has calls, the format has none")
             return self.calls.ways(self.paths(behind), item.begun)
         if item.part is Part.CONTENT and self.json_schema is not None:
-            reader = SchemaReader(self.json_schema, "json_schema")
-            whole = JsonValue(reader.alone(_schema(reader.root)), _CONTENT_STYLE)
-            return [joined(whole, *path) for path in self.paths(behind)]
+            return [joined(self.json_content, *path) for path in self.paths(behind)]
         content = item.part is Part.CONTENT
         prose = Prose(
             self.in_content if content else self.in_reasoning,
@@ -221,10 +226,6 @@ def _stray_after_calls(turn: Turn) -> list[str]:
     ]
     follows = any(Part.CALLS in each and each[-1] is Part.CONTENT for each in parts)
     return list(section_closers(turn, turn.calls)) if follows and turn.calls else []
-
-
-def _schema(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
 
 
 def _texts(texts: Sequence[str]) -> tuple[str, ...]:

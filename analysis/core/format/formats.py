@@ -137,7 +137,7 @@ def ending(format_: TurnFormat, prompt: str) -> Opening | None:
     end = prompt.rstrip()
     fitting = [
         opening
-        for opening in format_.openings
+        for opening in (*format_.openings, *format_.later_openings)
         if (core := opening.text.rstrip()) and end.endswith(core)
     ]
     return max(fitting, key=lambda opening: len(opening.text.rstrip()), default=None)

@@ -38,6 +38,14 @@ class Opening:
     """False: so it is only where no tools are offered."""
     signs: tuple[str, ...] = ()
     """Texts further up in the prompt, each of which prompts of some other format do not have."""
+    stands_for: str | None = None
+    """The beginning of a turn that the text amounts to, where a turn begins otherwise behind
+    earlier turns: behind the result of a call some templates write no header."""
+
+    @property
+    def turn_begun(self) -> str:
+        """How much of a turn, as it is behind a user's message, has been written."""
+        return self.text if self.stands_for is None else self.stands_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,8 @@ class TurnShape:
     calls: CallFormat | None = None
     openings: tuple[Opening, ...] = ()
     """The generation prompts of the settings under which turns look so."""
+    later_openings: tuple[Opening, ...] = ()
+    """Those behind a call's result, or behind more turns, where they end as no other does."""
     ends: tuple[End, ...] = ()
     stop_strings: tuple[str, ...] = ()
     argument_form: ArgumentForm = ArgumentForm.OBJECT

@@ -94,6 +94,6 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
         kinds: list[Json] = [*sorted({str(type_of(each)) for each in values})]
         return {**rest, "type": kinds}
-    # Said, since a notation other than JSON's closes an object that says nothing of it.
+    # Said, since a notation that writes names twice closes an object that says nothing of it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
     return {**rest, "additionalProperties": True} if opened else rest

@@ -20,6 +20,8 @@ class SwitchValueDocument(JsonDocument, frozen=True):
     """What a value of a switch changes."""
 
     value: AnyJson
+    equal_values: tuple[AnyJson, ...]
+    """The others that were tried and render alike."""
     effects: tuple[Effect, ...]
     generation_prompt: str | None
     """The generation prompt under this value; null: it was not rendered, because the value does
@@ -41,8 +43,8 @@ class SwitchDocument(JsonDocument, frozen=True):
     values: tuple[SwitchValueDocument, ...]
     """Values whose renders all differ."""
     any_other: AnyJson
-    """The one of the values that stands for any that the template does not know; null: those do
-    nothing of their own."""
+    """The value, one of them or equal to one, that stands for any that the template does not know;
+    null: those do nothing."""
     raising: tuple[AnyJson, ...]
     """Values that the template compares it with, and that make the usual conversation raise."""
     others_raise: bool
@@ -81,11 +83,12 @@ def switch_document(switch: Switch, formats: Formats) -> SwitchDocument:
         tuple(
             SwitchValueDocument(
                 value,
+                tuple(equal),
                 effects_of(switch, value),
                 prompt_under(formats, {switch.name: value}),
                 (switch.conditions[at] if switch.conditions else switch.only) or None,
             )
-            for at, value in enumerate(switch.values)
+            for at, (value, *equal) in enumerate(switch.groups)
         ),
         switch.any_other,
         switch.raising,

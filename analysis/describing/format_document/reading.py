@@ -26,7 +26,10 @@ __all__ = ["format_read"]
 
 def format_read(document: TurnDocument) -> TurnFormat:
     """Return the format that a document tells."""
-    openings = tuple(Opening(**asdict(each)) for each in document.openings)
+    openings, later = (
+        tuple(Opening(**asdict(each)) for each in told)
+        for told in (document.openings, document.later_openings)
+    )
     layouts = {Presence(**asdict(each.presence)): _layout(each) for each in document.layouts}
     kinds = document.evidence.items()
     return TurnFormat(
@@ -34,6 +37,7 @@ def format_read(document: TurnDocument) -> TurnFormat:
         layouts=layouts,
         calls=None if document.calls is None else _calls(document.calls),
         openings=openings,
+        later_openings=later,
         ends=document.ends,
         stop_strings=document.stop_strings,
         argument_form=document.argument_form,

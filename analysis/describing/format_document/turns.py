@@ -51,6 +51,9 @@ class OpeningDocument(JsonDocument, frozen=True):
     """False: so it is only where no tools are offered."""
     signs: tuple[str, ...] = ()
     """Texts further up in the prompt, each of which prompts of some other format do not have."""
+    stands_for: str | None = None
+    """Behind earlier turns: the beginning of a turn behind a user's message that the text amounts
+    to; null: the text itself."""
 
 
 class PresenceDocument(JsonDocument, frozen=True):
@@ -165,9 +168,11 @@ class TurnDocument(JsonDocument, frozen=True):
     """What is the evidence for each part: renders, examples, outputs, or the prompt's words."""
     retention: ReasoningRetention
     """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
+    later_openings: tuple[OpeningDocument, ...] = ()
+    """What prompts end with behind a call's result, or behind more turns, where no opening does."""
 
 
-class FormatDocument(TurnDocument, frozen=True):
+class FormatDocument(TurnDocument, frozen=True, kw_only=True):
     """How turns are written under one setting of the switches, and what follows from it."""
 
     joints: tuple[JointDocument, ...]
@@ -183,6 +188,9 @@ def turn_document(format_: TurnFormat) -> TurnDocument:
     return TurnDocument(
         header=format_.header,
         openings=convert(format_.openings, tuple[OpeningDocument, ...], from_attributes=True),
+        later_openings=convert(
+            format_.later_openings, tuple[OpeningDocument, ...], from_attributes=True
+        ),
         layouts=tuple(_layout(*each) for each in format_.layouts.items()),
         calls=None if format_.calls is None else _calls(format_.calls),
         ends=format_.ends,

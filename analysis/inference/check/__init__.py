@@ -3,10 +3,23 @@
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools, loose_tools
 from autoparser.analysis.core.verdicts import Check, Crash, Failure
 
-from .continuations import Earlier, TemplateContinuation, continuations, turns_after
+from .continuations import (
+    Earlier,
+    TemplateContinuation,
+    continuations,
+    turns_after,
+    with_later_openings,
+)
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
-from .usual_form import LostText, lost_text, without_reasoning
+from .usual_form import (
+    FormOutcome,
+    LostText,
+    departures_together,
+    lost_text,
+    unnoticed_departures,
+    without_reasoning,
+)
 
 __all__ = [
     "BatteryCase",
@@ -14,6 +27,7 @@ __all__ = [
     "Crash",
     "Earlier",
     "Failure",
+    "FormOutcome",
     "LostText",
     "TemplateContinuation",
     "TemplateTurns",
@@ -21,9 +35,12 @@ __all__ = [
     "battery",
     "battery_tools",
     "continuations",
+    "departures_together",
     "loose_tools",
     "lost_text",
     "self_check",
     "turns_after",
+    "unnoticed_departures",
+    "with_later_openings",
     "without_reasoning",
 ]

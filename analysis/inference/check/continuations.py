@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from autoparser.analysis.core.alignment import edge_units, is_unit
 from autoparser.analysis.core.battery import CITY_TOOL, BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, User
-from autoparser.analysis.core.format import Formats, Opening, TurnFormat
+from autoparser.analysis.core.format import (
+    Formats,
+    Opening,
+    RefusedMessageError,
+    TurnFormat,
+    Written,
+    ending,
+)
+from autoparser.analysis.core.message_shape import FormDeparture
+from autoparser.analysis.inference.learning.openings import written_by
 from autoparser.analysis.inference.probing import Prober
 
-from .template_turns import TemplateTurns
+from .template_turns import QUESTION, TemplateTurns
 
 ASKED = (
     "content",
@@ -53,18 +63,28 @@ class TemplateContinuation:
     text: str | None
     """What stands after the prompt; None: the template's turn does not go on from the prompt."""
     earlier: Earlier = Earlier.NOTHING
-    """What the conversation held before the prompt."""
+    """What the conversation held before the question."""
     prompt: str = ""
-    """The prompt, where something came earlier: else it is that of the opening."""
+    """The whole prompt."""
+    before: str = ""
+    """The conversation without what asking for a generation prompt adds."""
+    form: FormDeparture | None = None
+    """In what it was sent as users do, and not in the form that the template takes."""
 
 
-def continuations(formats: Formats, prober: Prober) -> tuple[TemplateContinuation, ...]:
-    """Render the messages after every generation prompt; `prober` has nothing set."""
+def continuations(
+    formats: Formats, prober: Prober, form: FormDeparture | None
+) -> tuple[TemplateContinuation, ...]:
+    """Render the messages after every generation prompt; `prober` has nothing set.
+
+    And again as users send them, where that is another form, and is taken.
+    """
     return tuple(
         continuation
         for format_ in formats
         for opening in _different(format_)
-        for continuation in _behind(format_, opening, prober)
+        for way in ((None,) if form is None else (None, form))
+        for continuation in _behind(format_, opening, prober, way)
     )
 
 
@@ -78,29 +98,117 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
 
 
 def _behind(
-    format_: TurnFormat, opening: Opening, prober: Prober
+    format_: TurnFormat, opening: Opening, prober: Prober, form: FormDeparture | None
 ) -> Iterator[TemplateContinuation]:
     for earlier in Earlier:
-        turns = turns_after(format_, opening, prober, earlier)
+        turns = turns_after(format_, opening, prober, earlier, form)
         if earlier is Earlier.CALL and not (turns.offers and format_.calls):
             continue
-        if earlier and not turns.prompted.rendered:
+        if (earlier or form) and not turns.prompted.rendered:
             # What a conversation may be made of is another question: lint asks it.
             continue
         for case in _cases(ASKED_LATER if earlier else ASKED, calls=turns.offers):
             message = format_.with_naming_ids(case.message)
+            dialogue = (*_history(format_, earlier), User(QUESTION), message)
+            if form is not None and form.same(dialogue, tools=turns.offers):
+                continue
             text = turns.written(message).continuation if turns.prompted.rendered else None
-            prompt = turns.prompt if earlier else ""
-            yield TemplateContinuation(opening, case.title, message, text, earlier, prompt)
+            if form is None or text is not None:
+                yield TemplateContinuation(
+                    opening, case.title, message, text, earlier, turns.prompt, turns.before, form
+                )
+
+
+def with_later_openings(formats: Formats, found: Sequence[TemplateContinuation]) -> Formats:
+    """Add what prompts behind earlier turns end with, where no opening of their format does.
+
+    Nothing is rendered: `found` are all continuations of these formats.
+    """
+    each = tuple(replace(one, later_openings=_later_openings(one, found)) for one in formats)
+    full = each[next(at for at, one in enumerate(formats) if one is formats.fullest)]
+    return replace(formats, each=each, fullest=full)
+
+
+def _later_openings(
+    format_: TurnFormat, found: Sequence[TemplateContinuation]
+) -> tuple[Opening, ...]:
+    groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
+    for one in found:
+        if one.form is None and any(one.opening is each for each in format_.openings):
+            groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
+    later: list[Opening] = []
+    for (setting, earlier), group in groups.items():
+        known = replace(format_, later_openings=tuple(later))
+        first = group[0]
+        if earlier and ending(known, first.prompt) is None:
+            alone = groups.get((setting, Earlier.NOTHING), group)[0].before
+            text = _told_by(first, alone)
+            begun = _amounts_to(format_, group, text) if text else None
+            if begun is not None:
+                later.append(
+                    replace(
+                        first.opening,
+                        text=text,
+                        stands_for=begun,
+                        written=written_by(begun, format_.header, format_.reasoning),
+                    )
+                )
+    return tuple(later)
+
+
+def _told_by(found: TemplateContinuation, alone: str) -> str:
+    """Return the text at a prompt's end by which it is known; empty where nothing tells it.
+
+    Where asking for a generation prompt adds nothing, that is the last marker before it, unless
+    a conversation that ends with a user's message, `alone`, ends with it as well.
+    """
+    added = found.prompt.removeprefix(found.before)
+    if any(map(str.isalnum, added)) and found.prompt != added:
+        return added
+    units = edge_units(found.prompt.rpartition(QUESTION)[2])
+    at = max((at for at, unit in enumerate(units) if is_unit(unit)), default=None)
+    told = "" if at is None else "".join(units[at:])
+    return "" if alone.rstrip().endswith(told.rstrip()) else told
+
+
+def _amounts_to(
+    format_: TurnFormat, group: Sequence[TemplateContinuation], text: str
+) -> str | None:
+    """Return how a turn begins, as behind a user's message, where it goes on as it does here.
+
+    None where turns do not agree on it, and the text says nothing by itself.
+    """
+    begun: set[str] = set()
+    for one in group:
+        if one.text:
+            try:
+                turn = format_.write(one.message)
+            except RefusedMessageError:
+                continue
+            if not turn.endswith(one.text):
+                return None
+            begun.add(turn.removesuffix(one.text))
+    if begun:
+        return begun.pop() if len(begun) == 1 else None
+    # No turn goes on from it, as where history keeps no reasoning: a prompt that opens it, or
+    # closes an empty block, does so behind a user's message, too.
+    told = format_.header.rstrip() + text.strip()
+    written = written_by(told, format_.header, format_.reasoning)
+    opens = written in {Written.REASONING_OPEN, Written.REASONING_CLOSED}
+    return told + text[len(text.rstrip()) :] if opens else None
 
 
 def turns_after(
-    format_: TurnFormat, opening: Opening, prober: Prober, earlier: Earlier = Earlier.NOTHING
+    format_: TurnFormat,
+    opening: Opening,
+    prober: Prober,
+    earlier: Earlier = Earlier.NOTHING,
+    form: FormDeparture | None = None,
 ) -> TemplateTurns:
     """Return the template's turns after a generation prompt, the tools of the battery offered."""
     tools = battery_tools() if opening.tools else ()
     return TemplateTurns(
-        prober,
+        prober if form is None else prober.using(shape=form.shape),
         setting=opening.setting,
         tools=tools,
         named=format_.with_naming_ids,

@@ -23,7 +23,7 @@ from autoparser.analysis.inference.probing import Prober, answered
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .crash import grouped, is_needed
-from .usual_form import lost_text, without_reasoning
+from .usual_form import FormOutcome, departures_together, lost_text, without_reasoning
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
@@ -91,35 +91,53 @@ class _Judge:
             told.add(given)
 
     def usual_forms(self) -> tuple[AskedForm, ...]:
-        """Ask each message again as users send it, where the template wants another form."""
-        return tuple(map(self._asked_as, departures_of(self.observer.prober.shape)))
+        """Ask each message again as users send it, where the template wants another form.
 
-    def _asked_as(self, departure: FormDeparture) -> AskedForm:
+        Each thing in which its form departs is put back by itself, then all of them at once.
+        """
+        departures = departures_of(self.observer.prober.shape)
+        forms = {each: AskedForm(each.usual, each.wanted, 0) for each in departures}
+        for asked in self._conversations() if departures else ():
+            title, dialogue, generation = asked
+            if not self.observer.prober.probe(dialogue, generation=generation).rendered:
+                continue
+            outcomes: dict[FormDeparture, FormOutcome] = {}
+            for each in departures:
+                if not each.same(dialogue, tools=True):
+                    outcomes[each], forms[each] = self._asked_as(each, forms[each], *asked)
+            for each in departures_together(outcomes):
+                form = forms.get(each, AskedForm(each.usual, each.wanted, 0))
+                outcome, form = self._asked_as(each, form, title, dialogue, generation)
+                if outcome is not FormOutcome.RAISED:
+                    forms[each] = form
+                    break
+        return tuple(forms.values())
+
+    def _asked_as(
+        self,
+        departure: FormDeparture,
+        form: AskedForm,
+        title: str,
+        dialogue: Dialogue,
+        generation: bool,
+    ) -> tuple[FormOutcome, AskedForm]:
+        """Return what becomes of a conversation in another form, and the form that counts it."""
         prober = self.observer.prober
-        other = prober.using(shape=departure.shape)
-        asked = AskedForm(departure.usual, departure.wanted, 0)
-        for title, dialogue, generation in self._conversations():
-            if departure.same(dialogue, tools=True):
-                continue
-            wanted = prober.probe(dialogue, generation=generation)
-            if not wanted.rendered:
-                continue
-            asked = replace(asked, asked=asked.asked + 1)
-            usual = other.probe(dialogue, generation=generation)
-            if usual.error is not None:
-                reason = asked.reason or usual.error.reason
-                asked = replace(asked, raised=asked.raised + 1, reason=reason)
-                continue
-            lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
-            if lost is None:
-                continue
-            bare = prober.probe(without_reasoning(dialogue), generation=generation)
-            if departure.convention and usual.text == bare.text:
-                asked = replace(asked, unread=asked.unread + 1)
-                continue
-            fault = asked.fault or FormFault(title, str(lost), usual.text, wanted.text)
-            asked = replace(asked, spoiled=(*asked.spoiled, title), fault=fault)
-        return asked
+        form = replace(form, asked=form.asked + 1)
+        wanted = prober.probe(dialogue, generation=generation)
+        usual = prober.using(shape=departure.shape).probe(dialogue, generation=generation)
+        if usual.error is not None:
+            reason = form.reason or usual.error.reason
+            return FormOutcome.RAISED, replace(form, raised=form.raised + 1, reason=reason)
+        lost = lost_text(dialogue, prober.tools, usual.text, wanted.text)
+        if lost is None:
+            return FormOutcome.KEPT, form
+        bare = prober.probe(without_reasoning(dialogue), generation=generation)
+        if departure.convention and usual.text == bare.text:
+            return FormOutcome.UNREAD, replace(form, unread=form.unread + 1)
+        fault = form.fault or FormFault(title, str(lost), usual.text, wanted.text)
+        spoiled = (*form.spoiled, title)
+        return FormOutcome.SPOILED, replace(form, spoiled=spoiled, fault=fault)
 
     def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
         """Return what users send: every message of the battery, and what a model has to answer."""

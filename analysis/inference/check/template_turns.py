@@ -94,6 +94,11 @@ class TemplateTurns:
         prober = self._observer.prober
         return prober.probe((prober.user,), tools=self.offers, generation=True)
 
+    @property
+    def before(self) -> str:
+        """The conversation before the prompt."""
+        return self._observer.before
+
     def written(self, message: Message) -> WrittenTurn:
         """Render a message as the turn that follows; calls without an id are given one."""
         turn = self._observer.turn(self._with_ids(message))

@@ -13,10 +13,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
+from autoparser.analysis.core.message_shape import (
+    FormDeparture,
+    Shape,
+    departures_of,
+    put_together,
+)
+from autoparser.analysis.core.verdicts import AskedForm
 
 _WORD = re.compile(r"[^\W_]{3,}")
 """The words of a value: what stands between them may be escaped in one notation or another."""
@@ -40,6 +48,43 @@ class LostText:
             return f"{self.whose} are encoded a second time"
         said = self.whose if self.whole else f"{self.text!r} in {self.whose}"
         return f"{said} is not written as it was said"
+
+
+class FormOutcome(Enum):
+    """What becomes of a conversation that is sent in another form than the template takes."""
+
+    KEPT = auto()
+    RAISED = auto()
+    SPOILED = auto()
+    UNREAD = auto()
+    """Reasoning that the template does not read under its usual name: another finding."""
+
+
+def departures_together(
+    found: Mapping[FormDeparture, FormOutcome],
+) -> Iterator[FormDeparture]:
+    """Return the departures of a conversation to ask at once, whose own outcomes are known.
+
+    What is spoiled by one of them is known without. Users send all of them in the usual form; where
+    that raises, a caller puts right what raises by itself, and sends the others so.
+    """
+    if FormOutcome.SPOILED in found.values():
+        return
+    every = tuple(each for each, outcome in found.items() if outcome is not FormOutcome.UNREAD)
+    kept = tuple(each for each in every if found[each] is FormOutcome.KEPT)
+    for group in dict.fromkeys((every, kept)):
+        if len(group) > 1:
+            yield put_together(group)
+
+
+def unnoticed_departures(shape: Shape, forms: Iterable[AskedForm]) -> FormDeparture | None:
+    """Return all that users send otherwise than `shape` at once, less what they notice by itself.
+
+    They notice what raises, and reasoning that is not read. None where nothing is left.
+    """
+    noticed = {form.usual for form in forms if form.raised or form.unread}
+    found = [each for each in departures_of(shape) if each.usual not in noticed]
+    return put_together(found) if found else None
 
 
 def lost_text(

@@ -314,6 +314,8 @@ def _concluded(
         framed = conclude_frame(calls, shown, header, turn_end, prompted)
         if framed is None:
             return None
+        if framed.frame.later_close:
+            layouts = seen_layouts(aligned, shown, framed.frame)
         layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
         section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
         layouts = {each: section.layouts[each] for each in layouts}

@@ -14,11 +14,12 @@ from itertools import pairwise
 from autoparser.analysis.core.alignment import common_prefix, common_suffix, first_marker
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import Edges, Layout, Part, TurnFormat
+from autoparser.analysis.inference.learning.calls_frame import CallsFrame
 from autoparser.analysis.inference.learning.layouts import PRESENCES
 
 from .alignment import AlignedExample
 from .shown_arguments import ShownArguments
-from .shown_calls import shown_calls, usual
+from .shown_calls import ShownCall, shown_calls, usual
 from .shown_frame import after_of, before_of
 
 __all__ = ["completed", "layout_of", "seen_layouts", "with_emptied_reasoning", "with_worded_calls"]
@@ -27,12 +28,17 @@ _START, _END = "start", "end"
 
 
 def seen_layouts(
-    examples: Sequence[AlignedExample], shown: ShownArguments | None
+    examples: Sequence[AlignedExample],
+    shown: ShownArguments | None,
+    frame: CallsFrame | None = None,
 ) -> dict[Presence, Layout]:
-    """Return the layouts that most examples of the same parts have."""
+    """Return the layouts that most examples of the same parts have.
+
+    What a `frame` writes after every call but the first is no part of them.
+    """
     found: dict[Presence, list[Layout]] = {}
     for example in examples:
-        found.setdefault(example.message.presence, []).append(layout_of(example, shown))
+        found.setdefault(example.message.presence, []).append(layout_of(example, shown, frame))
     layouts: dict[Presence, Layout] = {}
     for presence, seen in found.items():
         # What of its whitespace a text loses shows only where it has some.
@@ -46,7 +52,9 @@ def seen_layouts(
     return layouts
 
 
-def layout_of(example: AlignedExample, shown: ShownArguments | None) -> Layout:
+def layout_of(
+    example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
+) -> Layout:
     """Lay one example out; a call reaches from its first place to its last one."""
     parts: list[Part] = []
     literals: list[str] = []
@@ -60,12 +68,12 @@ def layout_of(example: AlignedExample, shown: ShownArguments | None) -> Layout:
             if part is Part.CALLS:
                 literal = before_of(calls[0], shown)
             elif parts and parts[-1] is Part.CALLS:
-                literal = after_of(calls[-1], shown)
+                literal = _behind_calls(calls, shown, frame)
         parts.append(part)
         literals.append(literal)
     last = example.between(len(example.marks))
     if parts and parts[-1] is Part.CALLS and calls and shown is not None:
-        last = after_of(calls[-1], shown)
+        last = _behind_calls(calls, shown, frame)
     literals.append(last)
     edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, Part)}
     return Layout(
@@ -74,6 +82,18 @@ def layout_of(example: AlignedExample, shown: ShownArguments | None) -> Layout:
         edges.get(Part.REASONING, Edges()),
         edges.get(Part.CONTENT, Edges()),
     )
+
+
+def _behind_calls(
+    calls: Sequence[ShownCall], shown: ShownArguments, frame: CallsFrame | None
+) -> str:
+    text = after_of(calls[-1], shown)
+    if frame is None or len(calls) == 1:
+        return text
+    # `<c>A</c>` and `<c>A</c><c>B</c></all>` are turns of one layout.
+    close = frame.close_of(0)
+    closed = close + frame.later_close
+    return close + text.removeprefix(closed) if text.startswith(closed) else text
 
 
 def completed(

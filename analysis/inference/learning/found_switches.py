@@ -8,16 +8,23 @@ setting that brings reasoning into the text, the switch says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 from autoparser.analysis.core.alignment import diff_split, edge_units, prefix_length
 from autoparser.analysis.core.battery import LONG_TEXT_SIZE
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    MediaKind,
+    Message,
+    ToolResult,
+    User,
+)
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.probing import (
+    ANY_WORD,
     Probe,
     Prober,
     Setting,
@@ -38,12 +45,12 @@ class Ground:
     calls: bool
     only: str
     """The ground in words, for a switch that shows itself on no ground before it."""
+    media: tuple[MediaKind, ...] = ()
+    """What every user message holds before its text."""
 
     def sample(self, setting: Setting) -> str:
         """Render one conversation that has much in it: whether it changes says enough."""
-        return _outcome(
-            self.prober.probe(self._history, tools=self.tools, generation=True, setting=setting)
-        )
+        return _outcome(self._shown(self._history, setting, generation=True))
 
     def turn(self, setting: Setting) -> str:
         """Render a conversation that ends with the assistant's turn."""
@@ -51,25 +58,27 @@ class Ground:
 
     def prompt(self, setting: Setting) -> Probe:
         """Render the shortest conversation, with its generation prompt."""
-        user = (self.prober.user,)
-        return self.prober.probe(user, tools=self.tools, generation=True, setting=setting)
+        return self._shown((self.prober.user,), setting, generation=True)
 
     def views(self, setting: Setting) -> _Views:
         """Render all that tells what a switch does; the sample and the turn are known."""
-        user, shown = self.prober.user, partial(self.prober.probe, tools=self.tools)
         call = Message(calls=(call_of(self.prober),))
         return _Views(
             self.prompt(setting),
-            shown((user,), setting=setting),
-            shown(self._history, generation=True, setting=setting),
+            self._shown((self.prober.user,), setting),
+            self._shown(self._history, setting, generation=True),
             self._turn(setting),
-            shown(answered(self.prober, call), setting=setting) if self.calls else None,
+            self._shown(answered(self.prober, call), setting) if self.calls else None,
         )
 
     def _turn(self, setting: Setting) -> Probe:
-        return self.prober.probe(
-            answered(self.prober, self._told), tools=self.tools, setting=setting
+        return self._shown(answered(self.prober, self._told), setting)
+
+    def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
+        entries = tuple(
+            replace(each, media=self.media) if isinstance(each, User) else each for each in dialogue
         )
+        return self.prober.probe(entries, tools=self.tools, generation=generation, setting=setting)
 
     @property
     def _told(self) -> Message:
@@ -140,10 +149,17 @@ def find_switches(
     `prober` has nothing set but what a render needs; under `showing` reasoning is in the text.
     """
     grounds = list(_grounds(prober, calls=calls, showing=showing))
-    found = [
-        _Trial(name, grounds, suggestions).found
-        for name in switch_candidates(suggestions)[:MOST_VARIABLES]
-    ]
+    names = switch_candidates(suggestions)[:MOST_VARIABLES]
+    found = [_Trial(name, grounds, suggestions).found for name in names]
+    if any(isinstance(each, UnmovedVariable) for each in found):
+        # Few variables act on parts alone, and few templates take any.
+        shown = [each for each in _media_grounds(grounds[0]) if _shows_media(each)]
+        found = [
+            _Trial(each.name, shown, suggestions).found
+            if shown and isinstance(each, UnmovedVariable) and not each.raises
+            else each
+            for each in found
+        ]
     return FoundSwitches(
         tuple(each for each in found if isinstance(each, Switch)),
         tuple(each for each in found if isinstance(each, UnmovedVariable)),
@@ -169,11 +185,41 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
         yield Ground(shown, tools=False, calls=False, only=f"{words}, without tools")
 
 
-ANY_OTHER = "other"
-"""A value that stands for all texts that a template does not know, where these do something."""
+_MEDIA_WORDS = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}
+
+
+def _media_grounds(usual: Ground) -> Iterator[Ground]:
+    for kind in MediaKind:
+        yield replace(usual, media=(kind, kind))
+
+
+def _words(differing: Sequence[Ground]) -> str:
+    """Return where something shows: the first ground, or every kind of part; empty: nowhere."""
+    kinds = [_MEDIA_WORDS[ground.media[0]] for ground in differing if ground.media]
+    first = differing[0].only if differing else ""
+    return f"with {' or '.join(kinds)}" if kinds else first
+
+
+def _shows_media(ground: Ground) -> bool:
+    """Whether the template takes such parts, and writes something for them."""
+    usual, setting = replace(ground, media=()), ground.prober.setting
+    shown, without = ground.prompt(setting), usual.prompt(setting)
+    return shown.rendered and shown.text != without.text
+
 
 _Texts: TypeAlias = tuple[tuple[str, ...], ...]
 """What came of one value: on each ground, the texts of its renders."""
+
+
+_Seen: TypeAlias = dict[_Texts, list[Json]]
+"""The values by what came of them: those that render alike together."""
+
+
+def _add(seen: _Seen, texts: _Texts, value: Json) -> None:
+    known = seen.setdefault(texts, [])
+    # By their texts, since to Python true is 1.
+    if repr(value) not in map(repr, known):
+        known.append(value)
 
 
 class _Trial:
@@ -190,6 +236,7 @@ class _Trial:
         self._base = grounds[0].prober.setting
         self._usual = tuple(self._texts(ground, ground.prober.setting) for ground in self._grounds)
         self._compared = suggestions.values.get(name, ())
+        self._structures = suggestions.structures.get(name, ())
         self._flag = name in suggestions.flags or not self._compared
         self._numeric = bool(self._compared) and all(
             isinstance(value, int | float) and not isinstance(value, bool)
@@ -215,17 +262,25 @@ class _Trial:
         """Try the values; where none of them changes anything, the variable is no switch."""
         with_any = self._all_texts(self._any)
         inserted = any(_holds(text, self._any) for texts in with_any for text in texts)
-        seen: dict[_Texts, Json] = {}
+        seen: _Seen = {}
         raising = self._try(self._compared, seen)
         if self._flag and not inserted:
             # What is only compared with words is not offered booleans.
             raising += self._try((True, False), seen)
-        any_other = None if inserted else self._any_other(with_any, seen)
+        fitting = {} if inserted else self._fitting(seen)
+        if fitting and any(isinstance(each, bool) for each in raising):
+            # What is looked into is no flag: nobody sends it a boolean.
+            raising = [each for each in raising if not isinstance(each, bool)]
+            seen = {at: each for at, each in seen.items() if not isinstance(each[0], bool)}
+        seen |= fitting
+        # Nor a text for its letters.
+        plain = not inserted and (bool(self._compared) or not fitting)
+        any_other = self._any_other(with_any, seen) if plain else None
         # A word that is written in as any other is no value of its own.
         written = [
             texts
-            for texts, value in seen.items()
-            if inserted and self._put(with_any, value) == texts
+            for texts, values in seen.items()
+            if inserted and self._put(with_any, values[0]) == texts
         ]
         moving = [texts for texts in seen if texts != self._usual and texts not in written]
         if not inserted and not moving:
@@ -233,42 +288,58 @@ class _Trial:
         default = self._default(seen)
         values = {texts: seen[texts] for texts in seen if texts in moving or texts == default}
         differing = self._differing([*moving, *([with_any] if inserted else [])])
-        effects = [self._effects(texts, value) for texts, value in values.items()]
-        if not inserted and len(values) == 1 and _is_no_flag([*values.values()], effects, raising):
+        effects = [self._effects(texts, equal[0]) for texts, equal in values.items()]
+        firsts = [equal[0] for equal in values.values()]
+        if not inserted and len(values) == 1 and _is_no_flag(firsts, effects, raising):
             return UnmovedVariable(self._name, raises=True)
         return Switch(
             self._name,
-            tuple(values.values()),
-            None if default is None else seen[default],
+            tuple(firsts),
+            None if default is None else seen[default][0],
             tuple(changed for changed, _ in effects),
             inserted,
             self._effects(with_any, self._any)[0] if inserted else (),
-            differing[0].only if differing else "",
+            _words(differing),
             conditions=tuple(only for _, only in effects),
+            equal_values=tuple(tuple(equal[1:]) for equal in values.values()),
             any_other=any_other,
             raising=tuple(value for value in raising if not isinstance(value, list)),
             others_raise=self._refused(with_any, self._any),
             numeric=self._numeric,
         )
 
-    def _any_other(self, with_any: _Texts, seen: dict[_Texts, Json]) -> Json:
+    def _fitting(self, seen: _Seen) -> _Seen:
+        """Return the objects and lists that change something, as no value in `seen` does."""
+        found: _Seen = {}
+        if any(isinstance(each[0], list) and texts != self._usual for texts, each in seen.items()):
+            # A list with a word that is searched for in it: that is what it wants.
+            return found
+        for value in self._structures:
+            texts = self._all_texts(value)
+            known = texts == self._usual or texts in seen or texts in found
+            # The first of those that render alike is the smallest.
+            if not known and not self._refused(texts, value):
+                found[texts] = [value]
+        return found
+
+    def _any_other(self, with_any: _Texts, seen: _Seen) -> Json:
         """Add to `seen` what any value does that the template does not know; return one such.
 
-        None where that is nothing of its own, or the variable is a list. One that is compared
-        with nothing has no other values, unless neither boolean does anything.
+        None where that is nothing, or the variable is a list. One that is compared with nothing
+        has no other values, unless neither boolean does anything.
         """
-        known = with_any in seen or with_any == self._usual or self._refused(with_any, self._any)
         listed = any(isinstance(value, list) for value in self._compared)
-        if known or listed:
+        if with_any == self._usual or listed or self._refused(with_any, self._any):
             return None
         if not self._compared and any(texts != self._usual for texts in seen):
             return None
         # What goes through the letters of a text writes as many as there are.
-        value = self._any if self._numeric else ANY_OTHER
-        texts = with_any if self._numeric else self._all_texts(value)
+        value = self._any if self._numeric else ANY_WORD
+        texts = with_any if self._numeric or with_any in seen else self._all_texts(value)
         if texts == self._usual or self._refused(texts, value):
             return None
-        return seen.setdefault(texts, value)
+        _add(seen, texts, value)
+        return value
 
     def _put(self, with_any: _Texts, value: Json) -> _Texts:
         """Return the texts with a value where any other was written into them."""
@@ -276,18 +347,18 @@ class _Trial:
             tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
         )
 
-    def _try(self, values: Sequence[Json], seen: dict[_Texts, Json]) -> list[Json]:
-        """Add the values to `seen` that render unlike those in it; return those that raise."""
+    def _try(self, values: Sequence[Json], seen: _Seen) -> list[Json]:
+        """Add the values to `seen`; return those that raise."""
         raising: list[Json] = []
         for value in values:
             texts = self._all_texts(value)
             if self._refused(texts, value):
                 raising.append(value)
             else:
-                seen.setdefault(texts, value)
+                _add(seen, texts, value)
         return raising
 
-    def _default(self, seen: Mapping[_Texts, Json]) -> _Texts | None:
+    def _default(self, seen: _Seen) -> _Texts | None:
         """Return the texts of the value that does what the unset variable does; None for none.
 
         Another switch may hide what the value does, so what that one adds counts only where the
@@ -306,7 +377,7 @@ class _Trial:
         alike = (texts for texts in seen if not differs(texts, everywhere=everywhere))
         default = next(alike, None)
         # Where no boolean does anything, one of them is as good as any other value.
-        flags = [texts for texts, value in seen.items() if isinstance(value, bool)]
+        flags = [texts for texts, values in seen.items() if isinstance(values[0], bool)]
         idle = default in flags and all(texts == default for texts in flags)
         return None if idle else default
 
@@ -331,11 +402,13 @@ class _Trial:
 
     def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[Effect, ...], str]:
         """Return what a value changes on the first ground on which it does, and that in words."""
-        for ground in self._differing([texts]):
-            unset = ground.views(ground.prober.setting)
-            effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
-            return effects, ground.only
-        return (), ""
+        differing = self._differing([texts])
+        if not differing:
+            return (), ""
+        ground = differing[0]
+        unset = ground.views(ground.prober.setting)
+        effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
+        return effects, _words(differing)
 
 
 def _is_no_flag(

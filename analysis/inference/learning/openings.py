@@ -80,7 +80,7 @@ def describe_openings(
         Opening(
             dict(prompt.setting),
             prompt.text,
-            _written(prompt.text, header, reasoning or _UNKNOWN),
+            written_by(prompt.text, header, reasoning),
             prompt.tools,
             prompt.signs,
         )
@@ -91,7 +91,9 @@ def describe_openings(
 _UNKNOWN = Block(Literal(), Literal())
 
 
-def _written(text: str, header: str, reasoning: Block) -> Written:
+def written_by(text: str, header: str, reasoning: Block | None) -> Written:
+    """Say how much of a turn the text has written that begins it."""
+    reasoning = reasoning or _UNKNOWN
     if not text:
         return Written.NOTHING
     if text == header or (text.strip() == header.strip() and header.strip()):

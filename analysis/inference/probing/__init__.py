@@ -16,10 +16,11 @@ from .negotiation import Negotiated, negotiate
 from .prober import NO_SETTING, Meter, Probe, Prober
 from .reasoning_shape import STANDARD_FIELDS
 from .sentinels import Sentinels, choose_sentinels
-from .suggestions import Suggestions, stand_ins_of, suggest, suggestions_of, tokens_of
+from .suggestions import ANY_WORD, Suggestions, stand_ins_of, suggest, suggestions_of, tokens_of
 from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
 
 __all__ = [
+    "ANY_WORD",
     "NO_SETTING",
     "STANDARD_FIELDS",
     "CallForm",

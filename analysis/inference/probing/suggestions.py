@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from jinja2 import meta, nodes
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.loading.template import (
+    PASSED,
     ChatTemplate,
     EncodedTemplate,
     compared_values,
@@ -26,6 +28,9 @@ class Suggestions:
     """Variables that the template reads and a caller may set."""
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
     """Constants that a variable is compared with, or that stand in for it where it is unset."""
+    structures: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
+    """Objects and lists with what a variable is looked into for: `{"type": "json_object"}` where
+    `x.type` is compared with that word."""
     flags: frozenset[str] = frozenset()
     """Variables that are asked whether they are true."""
     searched: tuple[str, ...] = ()
@@ -96,9 +101,34 @@ _RESPELLING = frozenset(
 )
 """Filters and methods that respell a text, or put another in its place where it is unset."""
 
+
+def _unset_names(node: nodes.Node) -> set[str]:
+    """Return the name that a node takes for one that may be unset; none for another node."""
+    match node:
+        case (
+            nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name))
+            | nodes.Filter(name="default" | "d", node=nodes.Name(name=name))
+        ):
+            return {name}
+        case _:
+            return set()
+
+
 _EQUAL = frozenset({"eq", "equalto", "==", "ne", "!=", "sameas"})
 _BESIDE = {"gt": (0, 1), "lteq": (0, 1), "lt": (-1, 0), "gteq": (-1, 0)}
 """What to add to a number to get one on each side of a comparison with it."""
+
+_OF_LISTS = frozenset({"join", "map", "reject", "rejectattr", "select", "selectattr"})
+"""Filters that go through the items of what they are given."""
+
+MOST_STRUCTURES = 6
+"""So many objects and lists are suggested for a variable."""
+_MOST_WORDS = 2
+"""So many words are tried of those that a part of a variable is compared with."""
+_ITEM, _VALUE = "[]", "{}"
+"""Stand for the name that leads to any item of a list, and to the value of any key."""
+ANY_WORD = "other"
+"""A value that stands for all texts that a template does not know."""
 
 LONGEST_DEFAULT = 40
 """Longer texts that stand in for an unset variable are contents, such as a system message."""
@@ -114,10 +144,13 @@ class _Collector:
         self.fields: dict[str, None] = {}
         self.constants: dict[str, None] = {}
         self.searched: dict[str, None] = {}
+        self.own: set[int] = set()
+        """The nodes in which a macro asks of its own parameter."""
         self.flow = _ValueFlow()
 
     def visit(self, node: nodes.Node) -> None:
         self.flow.visit(node)
+        self._visit_unset(node)
         match node:
             case nodes.Name(name=name, ctx="load"):
                 self.loaded[name] = None
@@ -127,11 +160,6 @@ class _Collector:
                 self.constants[value] = None
             case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
                 self.fields[name] = None
-            case (
-                nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name))
-                | nodes.Filter(name="default" | "d", node=nodes.Name(name=name))
-            ):
-                self.questioned.add(name)
             case nodes.Assign(target=nodes.Name(name=name), node=value):
                 self._question(name, value)
             case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
@@ -142,6 +170,13 @@ class _Collector:
                     left = operand.expr
             case _:
                 pass
+
+    def _visit_unset(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Macro):
+            own = {each.name for each in node.args}
+            self.own |= {id(each) for each in _walk(node) if _unset_names(each) & own}
+        if id(node) not in self.own:
+            self.questioned |= _unset_names(node)
 
     def _question(self, name: str, read: nodes.Node) -> None:
         """Take a name for the caller's that is read where it first gets a value.
@@ -174,16 +209,55 @@ class _Collector:
         # A field may be asked for by `'name' in message` or through a loop over names.
         named = [constant for constant in self.constants if constant.isidentifier()]
         variables = self._variables(tree)
-        values, asked = self.flow.values(variables), self.flow.asked(variables)
+        structures, keys = self.flow.structures([each for each in variables if each not in PASSED])
+        # What is searched for in an object is one of its keys, and neither a text nor an item.
+        values = {
+            name: tuple(each for at, each in seen.items() if at not in keys.get(name, ()))
+            for name, seen in self.flow.values(variables).items()
+        }
         return Suggestions(
             variables=variables,
-            values={name: tuple(seen.values()) for name, seen in values.items() if seen},
-            flags=asked,
+            values={name: seen for name, seen in values.items() if seen},
+            structures=structures,
+            flags=self.flow.asked(variables),
             searched=tuple(self.searched),
             names=frozenset(self.loaded),
             fields=tuple(self.fields | dict.fromkeys(named)),
             constants=tuple(self.constants),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """What a variable, or a part of it, may be."""
+
+    whole: Json
+    """With all that is read of it."""
+    telling: tuple[Json, ...]
+    """Each with one thing of which the template says what it may be: a word that it is compared
+    with, or that it is true."""
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        telling = self.telling[: MOST_STRUCTURES - 1]
+        return telling if self.whole in telling else (*telling, self.whole)
+
+
+def _holding(inner: Mapping[str, _Structure]) -> _Structure:
+    """Return a list where its items are gone through, else an object."""
+    named = {key: each for key, each in inner.items() if key not in (_ITEM, _VALUE)}
+    if not named and _VALUE in inner:
+        return _Structure({ANY_WORD: ANY_WORD}, ())
+    if not named:
+        item = inner[_ITEM]
+        return _Structure([item.whole], tuple([each] for each in item.telling))
+    return _Structure(
+        {key: each.whole for key, each in named.items()},
+        tuple({key: value} for key, each in named.items() for value in each.telling),
+    )
+
+
+_NONE_REACHED: Mapping[str, set[str]] = {}
 
 
 class _ValueFlow:
@@ -204,10 +278,19 @@ class _ValueFlow:
         self._compared: list[tuple[nodes.Node, str, nodes.Node]] = []
         self._tests: list[nodes.Node] = []
         """What is asked whether it is true."""
+        self._either: list[nodes.Node] = []
+        """What is taken where it is true: asked that, and a value, too."""
         self._choices: list[nodes.Node] = []
         """Expressions in which a text may stand in for a variable."""
+        self._read: Counter[str] = Counter()
+        """Names with a name behind, as `x.type`, and how often they are read."""
+        self._sought: dict[str, None] = {}
+        """The same where a constant is searched for: it is an item, a part of a text or a name."""
+        self._methods: set[int] = set()
+        """The nodes that name a method."""
 
     def visit(self, node: nodes.Node) -> None:
+        self._visit_structure(node)
         match node:
             case nodes.Assign(
                 target=nodes.Name(name=name),
@@ -234,14 +317,106 @@ class _ValueFlow:
                 self._visit_test(node)
                 self._visit_comparison(node)
 
+    def _visit_structure(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+            self._methods.add(id(node.node))
+            self._read.update(_value_names(node))
+        match node:
+            case nodes.Call(node=nodes.Getattr(node=inner, attr="items" | "values")):
+                self._read_behind(inner, _VALUE)
+            case nodes.Getattr() | nodes.Getitem(arg=nodes.Const(value=str())) if (
+                id(node) not in self._methods
+            ):
+                self._read.update(_value_names(node))
+            case nodes.Getitem(node=inner, arg=nodes.Name()):
+                self._read_behind(inner, _VALUE)
+            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
+                self._read_behind(gone_through, _ITEM)
+                self._hold(item, nodes.Getattr(gone_through, _ITEM, "load"))
+            case nodes.Filter(node=nodes.Node() as inner, name=name) if name in _OF_LISTS:
+                self._read_behind(inner, _ITEM)
+            case nodes.Compare(
+                expr=nodes.Const(value=str() as key),
+                ops=[nodes.Operand(op="in" | "notin", expr=inner)],
+            ):
+                if key.isidentifier():
+                    self._sought |= dict.fromkeys(f"{name}.{key}" for name in _value_names(inner))
+            case _:
+                pass
+
+    def _read_behind(self, inner: nodes.Node, key: str) -> None:
+        self._read.update(f"{name}.{key}" for name in _value_names(inner))
+
+    def structures(
+        self, variables: Collection[str]
+    ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
+        """Return, by variable, objects and lists that hold what is read of it, and its keys.
+
+        The keys are as `repr` writes them as a text and as the item of a list.
+        """
+        reached = self._reached(variables)
+        members = dict.fromkeys(each for names in reached.values() for each in sorted(names))
+        if not members:
+            return {}, {}
+        values = self.values(members, reached)
+        # What is written, too, is a text.
+        tests = {id(each): each for test in self._tests for each in _alternatives(test)}
+        tested = Counter(name for each in tests.values() for name in _value_names(each))
+        flags = [name for name, reads in self._read.items() if tested[name] == reads]
+        asked = {each for name in flags for each in reached.get(name, ())}
+
+        def built(member: str) -> _Structure:
+            inner = {
+                each.removeprefix(f"{member}."): built(each)
+                for each in members
+                if _is_in(each, member)
+            }
+            if inner:
+                return _holding(inner)
+            known = values[member]
+            # Not those that are searched for in it: it is hardly such a text.
+            words = [
+                each
+                for each in known.values()
+                if not isinstance(each, list) and repr([each]) not in known
+            ]
+            telling: list[Json] = [*words[:_MOST_WORDS], *([True] if member in asked else [])]
+            return _Structure((telling or [ANY_WORD])[0], tuple(telling))
+
+        keys: dict[str, set[str]] = {}
+        for name, _, key in (each.partition(".") for each in members):
+            keys.setdefault(name, set()).update((repr(key), repr([key])))
+        return {name: built(name).values for name in keys}, keys
+
+    def _reached(self, variables: Collection[str]) -> dict[str, set[str]]:
+        """Return the names that have the value of what is in a variable, and what that is.
+
+        `set kind = x.type` makes `x.type` of `kind` and of `x.type`.
+        """
+        reached: dict[str, set[str]] = {}
+        # What is in a variable may be given another name, of which something is read, too. What
+        # is searched for is a key where the variable is an object by what else is read of it.
+        for names in (self._read, self._read, self._sought):
+            members = {each for known in reached.values() for each in known}
+            objects = {each.rpartition(".")[0] for each in members if not each.endswith(_ITEM)}
+            sources = self._sources({*variables, *members}, reached)
+            for read in names:
+                for name, key in _behind(read):
+                    for source in sources.get(name, ()):
+                        if names is self._read or source in objects:
+                            reached.setdefault(read, set()).add(f"{source}.{key}")
+        return reached
+
     def _visit_test(self, node: nodes.Node) -> None:
         if isinstance(node, nodes.Or | nodes.CondExpr | nodes.Filter):
             self._choices.append(node)
         match node:
             case nodes.If(test=test) | nodes.CondExpr(test=test) | nodes.Not(node=test):
                 self._tests.append(test)
-            case nodes.And(left=left, right=right) | nodes.Or(left=left, right=right):
+            case nodes.And(left=left, right=right):
                 self._tests += [left, right]
+            case nodes.Or(left=left, right=right):
+                self._either += [left, right]
             case nodes.Test(name="true" | "false" | "boolean", node=tested):
                 self._tests.append(tested)
             case _:
@@ -280,10 +455,17 @@ class _ValueFlow:
                     self._hold(each.key, each.value)
         self._calls.clear()
 
-    def _sources(self, variables: Collection[str]) -> Mapping[str, set[str]]:
-        """Return, by each name, the variables whose value it may have."""
+    def _sources(
+        self, variables: Collection[str], reached: Mapping[str, set[str]]
+    ) -> Mapping[str, set[str]]:
+        """Return, by each name, the variables whose value it may have.
+
+        `reached` are names that have the value of what is in a variable, which is one here.
+        """
         self._pass_arguments()
         found = {name: {name} for name in variables}
+        for name, members in reached.items():
+            found[name] = found.get(name, set()) | members
         held = {
             name: {each for value in values for each in _value_names(value)}
             for name, values in self._held.items()
@@ -300,13 +482,16 @@ class _ValueFlow:
 
     def asked(self, variables: Collection[str]) -> frozenset[str]:
         """Return the variables that are asked whether they are true."""
-        sources = self._sources(variables)
-        names = {name for test in self._tests for name in _value_names(test)}
+        sources = self._sources(variables, _NONE_REACHED)
+        tests = (*self._tests, *self._either)
+        names = {name for test in tests for name in _value_names(test)}
         return frozenset(each for name in names for each in sources.get(name, ()))
 
-    def values(self, variables: Collection[str]) -> Mapping[str, dict[str, Json]]:
+    def values(
+        self, variables: Collection[str], reached: Mapping[str, set[str]] = _NONE_REACHED
+    ) -> Mapping[str, dict[str, Json]]:
         """Return, by variable, what stands in for it and what its value is compared with."""
-        sources = self._sources(variables)
+        sources = self._sources(variables, reached)
         found: dict[str, dict[str, Json]] = {name: {} for name in variables}
 
         def add(names: Iterable[str], values: Sequence[Json]) -> None:
@@ -398,11 +583,30 @@ def _value_names(node: nodes.Node) -> list[str]:
         match each:
             case nodes.Name(name=name):
                 names.append(name)
-            case nodes.Getattr(node=nodes.Name(name=name), attr=attribute):
-                names.append(f"{name}.{attribute}")
+            case (
+                nodes.Getattr(node=inner, attr=str() as key)
+                | nodes.Getitem(node=inner, arg=nodes.Const(value=str() as key))
+                | nodes.Call(
+                    node=nodes.Getattr(node=inner, attr="get"),
+                    args=[nodes.Const(value=str() as key), *_],
+                )
+            ):
+                names += [f"{name}.{key}" for name in _value_names(inner)]
             case _:
                 pass
     return names
+
+
+def _behind(read: str) -> Iterator[tuple[str, str]]:
+    """Return each way to part a name from what is read of it: `ns.x.type`, of `ns` or `ns.x`."""
+    names = read.split(".")
+    for at in range(1, len(names)):
+        yield ".".join(names[:at]), ".".join(names[at:])
+
+
+def _is_in(member: str, name: str) -> bool:
+    """Whether a member is right in what has the name: `x.type` in `x`."""
+    return member.rpartition(".")[0] == name
 
 
 def _texts(node: nodes.Node) -> Iterator[str]:

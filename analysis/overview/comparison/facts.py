@@ -223,11 +223,12 @@ def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
         values = switch["values"]
         for value in values if isinstance(values, list) else []:
             if isinstance(value, dict):
-                effects = value["effects"]
-                named = f"{name}={_json(value['value'])}"
+                effects, equal = value["effects"], value["equal_values"]
                 # By the words of its effects: none is an answer, too.
                 words = effects if isinstance(effects, list) else []
-                yield ("switches", named, ""), ", ".join(map(str, words)) or "as if unset"
+                does = ", ".join(map(str, words)) or "as if unset"
+                for each in (value["value"], *(equal if isinstance(equal, list) else ())):
+                    yield ("switches", f"{name}={_json(each)}", ""), does
 
 
 def _content_parts(parts: ContentParts) -> Iterator[Fact]:

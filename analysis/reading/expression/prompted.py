@@ -102,7 +102,7 @@ def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> PromptedTurn:
     start = _STARTS[opening.written]
     prefill = _prefill(format_, opening.text, opening.written)
     if start is not Start.REASONING:
-        return PromptedTurn(start, missing + lead(format_, opening.text, start), prefill)
+        return PromptedTurn(start, missing + lead(format_, opening.turn_begun, start), prefill)
     after = "" if format_.reasoning is None else format_.reasoning.open.after
     if not missing and after.startswith(space):
         missing = after[len(space) :]

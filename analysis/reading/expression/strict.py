@@ -73,6 +73,10 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
     if request.start is not None:
         return header
     prompt = request.prompt
+    if opening is not None and opening.stands_for is not None:
+        space = opening.text[len(opening.text.rstrip()) :]
+        given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
+        return opening.stands_for.removesuffix(space.removeprefix(given) if given != space else "")
     if opening is not None:
         core = opening.text.rstrip()
         if prompt is not None and core:
@@ -122,7 +126,7 @@ def _cut(
             yield _begun(
                 layout,
                 _section_begun(format_, over) if over else over,
-                _after_reasoning(format_.reasoning, bare),
+                _after_reasoning(format_.reasoning, bare, layout, written),
             )
     elif start is not Start.REASONING or thinks:
         yield _begun(
@@ -146,13 +150,17 @@ def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...
     return items
 
 
-def _after_reasoning(reasoning: Block | None, bare: str) -> str:
+def _after_reasoning(reasoning: Block | None, bare: str, layout: Layout, written: str) -> str:
     """Return what opens a layout's first part once the reasoning is closed."""
     text = bare
-    if reasoning is not None:
-        text = bare.rpartition(reasoning.close.core)[2] if reasoning.close.core else bare
-        if reasoning.open.core and reasoning.open.core in text:
-            return ""
+    if reasoning is not None and reasoning.close.core:
+        _, closed, text = bare.rpartition(reasoning.close.core)
+        # After `<think></think>` a call still wants the blank line of `</think>\n\n<call>`. Content
+        # wants none: nothing there would tell it from the content's own.
+        if closed and text.isspace() and layout.parts[:1] == (Part.CALLS,):
+            return text.removeprefix(written[len(written.rstrip()) :])
+    if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
+        return ""
     return text.lstrip()
 
 

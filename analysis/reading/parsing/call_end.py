@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from autoparser.analysis.core.format import Literal
+
 from .continuation import AfterArguments
 
 
@@ -26,6 +28,8 @@ class CallSurroundings:
     """Texts that may follow a call."""
     closers: tuple[str, ...]
     """Markers that close a call and mean nothing else."""
+    section_close: Literal
+    """What closes all calls."""
     offered: frozenset[str] | None
     """The tools; None: any."""
     tentative: bool

@@ -30,18 +30,19 @@ def fence_mark(opening: str) -> str:
     return opening[: len(opening) - len(opening.lstrip("`"))]
 
 
-def close_fence(tape: Tape, mark: str) -> Reading[None]:
+def close_fence(tape: Tape, mark: str) -> Reading[bool]:
     """Take what closes a fence, with the whitespace before it and the rest of its line.
 
-    An empty mark is of no fence.
+    False where it is not there. An empty mark is of no fence.
     """
     if not mark:
-        return
+        return False
     ahead = Lookahead(tape, tape.position)
     yield from ahead.space()
     if not (yield from ahead.text(mark)):
-        return
+        return False
     tape.take(ahead.at - tape.at, SpanKind.JUNK)
     while (yield from tape.wait(1)) and tape.text[tape.at] in WHITESPACE:
         if tape.take(1, SpanKind.JUNK) == "\n":
-            return
+            break
+    return True

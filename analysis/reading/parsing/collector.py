@@ -44,6 +44,7 @@ class Collector:
         "_call",
         "_calls",
         "_content",
+        "_deferred",
         "_deltas",
         "_made_id",
         "_make_id",
@@ -90,6 +91,7 @@ class Collector:
         self._made_id = ""
         self._deltas: list[Delta] = []
         self._content = _Prose(DeltaKind.CONTENT)
+        self._deferred = ""
         separate = reasoning == "separate"
         self._raw = reasoning == "raw"
         self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
@@ -116,8 +118,20 @@ class Collector:
         self._add(self._reasoning, text, Part.REASONING)
 
     def content(self, text: str) -> None:
-        """Add to the content."""
+        """Add to the content, behind what was deferred."""
+        if self._deferred:
+            deferred, self._deferred = self._deferred, ""
+            self._put(self._content, deferred, Part.CONTENT)
         self._add(self._content, text, Part.CONTENT)
+
+    def defer(self, text: str) -> None:
+        """Keep a text back that is content if more content comes before it is known to be none."""
+        self._deferred = self._unprompted(text)
+
+    @property
+    def defers(self) -> bool:
+        """Whether a text is kept back."""
+        return bool(self._deferred)
 
     def reasoning_marker(self, text: str) -> None:
         """Take what opens or closes reasoning: text of the content, if that is to be raw."""
@@ -132,12 +146,19 @@ class Collector:
             self.reasoning_end = position
 
     def _add(self, prose: _Prose, text: str, part: Part) -> None:
+        text = self._unprompted(text)
+        if text:
+            self._put(prose, text, part)
+
+    def _unprompted(self, text: str) -> str:
+        """Return what of a text that was just taken the prompt has not written."""
         tape = self._prompted
         if tape is not None:
             text = text[max(0, self._prompt_end - tape.position + len(text)) :]
             self._prompted = tape if tape.position < self._prompt_end else None
-        if not text:
-            return
+        return text
+
+    def _put(self, prose: _Prose, text: str, part: Part) -> None:
         if prose.fresh:
             if text.isspace():
                 prose.waiting += text
@@ -158,6 +179,7 @@ class Collector:
         for prose in (self._content, self._reasoning):
             prose.pieces = []
             prose.waiting = ""
+        self._deferred = ""
         prose_kinds = (DeltaKind.REASONING, DeltaKind.CONTENT)
         self._deltas = [delta for delta in self._deltas if delta.kind not in prose_kinds]
         self._prompted, self._prompt_end = tape, tape.position + tape.left()
@@ -240,7 +262,7 @@ class Collector:
         """
         for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
             if emit == take:
-                if prose.fresh or self._prompted is not None:
+                if prose.fresh or self._prompted is not None or self._deferred:
                     return None
                 return Sink(prose.pieces, prose.pieces.append, prose.kind)
         if emit != self.arguments or self.whole_calls or self._surplus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.format import Literal, NamingId, Slot
 from autoparser.analysis.reading.expression import (
     ArgumentList,
@@ -44,7 +45,7 @@ class AfterArguments:
                 closed = yield from self._closes_section(ahead)
                 ended = not closed and (yield from ahead.among(self._ends)) is not None
                 if not closed and not ended:
-                    return (yield from self._calls(ahead))
+                    return (yield from self._ends_in_sign(ahead)) or (yield from self._calls(ahead))
                 return (yield from (self._over if closed else _finished)(ahead))
             for closer in closers[begun:]:
                 if (yield from self._over(ahead)):
@@ -72,6 +73,16 @@ class AfterArguments:
             if (yield from ahead.row(self._closes[at:])):
                 return True
         return False
+
+    def _ends_in_sign(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether the text ends with the sign that closes all calls, without the marker behind it.
+
+        What does not follow is looked at again from where the sign begins.
+        """
+        if len(self._closes) < _PAIR or is_unit(self._closes[0]):
+            return False
+        beyond = Lookahead(ahead.tape, ahead.tape.offset + ahead.at)
+        return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
 
     def _over(self, ahead: Lookahead) -> Reading[bool]:
         """Whether the text ends here, or the turn, or another call begins."""
@@ -145,3 +156,4 @@ def _takes(ahead: Lookahead, closer: str | None) -> Reading[bool]:
 
 _WORD = re.compile(r"[^\s{}\[\]<>\"'()]+")
 _LONGEST_WORD = 256
+_PAIR = 2

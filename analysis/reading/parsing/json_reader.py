@@ -12,6 +12,7 @@ from autoparser.analysis.reading.expression import (
 )
 from autoparser.analysis.reading.text import (
     Emit,
+    Lookahead,
     Reading,
     ReadOutcome,
     SpanKind,
@@ -41,6 +42,7 @@ class JsonReader:
         self.early: list[str] = []
         self.given = False
         self.repaired = False
+        self._follows = around.continuation.after([call.after], "")
         self.stops = (*call.after.units[: call.after.is_marked], *around.stops)
         """Markers before which braces may be missing: those that nothing else stands before."""
 
@@ -80,7 +82,7 @@ class JsonReader:
             if char == ",":
                 self.tape.take(1, SpanKind.MARKUP)
                 continue
-            if (yield from at_any(self.tape, self.stops)) and self.collector.calling:
+            if self.collector.calling and (yield from self._behind(char)):
                 self.repaired = True
                 return CallEnd.CLOSED
             if char not in "\"'":
@@ -88,6 +90,15 @@ class JsonReader:
             ended = yield from self._member(inner=inner)
             if ended is not None:
                 return ended
+
+    def _behind(self, char: str) -> Reading[bool]:
+        """Whether what follows the call stands here, where the object should go on."""
+        if (yield from at_any(self.tape, self.stops)):
+            return True
+        if char in "\"'":
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        return bool((yield from self._follows(ahead)))
 
     def _at_end(self) -> CallEnd:
         """Say how a call ends at the end of the text: closed, if only closers are missing."""
@@ -180,7 +191,7 @@ class JsonReader:
             self.around.stops,
             emit,
             repairs=self.stops,
-            goes_on=self.around.continuation.after([self.call.after], self.name or ""),
+            goes_on=self._follows,
         )
         return self._end_of(outcome)
 

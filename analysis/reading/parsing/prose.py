@@ -10,7 +10,6 @@ from autoparser.analysis.reading.text import (
     SpanKind,
     Stops,
     Tape,
-    held_from,
 )
 
 from .stop_marks import StopMark
@@ -25,10 +24,10 @@ def read_prose(
     before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
     has left of a stop.
     """
-    lane = Lane(stops.search, kind, emit, stops.hold)
+    lane = Lane(stops.search, kind, emit, stops.hold, fenced=stops.fenced)
     while True:
         while not tape.closed and stops.plain(tape.text, tape.at):
-            end = held_from(tape.text, tape.at, stops.hold)
+            end = stops.held(tape.text, tape.at)
             if end > tape.at:
                 emit(tape.take(end - tape.at, kind))
             tape.pass_by(lane)

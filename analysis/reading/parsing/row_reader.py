@@ -315,7 +315,11 @@ class RowReader:
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = self._closers(rest)
-        stops = (*closers, *self.around.closers, *self.around.stops)
+        # A sign that closes a call, such as `)`, is noticed in a text with the marker behind it.
+        close = self.around.section_close
+        signs = closers if close.markers else []
+        ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
+        stops = (*closers, *ends, *self.around.closers, *self.around.stops)
         early: list[str] = []
         if not unnamed:
             self.collector.open_call(self.name, self.id)

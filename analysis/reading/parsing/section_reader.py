@@ -42,6 +42,7 @@ class SectionReader:
         self._around = CallSurroundings(
             stops=tuple(behind_calls(turn)),
             closers=call_closers(turn, section),
+            section_close=section.close,
             offered=offered,
             tentative=not is_marked(section),
             continuation=AfterArguments(turn, section, offered),
@@ -59,17 +60,26 @@ class SectionReader:
         self._offered = offered
         self._ends = texts[1:]
 
-    def read(self, tape: Tape, collector: Collector, space: int = 0) -> Reading[bool]:
+    def read(
+        self, tape: Tape, collector: Collector, space: int = 0, fence: int = 0
+    ) -> Reading[bool]:
         """Read from what opens the section or its first call; true where the text was cut.
 
-        `space` characters stand before it: the template's whitespace, and what opens a fence, if
-        there is a call.
+        `space` characters of the template's whitespace stand before it, and before them `fence`
+        characters, which are content unless the fence that they open closes behind the calls.
         """
         self.judge_noise(tape, collector)
-        start = tape.position
+        opening = tape.take(fence, SpanKind.CONTENT)
+        collector.defer(opening)
+        cut = yield from self._read(tape, collector, space, opening)
+        collector.content("")
+        return cut
+
+    def _read(self, tape: Tape, collector: Collector, space: int, fence: str) -> Reading[bool]:
+        """Read from the whitespace before the section to the `fence` behind it, if there is one."""
+        begin = start = tape.position
         tape.record()
-        fence = fence_mark(tape.text[tape.at : tape.at + space])
-        tape.take(space, SpanKind.JUNK if fence else SpanKind.MARKUP)
+        tape.take(space, SpanKind.MARKUP)
         yield from self._lead(tape)
         opened, noise = yield from self._opens(tape)
         close = self.section.close
@@ -80,6 +90,7 @@ class SectionReader:
                 return False
             tape.recorded()
             collector.drop_blank()
+            yield from self._close_fence(tape, collector, start, fence)
             return False
         if self._holds_call(noise):
             # What opened a call was lost, and the rest of it stands before the next one.
@@ -101,11 +112,19 @@ class SectionReader:
             return ended
         closed = bool(close.core) and (yield from self._close(tape, close))
         yield from self._stray_closers(tape, collector, self._closers)
-        yield from close_fence(tape, fence)
+        yield from self._close_fence(tape, collector, begin, fence)
         yield from skip_written(tape, self.section.behind)
         if opened and close.core and not closed:
             collector.leave_section(tape.position)
         return False
+
+    def _close_fence(
+        self, tape: Tape, collector: Collector, behind: int, opening: str
+    ) -> Reading[None]:
+        """Take what closes the fence whose opening stands before a place, and leave out both."""
+        if collector.defers and (yield from close_fence(tape, fence_mark(opening))):
+            collector.defer("")
+            tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
 
     def judge_noise(self, tape: Tape, collector: Collector) -> None:
         """Note that what stands behind calls whose section did not close holds a call's remains."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.reading.expression import RequestError, Start
-from autoparser.analysis.reading.text import WHITESPACE, Span, SpanKind, Tape
+from autoparser.analysis.reading.text import Span, SpanKind, Tape
 
 from .collector import Collector
 from .missing_end import missing_end
@@ -44,11 +44,13 @@ class StreamParser:
         lane = tape.lane
         if lane is not None and text and ids is None and lane.search(text) is None:
             # The usual case, which has to cost next to nothing.
-            if lane.hold:
+            if lane.ends:
                 if lane.held:
                     text = lane.held + text
                     lane.held = ""
-                if text[-1] in WHITESPACE:
+                if "``" in text and lane.may_be_fenced(text):
+                    return self._seen(text)
+                if text[-1] in lane.ends:
                     text = lane.without_end(text)
                     if not text:
                         return []
@@ -62,9 +64,13 @@ class StreamParser:
             )
         if not text or tape.closed:
             return []
-        if lane is not None:
+        return self._seen(text)
+
+    def _seen(self, text: str) -> list[Delta]:
+        """Take a piece of text that the reader has to see."""
+        if self._tape.lane is not None:
             self._leave_lane()
-        tape.feed(text)
+        self._tape.feed(text)
         next(self._reading, None)
         return self._collector.take()
 

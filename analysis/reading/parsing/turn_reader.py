@@ -162,7 +162,8 @@ class TurnReader:
         """Go on after a stop in the content; say what was read, END where the turn ended."""
         turn = self.turn
         if found.label is StopMark.CALLS and self._section is not None:
-            cut = yield from self._section.read(tape, collector, found.start - tape.at)
+            own = self._stops.written_before(tape.text, found, tape.at, fence=False)
+            cut = yield from self._section.read(tape, collector, found.start - own, own - tape.at)
             return StopMark.END if cut else StopMark.CALLS
         found_text = tape.text[found.start : found.end]
         stray = opened.strays(found.label, found_text, collector.last)

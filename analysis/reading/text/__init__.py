@@ -15,7 +15,7 @@ from .literals import (
 from .lookahead import GoesOn, Lookahead
 from .raw_text import json_of
 from .stops import Found, Stops
-from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, held_from, plain_sink
+from .tape import WHITESPACE, Lane, Reading, Sink, Span, SpanKind, Tape, plain_sink
 
 __all__ = [
     "WHITESPACE",
@@ -35,7 +35,6 @@ __all__ = [
     "at_text",
     "behind_space",
     "behind_space_any",
-    "held_from",
     "json_of",
     "key_closers",
     "missing_closers",

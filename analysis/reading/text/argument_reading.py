@@ -10,7 +10,7 @@ from autoparser.analysis.core.format import Arguments
 from .entry_reader import EntryReader
 from .json_text import Emit, ReadOutcome, read_json
 from .literals import at_text, skip_space
-from .lookahead import GoesOn, anywhere
+from .lookahead import GoesOn, anywhere, nowhere
 from .tape import Reading, SpanKind, Tape
 from .value_decoding import json_value
 
@@ -29,11 +29,12 @@ def read_arguments(
     """Read arguments and emit them as the text of one JSON object.
 
     `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
-    `repairs` those of them before which closers that JSON lacks were forgotten: before any other
-    sign, such as a fence, it is broken.
+    `repairs` those of them before which closers that JSON lacks were forgotten: before another
+    sign, such as a fence, they were where `goes_on` says that it and what follows close the call.
     `space` is the whitespace that the template writes before them. Where a value's closer is
     missing, `goes_on` says whether one of them is more than text.
     """
+    ends = nowhere if goes_on is anywhere else goes_on
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
     if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
@@ -41,7 +42,7 @@ def read_arguments(
         if (yield from at_text(tape, '"')):
             # Models also write the object as text inside a string.
             return (yield from _read_encoded(tape, emit, repairs))
-        return (yield from read_json(tape, emit, repairs))
+        return (yield from read_json(tape, emit, repairs, goes_on=ends))
     return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
 
 

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import TypeAlias
 
 from .literals import at_any
+from .lookahead import GoesOn, Lookahead, nowhere
 from .tape import Lane, Reading, SpanKind, Tape
 
 Emit: TypeAlias = Callable[[str], None]
@@ -74,8 +75,10 @@ _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
 class _JsonReader:
     """Reads one value."""
 
-    def __init__(self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str) -> None:
-        self.tape, self.emit, self.stops = tape, emit, tuple(stops)
+    def __init__(
+        self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str, goes_on: GoesOn
+    ) -> None:
+        self.tape, self.emit, self.stops, self.goes_on = tape, emit, tuple(stops), goes_on
         self.open: list[str] = []
         self.gap = lead
         """What is passed on with the next value alone, which may not come: whitespace, a comma,
@@ -182,9 +185,12 @@ class _JsonReader:
 
     def _stopped(self) -> Reading[ReadOutcome]:
         """End at a text that is not part of the value."""
-        if self._may_close() and (yield from at_any(self.tape, self.stops)):
+        if not self._may_close():
+            return ReadOutcome.BAD
+        if (yield from at_any(self.tape, self.stops)):
             return self._repair()
-        return ReadOutcome.BAD
+        goes_on = yield from self.goes_on(Lookahead(self.tape, self.tape.position))
+        return self._repair() if goes_on else ReadOutcome.BAD
 
     def _repair(self) -> ReadOutcome:
         while self.open:
@@ -295,14 +301,19 @@ class _JsonReader:
 
 
 def read_json(
-    tape: Tape, emit: Emit, stops: Sequence[str] = (), lead: str = ""
+    tape: Tape,
+    emit: Emit,
+    stops: Sequence[str] = (),
+    lead: str = "",
+    goes_on: GoesOn = nowhere,
 ) -> Reading[ReadOutcome]:
     """Read one value and emit it as JSON text, after the key of `lead`, if any.
 
     Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
-    a text that is complete ends, the missing closers are emitted.
+    what `goes_on` says is what follows a call's arguments, or a text that is complete ends, the
+    missing closers are emitted.
     """
-    return (yield from _JsonReader(tape, emit, stops, lead).read())
+    return (yield from _JsonReader(tape, emit, stops, lead, goes_on).read())
 
 
 def missing_closers(text: str) -> str:

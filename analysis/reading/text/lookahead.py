@@ -127,5 +127,12 @@ def anywhere(ahead: Lookahead) -> Reading[bool | None]:
     return True
 
 
+def nowhere(ahead: Lookahead) -> Reading[bool | None]:
+    """Say that nothing is known to follow arguments."""
+    del ahead
+    yield from ()
+    return False
+
+
 _SPACE = re.compile(r"\s*")
 _LONGEST_SPACE = 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
@@ -35,6 +35,7 @@ class ArgumentsAround(Protocol):
     rows: Sequence[EntryRow]
     separator: Literal
     openings: tuple[Literal, ...]
+    schema: SchemaPart
     names: frozenset[str]
     given: set[str]
     goes_on: GoesOn
@@ -52,6 +53,8 @@ class _Stop(Enum):
     """What opens an element in the value that closes as the value does."""
     ESCAPE = auto()
     """What stands for a character, and holds what closes the value."""
+    ENTRY = auto()
+    """What the next entry begins with where that is no marker: a separator, or a short sign."""
 
 
 class _Sight(Enum):
@@ -67,6 +70,8 @@ class _Sight(Enum):
     """A marker, or a closer without what parts entries, that ends the value if no other comes."""
     CLOSED = auto()
     """What closes the call, and something else after it: it ends the value if no closer comes."""
+    ENTRY = auto()
+    """What opens an entry of a declared key: it ends the value if no closer comes."""
 
 
 class _Doubt(NamedTuple):
@@ -132,6 +137,7 @@ class RawReader:
             others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
             markers = (text for text in others if len(text) > _SHORT)
             stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
+        stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
         self.stops = Stops(stops)
         search = self.stops.search
@@ -140,6 +146,19 @@ class RawReader:
             search = self.stops.searching(_ESCAPED).search
         self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self._keep)
         self.looked = self.scanned = around.tape.position
+
+    def _entry_signs(self) -> Iterator[str]:
+        """Return what the next entry begins with, if a value closes and no marker opens entries."""
+        around = self.around
+        self.missing = sorted(around.schema.names - around.given, key=len, reverse=True)
+        """The declared keys that were not given yet."""
+        if self.after.core and self.missing and not self.nests:
+            for opening in around.openings:
+                sign = opening.core or around.separator.core
+                if len(sign) <= _SHORT or not opening.core:
+                    # What closes an entry by its key may end with a marker of its own.
+                    tails = {"", *(row.end.strip()[1:] for row in around.rows)}
+                    yield from (f"{tail}{sign}" for tail in sorted(tails))
 
     def read(self) -> Reading[ReadOutcome]:
         """Take the text; the closer is left. REPAIRED where it is not there.
@@ -150,7 +169,9 @@ class RawReader:
         while True:
             found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
-                self._leave(stops.written_before(tape.text, found, tape.at))
+                # Another stop may have begun before it, and hold it.
+                begun = stops.safe(tape.text, tape.at)
+                self._leave(min(begun, stops.written_before(tape.text, found, tape.at)))
                 yield
                 continue
             if self._too_far(found):
@@ -178,7 +199,7 @@ class RawReader:
         quoted = self.buffers and self._in_string(start)
         sight = yield from self._sight(found.label, start, size, cut, quoted=quoted)
         self.looked = start + (1 if found.label in _TRIED_AGAIN else size)
-        if sight is _Sight.END or (sight is _Sight.DOUBT and self.around.unclosed):
+        if sight is _Sight.END or (sight in _DOUBTED and self.around.unclosed):
             closed = found.label is _Stop.CLOSER
             return self._close(cut, ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED)
         if sight is not _Sight.TEXT:
@@ -197,6 +218,8 @@ class RawReader:
             return _Sight.DOUBT
         if label is _Stop.MARKER:
             return (yield from self._marker(start, cut))
+        if label is _Stop.ENTRY:
+            return (yield from self._declared_entry(Lookahead(tape, start + size)))
         if self.after.core:
             ahead = Lookahead(tape, start + size)
             sight = yield from self._closer(ahead)
@@ -230,6 +253,29 @@ class RawReader:
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
+    def _declared_entry(self, ahead: Lookahead) -> Reading[_Sight]:
+        """Say whether an entry of a declared key comes, whose value then shows that it is one.
+
+        In `a:<q>x,b:<q>y<q>` the quote behind `b:` closes nothing, for `y` comes after it. In
+        `a:<q>x,b:3<q>` it is a text in which a closer comes.
+        """
+        around = self.around
+        yield from ahead.space()
+        if (yield from ahead.among(self.missing)) is None:
+            return _Sight.TEXT
+        yield from ahead.space()
+        middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
+        if (yield from ahead.among(middles)) is None:
+            return _Sight.TEXT
+        string = around.arguments.values.string
+        quote, close = string.open.strip(), string.close.strip()
+        yield from ahead.space()
+        if not self.quoted or not quote or not (yield from ahead.text(quote)):
+            return _Sight.ENTRY
+        if quote == close and (yield from self._closer(ahead)) is not _Sight.TEXT:
+            return _Sight.TEXT
+        return _Sight.END
+
     def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
         """End the value here, or where it was doubted that it ends, if it is not whole here."""
         tape = self.around.tape
@@ -238,7 +284,7 @@ class RawReader:
         may_break = any(doubt.sight in tried for doubt in self.doubts)
         broken = may_break and not self._is_whole(end - tape.offset)
         for doubt in self.doubts:
-            if (broken and doubt.sight in tried) or (doubt.sight is _Sight.CLOSED and repaired):
+            if (broken and doubt.sight in tried) or (doubt.sight in _UNCLOSED and repaired):
                 self._pass(doubt.cut - tape.offset)
                 quoted = doubt.sight is _Sight.QUOTED
                 return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
@@ -345,7 +391,8 @@ class RawReader:
         if ahead.short and not around.tape.complete:
             # The cut has left the front of what may follow.
             return _Sight.END
-        if not begin and (yield from self._keyed(ahead)) is not None:
+        keyed = Lookahead(around.tape, around.tape.offset + ahead.at)
+        if not begin and (yield from self._keyed(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
         # Of what closes the call only the front may be there.
         if (yield from ahead.among(begun_stops(around.stops))) is None:
@@ -386,6 +433,10 @@ _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
 """What another stop may begin within."""
+_DOUBTED = (_Sight.DOUBT, _Sight.ENTRY)
+"""What ends a value where nothing closes one any more."""
+_UNCLOSED = (_Sight.CLOSED, _Sight.ENTRY)
+"""What ends a value that something else than its closer ends."""
 _LONGEST_KEY = 4096
 _LONGEST_DOUBT = 16384
 """Characters in which what decides has to follow what may or may not end a value."""

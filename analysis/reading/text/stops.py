@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from .tape import WHITESPACE
+from .tape import OPEN_FENCE, WHITESPACE, held_from
 
 Label = TypeVar("Label")
 
@@ -32,6 +32,7 @@ class Stops(Generic[Label]):
         "_reach",
         "_special",
         "_texts",
+        "fenced",
         "hold",
         "search",
         "spaces",
@@ -66,6 +67,8 @@ class Stops(Generic[Label]):
         self._loose = frozenset(text for text in self.spaces if known[text] == loose)
         fenced = () if loose is None else known
         self._fenced = frozenset(text for text in fenced if known[text] == loose)
+        self.fenced = bool(self._fenced) and not any(text[0] == "`" for text in texts)
+        """Whether backticks may open a fence around a stop, and begin none."""
         spaces = (*self.spaces.values(), tail)
         self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
         longest = max((len(text) for text in texts), default=0)
@@ -80,18 +83,23 @@ class Stops(Generic[Label]):
         """Return a pattern for what may belong to a stop, and for the characters of `also`."""
         always = {*also, *(text[0] for text in self._texts)}
         last = self._held - always - (frozenset(WHITESPACE) if self._loose else frozenset())
-        signs = re.escape("".join(sorted(always)))
-        if self._fenced and "`" not in always:
-            # One alone quotes code; a class of characters in front is what is searched for fast.
-            parts = [f"[{signs}`](?:(?<!`)|(?=`)|\\Z)"]
-        else:
-            parts = [f"[{signs}]"] if always else []
+        parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
         parts += [rf"[{re.escape(''.join(sorted(last)))}]\Z"] if last else []
         return re.compile("|".join(parts) or "(?!)")
 
     def plain(self, text: str, at: int) -> bool:
-        """Say at once that a text holds no stop, nor the beginning of one but for `hold`."""
-        return self._special.search(text, at) is None
+        """Say at once that a text holds no stop, nor the beginning of one but what is held.
+
+        One backtick alone quotes code, and at the end it is held.
+        """
+        if self._special.search(text, at) is not None:
+            return False
+        end = len(text)
+        return not self.fenced or _fence_start(OPEN_FENCE, text, at, end) >= end - 1
+
+    def held(self, text: str, at: int) -> int:
+        """Say where the end of a text begins that may belong to a stop that comes."""
+        return held_from(text, at, self.hold, fenced=self.fenced)
 
     def find(self, text: str, at: int) -> Found[Label] | None:
         """Find the first stop from `at` on."""
@@ -120,7 +128,7 @@ class Stops(Generic[Label]):
                     end = match.start()
                     break
         if self._fenced:
-            end = _fence_start(_OPEN_FENCE, text, at, end)
+            end = _fence_start(OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
         while end > floor and text[end - 1] in self._held:
             end -= 1
@@ -141,13 +149,17 @@ class Stops(Generic[Label]):
                 return Found(start, len(text), self._labels[whole])
         return None
 
-    def written_before(self, text: str, found: Found[Label], at: int) -> int:
-        """Say where the whitespace begins that the template writes before a stop."""
-        return self._before(text, found.start, text[found.start : found.end], at)
+    def written_before(self, text: str, found: Found[Label], at: int, *, fence: bool = True) -> int:
+        """Say where the whitespace begins that the template writes before a stop.
 
-    def _before(self, text: str, start: int, stop: str, at: int) -> int:
+        Where a `fence` may open before it, the fence begins there, and the whitespace before that.
+        """
+        stop = text[found.start : found.end]
+        return self._before(text, found.start, stop, at, fence=fence)
+
+    def _before(self, text: str, start: int, stop: str, at: int, *, fence: bool = True) -> int:
         spaces = self.spaces.get(stop, "")
-        if stop in self._fenced:
+        if fence and stop in self._fenced:
             start = _fence_start(_FENCE, text, at, start)
         first = start
         for char in reversed(spaces):
@@ -162,8 +174,6 @@ class Stops(Generic[Label]):
 
 
 _FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
-_OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
-"""All of a fence's opening, or the beginning of one."""
 _LONGEST_FENCE = 64
 
 

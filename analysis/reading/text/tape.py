@@ -6,6 +6,7 @@ tape resumes it. Nothing is read twice, and each character goes to exactly one s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,6 +71,8 @@ class Lane:
         "append",
         "delta",
         "emit",
+        "ends",
+        "fenced",
         "held",
         "hold",
         "index",
@@ -85,14 +88,20 @@ class Lane:
         kind: SpanKind,
         emit: Callable[[str], None],
         hold: int = 0,
+        *,
+        fenced: bool = False,
     ) -> None:
         """Take what finds the texts that the reader has to see, and where all others go.
 
-        So much whitespace as `hold` says stays back at the end: it may belong to what comes.
+        So much whitespace as `hold` says stays back at the end: it may belong to what comes. Where
+        that may be `fenced`, a backtick does, too; more of a fence is seen by the reader.
         """
         self.search, self.kind, self.emit, self.hold = search, kind, emit, hold
+        self.fenced = fenced
+        self.ends = f"{WHITESPACE}`" if fenced else WHITESPACE if hold else ""
+        """What may stay back; empty where nothing does."""
         self.held = ""
-        """The whitespace that stays back."""
+        """What stays back."""
 
     def open(self, sink: Sink, held: str) -> None:
         """Let text pass from here on."""
@@ -100,16 +109,23 @@ class Lane:
         self.start = len(sink.pieces)
         self.append, self.delta, self.index = sink.append, sink.kind, sink.number
 
+    def may_be_fenced(self, text: str) -> bool:
+        """Whether a text ends as a fence may begin, but for one backtick, which stays back."""
+        return self.fenced and OPEN_FENCE.search(text) is not None
+
     def without_end(self, text: str) -> str:
-        """Return a text without the whitespace at its end that may belong to what comes."""
-        # One space is all that there usually is.
-        end = -1 if text[-2:-1] not in WHITESPACE else held_from(text, 0, self.hold)
+        """Return a text without what stands at its end and may belong to what comes."""
+        # One space, or one backtick, is all that there usually is.
+        one = self.hold and text[-2:-1] not in WHITESPACE
+        end = -1 if one else held_from(text, 0, self.hold, fenced=self.fenced)
         self.held = text[end:]
         return text[:end]
 
 
 WHITESPACE = " \t\r\n"
 """What may stand for the whitespace that a template writes."""
+OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
 
 
 class Tape:
@@ -154,7 +170,7 @@ class Tape:
         """
         at, text = self.at, self.text
         spans = self._spans
-        if self.closed or len(text) - at > lane.hold:
+        if self.closed or len(text) - at > lane.hold + lane.fenced:
             return
         if not spans or spans[-1].kind is not lane.kind:
             return
@@ -240,10 +256,17 @@ class Tape:
         self._recorded = None
         return text
 
-    def relabel(self, start: int, kind: SpanKind) -> None:
-        """Say that all taken from the position `start` on is of this kind after all."""
+    def relabel(self, start: int, kind: SpanKind, end: int | None = None) -> None:
+        """Say that all taken from the position `start` on, or up to `end`, is of this kind."""
         spans = self._spans
-        end = self.position
+        later: list[_Growing] = []
+        if end is None:
+            end = self.position
+        while spans and spans[-1].end > end:
+            last = spans.pop()
+            later.append(_Growing(max(last.start, end), last.end, last.kind))
+            if last.start < end:
+                spans.append(_Growing(last.start, end, last.kind))
         while spans and spans[-1].start >= start:
             spans.pop()
         if spans and spans[-1].end > start:
@@ -252,6 +275,9 @@ class Tape:
             if spans and spans[-1].kind is kind:
                 start = spans.pop().start
             spans.append(_Growing(start, end, kind))
+        if later and spans and spans[-1].kind is later[-1].kind:
+            later[-1].start = spans.pop().start
+        spans += reversed(later)
 
     def follows(self, kind: SpanKind) -> bool:
         """Whether what was taken last is of this kind."""
@@ -280,9 +306,14 @@ class Tape:
         return self.closed and (not self.left() or self._short_at == self.position)
 
 
-def held_from(text: str, at: int, most: int) -> int:
-    """Say where the whitespace begins that ends a text, of at most so many characters."""
+def held_from(text: str, at: int, most: int, *, fenced: bool = False) -> int:
+    """Say where the whitespace begins that ends a text, of at most so many characters.
+
+    Where what comes may be `fenced`, a backtick behind it belongs to it.
+    """
     end = len(text)
+    if fenced and end > at and text[end - 1] == "`":
+        end -= 1
     floor = max(at, end - most)
     while end > floor and text[end - 1] in WHITESPACE:
         end -= 1

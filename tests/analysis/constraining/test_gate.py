@@ -13,9 +13,11 @@ from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.message_shape import departures_of
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
-from autoparser.analysis.inference.check import Earlier
+from autoparser.analysis.inference.check import Earlier, continuations
 from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.reports.own_findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -215,6 +217,126 @@ def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
     faults = gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
     assert {fault.question for fault in faults} == {GateQuestion.ACCEPTED}
     assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
+
+
+LOOPED = """{%%- for m in messages %%}
+    {%%- if m.role == 'tool' %%}{{- '{result}' + m.content + '{/result}' }}
+    {%%- else %%}
+        {%%- if %(head)s or loop.first or messages[loop.index0 - 1].role != 'tool' %%}
+            {{- '{' + m.role + '}' }}
+        {%%- endif %%}
+        {%%- if think and m.reasoning_content %%}
+            {{- '{why}' + m.reasoning_content + '{/why}' }}
+        {%%- endif %%}
+        {{- m.content or '' }}
+        {%%- for c in m.tool_calls or [] %%}
+            {{- '{do}' + c.function.name + ' ' + c.function.arguments | tojson + '{/do}' }}
+        {%%- endfor %%}
+        {{- '{end}' if not m.tool_calls }}
+    {%%- endif %%}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}
+    {{- (%(later)s) if messages[-1].role == 'tool' else '{assistant}' }}
+{%%- endif %%}"""
+"""Where turns go on behind a result: with another header or without, and what the prompt writes."""
+OPENS = "'{why}' if think else ''"
+
+
+@pytest.mark.parametrize(
+    ("head", "later", "openings"),
+    [
+        ("false", OPENS, {"{/result}": "{assistant}", "{why}": "{assistant}{why}"}),
+        ("false", "''", {"{/result}": "{assistant}"}),
+        ("true", "''", {"{/result}": ""}),
+        ("true", "'{assistant}'", {}),
+    ],
+)
+def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
+    head: str, later: str, openings: Mapping[str, str]
+) -> None:
+    analysis = analyze(ChatTemplate(LOOPED % {"head": head, "later": later}))
+    assert analysis.ok
+    found = {each.text: each.stands_for for one in analysis.formats for each in one.later_openings}
+    assert found == openings
+    conversation = [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": {}}}],
+        },
+        {"role": "tool", "content": "cold", "name": "look"},
+    ]
+    answer = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    for think in (False, True):
+        template = analysis.template
+        prompt = template.render(conversation, add_generation_prompt=True, think=think)
+        text = template.render([*conversation, answer], think=think).removeprefix(prompt)
+        setting = {"think": think}
+        parsed = analysis.parser(prompt=prompt, chat_template_kwargs=setting).parse(text)
+        assert parsed.reasoning_content == ("Hm." if think else None)
+        assert parsed.content == "Yes."
+        grammar = analysis.grammar([], prompt=prompt, chat_template_kwargs=setting)
+        matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+        tokens = list(text.encode())
+        assert matcher.try_consume_tokens(tokens) == len(tokens)
+        assert matcher.is_accepting()
+
+
+def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
+    text = (LOOPED % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
+    text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
+    analysis = analyze(ChatTemplate(text))
+    assert analysis.check.ok
+    assert [each.later_openings for each in analysis.formats] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ("arguments | tojson", ""),
+        ("arguments | tojson | reverse", "is refused after"),
+        ("'{}'", "'city' in a call's arguments is not written as it was said"),
+    ],
+)
+def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
+    change: str, detail: str
+) -> None:
+    written = f"(arguments if arguments is string else {change})"
+    # An object is refused alone, so that another form is taken, and not beside content.
+    refused = "(raise_exception('give text') if not m.content and arguments is not string else '')"
+    call = f"{{% set arguments = f.arguments %}}{{{{ f.name + {refused} + {written} }}}}"
+    template = turn(CONTENT, calls(call, opening="<do>", close="</do>"), end="<end>\n")
+    analysis = analyze(template)
+    assert analysis.shape.arguments_as_string
+    assert analysis.gate.own_form_ok
+    assert analysis.gate.usual_asked == 0, "a caller notices what raises"
+    departure = departures_of(analysis.shape)[0]
+    found = continuations(analysis.formats, analysis.prober(), departure)
+    assert [each for each in found if each.form is None] == [*analysis.continuations]
+    gated = gate(analysis.formats, found, analysis.prober())
+    assert gated.own_form_ok
+    assert gated.usual_asked == 2
+    assert gated.ok is (not detail)
+    assert gated.usual_passed == (0 if detail else 2)
+    assert all("as users send it (arguments as an object)" in each.title for each in gated.faults)
+    assert any(detail in each.detail for each in gated.faults) is bool(detail)
+
+
+def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
+    both = "(m.thinking or m.reasoning_content)"
+    shown = f"{{% if {both} %}}(r){{{{ {both} }}}}(/r){{% endif %}}"
+    found = analyze(turn(shown, CONTENT, CALLED, end="<end>\n")).gate
+    assert found.ok
+    assert found.usual_asked == found.usual_passed > 0
+    spoiled = shown.replace("(r){{", "(r){{ 'why ' if m.reasoning_content }}{{")
+    analysis = analyze(turn(spoiled, CONTENT, CALLED, end="<end>\n"))
+    assert analysis.gate.own_form_ok
+    assert analysis.spoiled is None, "every word is there"
+    assert not analysis.gate.ok, "and one more, which the model did not write"
+    assert not analysis.ok
+    words = "as users send it (reasoning as reasoning_content) is not read back"
+    assert any(words in finding.words for finding in own_findings(analysis))
 
 
 def test_a_fault_tells_setting_and_text() -> None:

@@ -24,8 +24,9 @@ pattern), and it needs torch and transformers.
 from autoparser.analysis.core.schema import SchemaError
 
 from .format_checks import FORMAT_CHECKS
-from .gbnf_rules import GbnfRules, character_class, literal
+from .gbnf_rules import GbnfRules, any_but, character_class, literal
 from .guidance import GuidanceSchema, ensure_loaded, guidance_schema, has_text
+from .json_tokens import DEEPEST_LINE
 from .plain_schemas import plain_words
 from .regex_text import rust_text
 from .regex_writer import bare_text
@@ -34,11 +35,13 @@ from .string_shape import StringShape, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
+    "DEEPEST_LINE",
     "FORMAT_CHECKS",
     "GbnfRules",
     "GuidanceSchema",
     "SchemaError",
     "StringShape",
+    "any_but",
     "bare_text",
     "character_class",
     "ensure_loaded",

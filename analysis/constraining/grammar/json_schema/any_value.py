@@ -13,7 +13,7 @@ from .regex_writer import RegexWriter
 
 def any_value(tokens: Tokens) -> str:
     """Return the rule of any value."""
-    key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting)
+    key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting, tokens.indent)
     return tokens.rules.recursive(key, "value", lambda name: _body(tokens, name))
 
 

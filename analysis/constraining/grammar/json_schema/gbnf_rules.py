@@ -8,6 +8,7 @@ What is written stays inside what both llama.cpp's parser and llguidance's conve
 - the escapes ``\n \r \t \\ \" \[ \] \xHH`` alone: llguidance's converter drops leading zeros
   of ``\uHHHH``, so all else above 0x9F stands as itself;
 - in classes every sign that Rust's regular expressions could take for an operator as ``\xHH``;
+- a hexadecimal digit after ``\xHH`` as ``\xHH``, too: xgrammar reads as many digits as there are;
 - counted repetition up to 1000 times, since llama.cpp refuses more than 2000 times the number of
   rules that the repeated group needs; so groups are kept small, and what is counted is a rule's
   name or a class (see `repetition`).
@@ -17,7 +18,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from string import hexdigits
 
 from .code_points import LAST, CodePoints
 
@@ -30,6 +32,9 @@ _NEVER = f"[\\x00] [^\\x00-{chr(LAST)}]"
 
 class GbnfRules:
     """Rules by name, in the order in which they were asked for; equal bodies share one rule."""
+
+    names_alone = False
+    """Whether an object that names members, and says nothing of others, has those alone."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
@@ -127,7 +132,10 @@ _LONGEST_NAME = 64
 
 def literal(text: str) -> str:
     """Write a text as a GBNF literal."""
-    return f'"{"".join(_LITERAL_ESCAPES.get(char) or _plain(char) for char in text)}"'
+    if text.isprintable():
+        # No control character is in it, so nothing is written in digits.
+        return f'"{text.translate(_PRINTABLE_ESCAPES)}"'
+    return f'"{_apart([_LITERAL_ESCAPES.get(char) or _plain(char) for char in text])}"'
 
 
 def character_class(points: CodePoints) -> str:
@@ -146,6 +154,12 @@ def character_class(points: CodePoints) -> str:
     return f"[{_class_body(points)}]" if single is None else literal(single)
 
 
+def any_but(characters: Iterable[str]) -> str:
+    """Write the class of all characters but these, in their order."""
+    inside = _apart([_class_character(ord(char)) for char in characters])
+    return f"[^{inside}]" if inside else f"[\\x00-{chr(LAST)}]"
+
+
 def _class_body(points: CodePoints) -> str:
     pieces: list[str] = []
     for first, last in points.ranges:
@@ -153,13 +167,24 @@ def _class_body(points: CodePoints) -> str:
         if first == last:
             pieces.append(start)
         elif last == first + 1:
-            pieces.append(start + end)
+            pieces += [start, end]
         else:
             pieces.append(f"{start}-{end}")
-    return "".join(pieces)
+    return _apart(pieces)
 
 
+def _apart(pieces: list[str]) -> str:
+    """Join what is written of characters; a digit that follows others is written in digits."""
+    written: list[str] = []
+    for piece in pieces:
+        goes_on = bool(written) and _IN_DIGITS.search(written[-1]) and piece[0] in hexdigits
+        written.append(f"\\x{ord(piece[0]):02X}{piece[1:]}" if goes_on else piece)
+    return "".join(written)
+
+
+_IN_DIGITS = re.compile(r"\\x[0-9A-F]{2}\Z")
 _LITERAL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
+_PRINTABLE_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 _CLASS_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}
 _CLASS_OPERATORS = "^-&~"
 """Signs that one of the readers may take for something else inside a class."""

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from .characters import Quoting
 from .gbnf_rules import GbnfRules, literal
 
+DEEPEST_LINE = 24
+"""Levels of indentation at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -23,31 +26,33 @@ class Tokens:
     item_separator: str = ", "
     key_separator: str = ": "
     quoting: Quoting = Quoting.JSON
+    indent: str = ""
+    """What one level adds to a line; empty: all stands on one line."""
 
     @property
     def begin_object(self) -> str:
         """Opens an object."""
-        return self._bracket("begin-object", "{")
+        return self._bracket("begin-object", "{", after=self._line)
 
     @property
     def end_object(self) -> str:
         """Closes an object."""
-        return self._bracket("end-object", "}")
+        return self._bracket("end-object", "}", before=self._line)
 
     @property
     def begin_array(self) -> str:
         """Opens an array."""
-        return self._bracket("begin-array", "[")
+        return self._bracket("begin-array", "[", after=self._line)
 
     @property
     def end_array(self) -> str:
         """Closes an array."""
-        return self._bracket("end-array", "]")
+        return self._bracket("end-array", "]", before=self._line)
 
     @property
     def comma(self) -> str:
         """Stands between items or members."""
-        return self._bracket("comma", self.item_separator)
+        return self._bracket("comma", self.item_separator, after=self._line)
 
     @property
     def colon(self) -> str:
@@ -58,5 +63,13 @@ class Tokens:
         """Return a literal for one string."""
         return literal(f'"{self.quoting.text(text)}"')
 
-    def _bracket(self, wish: str, text: str) -> str:
-        return self.rules.add(wish, f"{literal(text)} {self.rules.seam}")
+    @property
+    def _line(self) -> str:
+        """A line break and its indentation, where lines are broken; how deep it is is left open."""
+        if not self.indent:
+            return ""
+        return self.rules.add("line", f'("\\n" ({literal(self.indent)}){{0,{DEEPEST_LINE}}})?')
+
+    def _bracket(self, wish: str, text: str, before: str = "", after: str = "") -> str:
+        parts = (before, literal(text), after, self.rules.seam)
+        return self.rules.add(wish, " ".join(filter(None, parts)))

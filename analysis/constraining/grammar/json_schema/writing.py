@@ -22,16 +22,24 @@ def schema_rules(
     key_separator: str = ": ",
     ascii_only: bool = False,
     sort_keys: bool = False,
+    indent: str = "",
 ) -> str:
     """Add rules for the values of a schema to a table; return the expression of one value.
 
     The options are those of `json.dumps` (`ascii_only` is its ``ensure_ascii``); with `sort_keys`
-    known members come in the order of their names. The expression is a rule's name or a literal.
-    Raises SchemaError for a schema that is malformed, that no value meets, or that says what a
-    grammar cannot; the rules that were added before are then of no use.
+    known members come in the order of their names, and with `indent` lines are broken. The
+    expression is a rule's name or a literal. Raises SchemaError for a schema that is malformed,
+    that no value meets, or that says what a grammar cannot; the rules that were added before are
+    then of no use.
     """
     converter = _converter(
-        schema, rules, item_separator, key_separator, ascii_only=ascii_only, sort_keys=sort_keys
+        schema,
+        rules,
+        item_separator,
+        key_separator,
+        ascii_only=ascii_only,
+        sort_keys=sort_keys,
+        indent=indent,
     )
     return _some(converter.value(converter.root, ROOT), converter.root)
 
@@ -76,11 +84,12 @@ def _converter(
     *,
     ascii_only: bool,
     sort_keys: bool,
+    indent: str = "",
 ) -> Converter:
     document = Document.of(schema)
     survey(document)
     quoting = Quoting.JSON_ASCII if ascii_only else Quoting.JSON
-    tokens = Tokens(rules, item_separator, key_separator, quoting)
+    tokens = Tokens(rules, item_separator, key_separator, quoting, indent)
     return Converter(document, tokens, sort_keys=sort_keys)
 
 

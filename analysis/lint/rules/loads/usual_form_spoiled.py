@@ -3,7 +3,8 @@
 Chat APIs take tools and calls in a wrapper of the type function, content as a text or null, and
 engines hand arguments on as an object. A template that raises on one of these is soon noticed. One
 that renders something else is not: the model never reads what was said. All other rules look at the
-form that such a template does take, so that they find nothing there.
+form that such a template does take, so that they find nothing there. Each thing in which the forms
+differ is asked by itself, and all of them at once.
 
 Before:
 
@@ -21,9 +22,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.conversation import Message, ToolResult, User
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
-from autoparser.analysis.inference.check import LostText, lost_text, without_reasoning
+from autoparser.analysis.inference.check import (
+    FormOutcome,
+    departures_together,
+    lost_text,
+    without_reasoning,
+)
 from autoparser.analysis.lint.conversations import WholeConversation
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
@@ -34,20 +40,46 @@ from autoparser.analysis.lint.subject import Subject
 
 
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play each conversation again as users send it, where the template takes another form."""
-    for departure in departures_of(subject.shape):
-        # The matrix speaks in sentences of one capital: other ones may be lost, too.
-        for played in (*subject.matrix, subject.play_whole(_CAPITALS)):
-            found = _spoiled(subject, played, departure)
-            if found is not None:
-                usual, lost = found
-                yield Hit(
-                    f"as users send it ({departure.usual}), {lost} in {played.name!r}",
-                    (compared(usual, departure.usual, played.render, departure.wanted),),
-                    line=parting_line(usual, played.render),
-                    cause=TEXT_DROPPED if departure.plain_text else None,
-                )
+    """Play each conversation again as users send it, where the template takes another form.
+
+    Each thing in which the form departs is put back by itself, then all of them at once.
+    """
+    departures = departures_of(subject.shape)
+    told: set[FormDeparture] = set()
+    for played in _played(subject) if departures else ():
+        outcomes: dict[FormDeparture, FormOutcome] = {}
+        for each in departures:
+            if _is_asked(played, each):
+                outcomes[each], hit = _outcome(subject, played, each)
+                if hit is not None and each not in told:
+                    told.add(each)
+                    yield hit
+        for each in departures_together(outcomes):
+            outcome, hit = _outcome(subject, played, each)
+            if hit is not None and each not in told:
+                told.add(each)
+                yield hit
+            if outcome is not FormOutcome.RAISED:
                 break
+
+
+def _played(subject: Subject) -> Iterator[PlayedConversation]:
+    yield from subject.matrix
+    # The matrix speaks in sentences of one capital: other ones may be lost, too.
+    yield subject.play_whole(_CAPITALS)
+    # Nor has it a message of all parts, in which every form meets every other.
+    for played in subject.matrix:
+        dialogue = tuple(map(_with_reasoning, played.conversation.dialogue))
+        if any(isinstance(each, Message) and each.calls and each.content for each in dialogue):
+            scene = f"{played.conversation.scene}, with reasoning"
+            yield subject.play_whole(replace(played.conversation, scene=scene, dialogue=dialogue))
+            break
+
+
+def _with_reasoning(entry: User | Message | ToolResult) -> User | Message | ToolResult:
+    if isinstance(entry, Message) and entry.calls and entry.content:
+        return replace(entry, reasoning="A tool is due.")
+    return entry
 
 
 _CAPITALS = WholeConversation(
@@ -56,24 +88,35 @@ _CAPITALS = WholeConversation(
 )
 
 
-def _spoiled(
-    subject: Subject, played: PlayedConversation, departure: FormDeparture
-) -> tuple[Render, LostText] | None:
-    """Return what becomes of a conversation as users send it, where that loses a text."""
-    conversation, render = played.conversation, played.render
+def _is_asked(played: PlayedConversation, departure: FormDeparture) -> bool:
+    conversation = played.conversation
     alike = departure.same(conversation.dialogue, tools=conversation.tools)
-    if conversation.other_form or alike or not render.rendered:
-        return None
+    return played.render.rendered and not conversation.other_form and not alike
+
+
+def _outcome(
+    subject: Subject, played: PlayedConversation, departure: FormDeparture
+) -> tuple[FormOutcome, Hit | None]:
+    """Return what becomes of a conversation as users send it, and a hit where that loses a text."""
+    conversation, render = played.conversation, played.render
     # transformers gives reasoning under every name, and other engines do not.
-    usual = subject.play_as(conversation, departure.shape, as_given=departure.convention)
+    renamed = departure.shape.reasoning_field != departure.taken.reasoning_field
+    usual = subject.play_as(conversation, departure.shape, as_given=renamed)
+    if not usual.rendered:
+        return FormOutcome.RAISED, None
     tools = subject.functions if conversation.tools else ()
     system = conversation.system
-    if not usual.rendered:
-        return None
     lost = lost_text(conversation.dialogue, tools, usual.text, render.text, system=system)
-    if lost is None or (departure.convention and _unread(subject, conversation, usual)):
-        return None
-    return usual, lost
+    if lost is None:
+        return FormOutcome.KEPT, None
+    if departure.convention and _unread(subject, conversation, usual):
+        return FormOutcome.UNREAD, None
+    return FormOutcome.SPOILED, Hit(
+        f"as users send it ({departure.usual}), {lost} in {played.name!r}",
+        (compared(usual, departure.usual, render, departure.wanted),),
+        line=parting_line(usual, render),
+        cause=TEXT_DROPPED if departure.plain_text else None,
+    )
 
 
 def _unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:

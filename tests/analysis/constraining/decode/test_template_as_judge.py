@@ -144,13 +144,18 @@ def test_walks_of_a_rewriting_template_are_not_all_clean() -> None:
 
 
 SPACED = turn(CONTENT, end="\n<end>\n")
-CLOSING = turn(CONTENT, end="<end>\n", prompt="A:<why></why>")
+BEGUN = turn(CONTENT, end="<end>\n", prompt="A:Well, ")
+CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
 APART = [
     (SPACED, "", Rendering.WHITESPACE, "rendered"),
     (calling(), call(text="\u00e9").replace("\\u00e9", "é"), Rendering.SAME, ""),
     (calling(), call(price=2.5).replace("2.5", "25e-1"), Rendering.SPELLING, "rendered '.5"),
     (calling(), call(price=1).replace("1", "1e999"), Rendering.UNWRITTEN, "beyond"),
-    (CLOSING, "Hello.", Rendering.UNPROMPTED, "no turn goes on from there"),
+    (BEGUN, "Hello.", Rendering.UNPROMPTED, "no turn goes on from there"),
+    (CLOSED, "Hello.", Rendering.CLOSED, "the turn has no such block"),
+    (CLOSED, "", Rendering.CLOSED, "the turn has no such block"),
+    (turn(CONTENT, end="<end>\n"), "\x1f", Rendering.WHITESPACE, "the parser drops the content"),
+    (turn(CONTENT, end="<end>\n"), "\x1fa", Rendering.SAME, ""),
 ]
 
 
@@ -161,8 +166,17 @@ def test_what_is_reformed_or_not_asked_is_counted_apart(
     found = judgement(trial(template), text)
     assert (found.complaints, found.rendering) == ((), rendering), found.difference
     assert words in found.difference
-    assert found.clean is (rendering is Rendering.SAME)
+    assert found.clean is (rendering in (Rendering.SAME, Rendering.CLOSED))
     assert found.not_asked is not rendering.asked
+
+
+@pytest.mark.parametrize("separator", "\x1c\x1d\x1e\x1f \x85")
+def test_what_a_template_strips_is_refused_at_the_edges(separator: str) -> None:
+    """Python strips separators of ASCII, which are not whitespace to a regular expression."""
+    asked = trial(turn("{{ (m.content or '')|trim }}", end="<end>\n"))
+    for text in (f"{separator}a", f"a{separator}", separator):
+        assert judgement(asked, text).faults == {Fault.REFUSED}, text
+    assert judgement(asked, f"a{separator}a").clean
 
 
 def test_the_setting_of_the_prompt_is_the_one_that_is_rendered() -> None:

@@ -47,10 +47,14 @@ def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> N
     assert report.ok, report.examples
     assert (report.answers, report.wrong, report.faults) == (12, 0, {})
     assert sum(report.renderings.values()) == 12
-    # Numbers may be spelled otherwise, or be beyond what a template can be given.
-    assert set(report.renderings) <= {Rendering.SAME, Rendering.SPELLING, Rendering.UNWRITTEN}
+    # Numbers may be spelled otherwise, or be beyond what a template can be given, and a text may be
+    # whitespace alone.
+    reformed = Rendering.SPELLING, Rendering.WHITESPACE
+    assert set(report.renderings) <= {Rendering.SAME, *reformed, Rendering.UNWRITTEN}
     assert report.clean == report.renderings[Rendering.SAME] > 0
-    assert report.reformed == report.renderings.get(Rendering.SPELLING, 0)
+    assert report.reformed == sum(report.renderings.get(each, 0) for each in reformed)
+    blank = [one for one in report.each if one.judgement.rendering is Rendering.WHITESPACE]
+    assert all("is whitespace alone" in one.judgement.difference for one in blank)
     assert report.not_asked == report.renderings.get(Rendering.UNWRITTEN, 0)
     assert report.tokens is not None
     assert report.tokens > 0

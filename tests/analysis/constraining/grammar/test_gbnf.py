@@ -8,7 +8,7 @@ import pytest
 from llguidance import LLMatcher, grammar_from
 
 from autoparser.analysis.constraining.grammar import GrammarError
-from autoparser.analysis.constraining.grammar.gbnf import gbnf_literal, write_gbnf
+from autoparser.analysis.constraining.grammar.gbnf import write_gbnf
 from autoparser.analysis.constraining.grammar.json_schema.regex_nodes import Regex
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
@@ -137,7 +137,3 @@ def test_rules_are_named_after_what_they_are_of_and_stand_in_sections() -> None:
     assert "content-after-lt-slash-thi ::=" in sections["content"]
     # Numbers are left for texts that are read after two markers with the same letters.
     assert not re.search(r"text-[0-9]", text)
-
-
-def test_literals_are_escaped() -> None:
-    assert gbnf_literal('a"\\\n\x01é') == '"a\\"\\\\\\n\\x01é"'

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from autoparser.analysis.constraining.grammar import GrammarError
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 
 from .proofs import Fault, Question, Verdict, prove, prove_gbnf, so_many, soundness
@@ -64,23 +63,14 @@ MANY_TOOLS = (
 )
 """Fixtures of several notations, to be asked with one tool, with ten, with a hundred."""
 
-NO_GBNF = frozenset({"j4-pasted-message", "j6-2-fenced-list"})
-"""Fixtures whose JSON is broken into lines, of which GBNF is not written."""
 
-
-@pytest.mark.parametrize("name", sorted(set(fixture_names()) - NO_GBNF))
+@pytest.mark.parametrize("name", sorted(fixture_names()))
 def test_the_same_holds_in_gbnf(name: str) -> None:
     verdict = prove_gbnf(analysis_of(name).format, GBNF_WALKS)
     assert verdict.asked > GBNF_WALKS
     expected = {question for fixture, question in KNOWN if fixture == name}
     left = [fault for fault in _in_gbnf(name, verdict) if fault.question not in expected]
     assert not left, f"{len(left)} of {verdict.asked}, first: {left[0]}"
-
-
-@pytest.mark.parametrize("name", sorted(NO_GBNF))
-def test_what_gbnf_is_not_written_of_is_said(name: str) -> None:
-    with pytest.raises(GrammarError, match="broken into lines"):
-        prove_gbnf(analysis_of(name).format, 1)
 
 
 @pytest.mark.parametrize("count", [1, 10, 100])

@@ -61,3 +61,12 @@ def test_whitespace_inside_a_text_may_be_other_but_between_words(
     assert set(found) >= others
     assert bool(found) == bool(others)
     assert {"".join(each.split()) for each in found} <= {"".join(text.split())}
+
+
+def test_a_text_of_many_gaps_has_no_more_spellings_than_one_of_eight() -> None:
+    # Without a bound, each gap doubles them: six more are sixty-four times as many.
+    marked = "<a>" + "\n<b>" * 8
+    spelled = spaced_spellings(marked)
+    longer = spaced_spellings(marked + "\n<c>" * 6)
+    assert len(longer) == len(spelled)
+    assert {each.removesuffix("\n<c>" * 6) for each in longer} == {*spelled}

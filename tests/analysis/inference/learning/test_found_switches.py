@@ -246,10 +246,79 @@ def test_a_value_with_which_only_some_conversations_raise_is_one() -> None:
     assert not found.switches[0].raising
 
 
-def test_a_text_whose_letters_are_gone_through_does_something() -> None:
-    switch = switches_of("{% for each in extras or [] %}{{ each.name }},{% endfor %}")["extras"]
-    assert (switch.values, switch.any_other) == (("other",), "other")
-    assert switch.changes == {Effect.TURN}
+@pytest.mark.parametrize(
+    ("part", "values", "reason"),
+    [
+        ("{{ (x or []) | join(',') }}", (["other"],), "a list, and no text for its letters"),
+        ("{% for e in x or [] %}{{ e.name }},{% endfor %}", ([{"name": "other"}],), "of objects"),
+        ("{{ 'J' if x and x.type == 'json' }}", ({"type": "json"},), "an object with a word"),
+        ("{% if x and x['deep'] %}D{% endif %}", ({"deep": True},), "with a flag"),
+        (
+            "{% if x and x.get('on') %}{{ x.get('by') }}{% endif %}",
+            ({"on": True}, {"on": True, "by": "other"}),
+            "with more than one key",
+        ),
+        (
+            "{% set y = x | default({}) %}{% set k = y.of %}{{ k.by if k is defined }}",
+            ({"of": {"by": "other"}},),
+            "under other names",
+        ),
+        (
+            "{% for k, v in (x or {}).items() %}{{ k }}{{ v }}{% endfor %}",
+            ({"other": "other"},),
+            "",
+        ),
+        (
+            "{% if x and ('a' in x or x['b'] == 'c') %}!{{ x['a'] }}{% endif %}",
+            ({"b": "c"}, {"b": "c", "a": "other"}),
+            "a name that is searched for beside a key is one",
+        ),
+    ],
+)
+def test_what_a_variable_is_looked_into_for_is_tried(
+    part: str, values: tuple[Json, ...], reason: str
+) -> None:
+    switch = switches_of(part)["x"]
+    assert (switch.values, switch.any_other) == (values, None), reason
+    assert not any(isinstance(value, bool) for value in switch.raising)
+
+
+def test_values_that_render_alike_stand_together() -> None:
+    switch = switches_of(prompt="A:{% if x in ['low', 'mid'] %}(r){% elif x == 'max' %}{% endif %}")
+    assert switch["x"].groups == (("low", "mid"), ("max",))
+    assert switch["x"].default == "max"
+
+
+def test_any_other_text_may_render_as_a_known_one() -> None:
+    switch = switches_of(prompt="A:{% if x == 'low' %}(l){% elif x != 'off' and x %}(r){% endif %}")
+    switch_of_it = switches_of(
+        prompt="A:{% if x is defined and x != 'off' %}(r){% if x == 'max' %}{% endif %}{% endif %}"
+    )
+    assert switch["x"].groups == (("low",), ("off", False), (True, "other"))
+    assert switch_of_it["x"].groups == (("off",), ("max", "other"))
+    assert (switch["x"].any_other, switch_of_it["x"].any_other) == ("other", "other")
+
+
+PARTS = (
+    "{% for m in messages %}<{{ m.role }}>{% if m.content is string %}{{ m.content }}{% else %}"
+    "{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}{% elif p.type in seen %}"
+    "{{ 'No. ' if count }}[{{ p.type }}]{% endif %}{% endfor %}{% endif %}<end>{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "only"),
+    [
+        (["image"], "with images"),
+        (["video", "image", "audio"], "with images or videos or audio"),
+    ],
+)
+def test_a_variable_that_acts_on_parts_alone_says_on_which(kinds: list[str], only: str) -> None:
+    template = ChatTemplate(f"{{% set seen = {kinds} %}}{PARTS}")
+    prober = negotiated(template).prober
+    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    (switch,) = found.switches
+    assert (switch.name, switch.values, switch.only) == ("count", (True, False), only)
 
 
 def test_the_end_of_a_prompt_that_is_written_unasked_is_a_generation_prompt() -> None:

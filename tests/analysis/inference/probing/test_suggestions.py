@@ -34,6 +34,12 @@ def suggested(text: str) -> Suggestions:
             (),
             "a parameter that the macro asks of is nobody else's",
         ),
+        (
+            "{% macro f(a) %}{{ a is defined }}{% endmacro %}"
+            "{% for m in messages %}{% if m.x %}{% set a = f(m) %}{% endif %}{{ a }}{% endfor %}",
+            ("messages",),
+            "nor is it where the name is another's elsewhere",
+        ),
     ],
 )
 def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
@@ -65,6 +71,24 @@ def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
 )
 def test_values(text: str, values: dict[str, tuple[Json, ...]], reason: str) -> None:
     assert suggested(text).values == values, reason
+
+
+@pytest.mark.parametrize(
+    ("text", "structures", "reason"),
+    [
+        ("{{ a.b == 'x' }}", {"a": ({"b": "x"},)}, "a word of a part"),
+        ("{{ a.b.upper() }}", {"a": ({"b": "other"},)}, "a method is no part"),
+        ("{{ a.upper() }}", {}, "nor makes it an object of a text"),
+        ("{% for k in a %}{{ k.n }}{% endfor %}", {"a": ([{"n": "other"}],)}, "a list of objects"),
+        ("{{ a.b in ['x', 'y', 'z'] }}", {"a": ({"b": "x"}, {"b": "y"})}, "two words of each"),
+        ("{% set n = namespace(b=a) %}{{ n.b.c == 'x' }}", {"a": ({"c": "x"},)}, "in a namespace"),
+        ("{{ messages[0].role == 'user' }}", {}, "what every render passes is known"),
+        ("{{ 'x' in a }}", {}, "a list or a text may hold it, too"),
+        ("{{ a[b] }}", {"a": ({"other": "other"},)}, "any key"),
+    ],
+)
+def test_structures(text: str, structures: dict[str, tuple[Json, ...]], reason: str) -> None:
+    assert suggested(text).structures == structures, reason
 
 
 def test_flags_are_asked_whether_they_are_true() -> None:

@@ -87,3 +87,33 @@ def test_a_turn_that_the_template_refuses_is_not_written_without_its_reasoning(
 ) -> None:
     tools = [{"type": "function", "function": tool_for("go", "Go.", {})}]
     assert analyze(EITHER).grammar(tools).accepts(answer).accepted is is_accepted
+
+
+CLOSED = ChatTemplate(
+    "{% for m in messages %}{% if m.role == 'user' %}<u>{{ m.content }}"
+    "{% elif m.role == 'assistant' %}<bot>"
+    "{% if muse %}<muse>{{ m.reasoning_content or '' }}{% endif %}<mused>{{ m.content or '' }}"
+    "{% if m.tool_calls %}{{ '\\n\\n' }}<acts>{% for c in m.tool_calls %}"
+    "{{ c.function.name }}({{ c.function.arguments|tojson }});{% endfor %}<acted>{% endif %}<over>"
+    "{% else %}<result>{{ m.content }}<over>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<bot><muse>{% if not muse %}<mused>{% endif %}{% endif %}"
+)
+"""Its prompt opens and closes the reasoning that its turns close without an opener."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_accepted"),
+    [
+        ("\n\n<acts>go({});<acted><over>", True),
+        ("Now.\n\n<acts>go({});<acted><over>", True),
+        ("<acts>go({});<acted><over>", False),
+        ("Now.<over>", True),
+    ],
+)
+def test_calls_after_a_prompt_that_closed_the_reasoning_begin_with_the_whitespace_after_its_close(
+    answer: str, is_accepted: bool
+) -> None:
+    tools = [{"type": "function", "function": tool_for("go", "Go.", {})}]
+    analysis = analyze(CLOSED)
+    assert analysis.format.openings[0].text == "<bot><muse><mused>"
+    assert analysis.grammar(tools).accepts(answer).accepted is is_accepted

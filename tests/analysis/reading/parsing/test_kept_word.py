@@ -137,3 +137,22 @@ def test_the_events_of_a_served_stream_are_the_served_message(text: str) -> None
     told = choice["message"]
     assert (content or None) == told["content"]
     assert calls == [{"id": each["id"], **each["function"]} for each in told.get("tool_calls", [])]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "inside"),
+    [
+        (JSON, '{"name": "get_forecast", "arguments": {"city": "Oslo", "x": 1, "x": 2}}'),
+        (
+            TAGGED,
+            "<function=get_forecast>\n<parameter=city>\nOslo\n</parameter>\n"
+            "<parameter=x>\n1\n</parameter>\n<parameter=x>\n2\n</parameter>\n</function>",
+        ),
+    ],
+)
+def test_an_argument_that_is_written_twice_is_kept_twice(fixture: str, inside: str) -> None:
+    text = f"<tool_call>\n{inside}\n</tool_call>"
+    parser = parser_of(fixture)
+    (call,) = parser.parse(text).tool_calls
+    assert call.arguments == '{"city": "Oslo", "x": 1, "x": 2}'
+    assert disagreement(parser, text, list(text)) == ""

@@ -242,6 +242,9 @@ CLASSES = [
     ("[\\&~", "[\\x26\\[\\\\\\x7E]"),
     ("\n\t\x00\x7f", "[\\x00\\t\\n\\x7F]"),
     ("é😀", "[é😀]"),
+    # xgrammar reads as many digits behind `\\x` as there are.
+    ("-0123456789a", "[\\x2D\\x30-9a]"),
+    ("&-ab", "[\\x26\\x2D\\x61\\x62]"),
 ]
 
 
@@ -266,6 +269,15 @@ def test_literals(text: str) -> None:
     assert judge.accepts(f"{text}x")
     assert not judge.accepts(f"{text}y")
     assert not judge.accepts(f"y{text}x")
+
+
+@pytest.mark.parametrize("text", ["-0", "\x1f0f", "&a-b", "\x00\x01beef", "^ff"])
+def test_digits_behind_an_escape_are_characters_of_their_own_to_xgrammar(text: str) -> None:
+    xgrammar = pytest.importorskip("xgrammar")
+    accepts = pytest.importorskip("xgrammar.testing")._is_grammar_accept_string
+    among = character_class(CodePoints.among(text))
+    for written in (literal(text), f"{among}{{{len(text)}}}"):
+        assert accepts(xgrammar.Grammar.from_ebnf(f"root ::= {written}\n"), text)
 
 
 def test_an_undefined_rule_is_an_error() -> None:

@@ -1,0 +1,355 @@
+"""Tools that servers really offer, in templates of many formats and every form of a grammar.
+
+For each tool alone, jsonschema says which arguments are valid, the template writes the turn that
+calls with them, and each form of the grammar is asked what it takes: Lark and GBNF in llguidance,
+the structural tag in xgrammar. What is valid has to be taken; what is not has to be refused, unless
+the text that the template writes is that of a valid value, too, or the grammar says that it is not
+held to what is missed. Then all tools are offered in one request.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from llguidance import LLMatcher, grammar_from
+
+from autoparser import AutoparserError
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.constraining.grammar import Grammar
+from autoparser.analysis.constraining.grammar.loosening import GrammarForm
+from autoparser.analysis.core.alignment import common_prefix
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.schema import without_keyword
+from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.reading.parsing import OutputParser
+from tests.fuzz.schemas.instances import ArgumentMaker
+from tests.fuzz.schemas.trial import FORMATS, JUDGE
+
+from .behind import Asker, Behind, Silence
+from .each_template import of_each
+from .gate_judge import asker, byte_tokens
+from .outcomes import analysis_at, corpus_paths
+from .structural_tags import read_by_xgrammar
+from .triggers import refused
+
+FORMS: tuple[GrammarForm, ...] = ("lark", "gbnf", "structural_tag")
+EACH = 5
+"""Valid values, and as many that are not, for each tool."""
+TRIES = 300
+"""Candidates that are made for them at most."""
+ASKED = (
+    "Qwen-Qwen3-0.6B",
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use",
+    "meta-llama-Llama-3.1-8B-Instruct",
+    "Mistral-Small-3.2-24B-Instruct-2506",
+    "Qwen3-Coder",
+    "GLM-4.6",
+    "MiniMax-M2",
+    "google-gemma-4-31B-it",
+    "LFM2.5-8B-A1B",
+    "deepseek-ai-DeepSeek-V3.2",
+    "deepseek-ai-DeepSeek-V4",
+    "meetkai-functionary-medium-v3.1",
+    "openai-gpt-oss-120b",
+    "moonshotai-Kimi-K2-Instruct",
+)
+"""Templates of the corpus: one of each way of writing calls."""
+
+Taking: TypeAlias = Callable[[Behind], bool]
+"""Whether a grammar takes a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RealTool:
+    """A tool, and calls of it."""
+
+    server: str
+    offered: dict[str, Any]
+    valid: tuple[dict[str, Json], ...]
+    invalid: tuple[dict[str, Json], ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return str(self.offered["function"]["name"])
+
+    @property
+    def schema(self) -> Json:
+        """The schema of its arguments."""
+        parameters: Json = self.offered["function"].get("parameters") or {}
+        return parameters
+
+
+@dataclass
+class ToolScore:
+    """What came of all tools in one template and form."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    unwritten: dict[str, str] = field(default_factory=dict[str, str])
+    """Why there is no grammar, by tool."""
+    loosened: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What a grammar is not held to, by its reason."""
+    wrong: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
+    """Tool, whether a valid call was refused or another one taken, and the call."""
+    together: str = ""
+    """What came of all tools in one request."""
+
+
+TemplateScores: TypeAlias = tuple[str, Mapping[GrammarForm, ToolScore]]
+
+
+def real_tools(folder: Path, every: int = 1, seed: int = 1) -> list[RealTool]:
+    """Read every n-th tool of a folder, and make calls of it.
+
+    Each file holds `tools`, as OpenAI wraps them.
+    """
+    files = sorted(folder.glob("*.json"))
+    offered = [
+        (path.stem, tool)
+        for path in files
+        for tool in json.loads(path.read_text(encoding="utf-8"))["tools"]
+    ]
+    return [_with_calls(server, tool, seed) for server, tool in offered[::every]]
+
+
+def _with_calls(server: str, tool: dict[str, Any], seed: int) -> RealTool:
+    schema = tool["function"].get("parameters") or {}
+    maker = ArgumentMaker(random.Random(f"{seed} {tool['function']['name']}"), schema)
+    judge = JUDGE(schema, format_checker=FORMATS)
+    found: dict[bool, dict[str, dict[str, Json]]] = {True: {}, False: {}}
+    for _ in range(TRIES):
+        value = maker.meeting()
+        for each in (value, maker.missing(value)):
+            kept = found[judge.is_valid(each)]
+            if isinstance(each, dict) and len(kept) < EACH:
+                kept[json.dumps(each, sort_keys=True)] = each
+    return RealTool(server, tool, *(tuple(found[valid].values()) for valid in (True, False)))
+
+
+def scores_of(path: Path, tools: Sequence[RealTool]) -> TemplateScores:
+    """Ask one template about every tool, and about all of them at once."""
+    analysis = analysis_at(path)
+    scores: dict[GrammarForm, ToolScore] = {form: ToolScore() for form in FORMS}
+    for tool in tools:
+        _ask_alone(analysis, tool, scores)
+    _ask_together(analysis, tools, scores)
+    return path.stem, scores
+
+
+def _asker(analysis: Analysis, tools: Sequence[RealTool]) -> Asker:
+    """Return what renders with these tools, or with others where the template refuses them."""
+    plain = asker(analysis, analysis.formats.base, tools=True)
+    given = Asker(
+        plain.template,
+        plain.shape,
+        plain.variables,
+        True,
+        plain.naming,
+        tuple(tool.offered["function"] for tool in tools),
+    )
+    return plain if given.prompt is None else given
+
+
+def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, ToolScore]) -> None:
+    asked = _asker(analysis, [tool])
+    turns = {
+        valid: [
+            (value, turn) for value in values if (turn := _turn(asked, tool, value)).silence is None
+        ]
+        for valid, values in ((True, tool.valid), (False, tool.invalid))
+    }
+    grammar = analysis.grammar([tool.offered], prompt=asked.prompt)
+    for form, score in scores.items():
+        score.counts["tools"] += 1
+        score.counts["unrendered"] += sum(len(each) for each in (tool.valid, tool.invalid)) - sum(
+            map(len, turns.values())
+        )
+        taking = _read(grammar, form, score, tool)
+        if taking is None:
+            continue
+        reader = _Reader(asked, tool, grammar)
+        for value, turn in turns[True]:
+            score.counts["valid"] += 1
+            if taking(turn):
+                score.counts["taken"] += 1
+            elif reader.alters(value, turn):
+                score.counts["altered"] += 1
+            else:
+                score.wrong.append((tool.name, "refused", turn.text))
+        held = JUDGE(_held(grammar, form, tool), format_checker=FORMATS)
+        for value, turn in turns[False]:
+            score.counts["invalid"] += 1
+            if not taking(turn):
+                score.counts["kept out"] += 1
+            elif reader.also_valid(turn):
+                score.counts["ambiguous"] += 1
+            elif held.is_valid(value):
+                score.counts["not held"] += 1
+            else:
+                score.wrong.append((tool.name, "taken", turn.text))
+
+
+def _turn(asked: Asker, tool: RealTool, value: dict[str, Json]) -> Behind:
+    """Return what the template writes of a call after its prompt.
+
+    Where the prompt has opened reasoning that no turn without any has, the call is reasoned about.
+    Where it has closed it, the turn goes on from what both have.
+    """
+    call = ToolCall(tool.name, value, "abcDEF123")
+    plain = asked.behind(tool.name, Message(calls=(call,)))
+    if plain.silence is not Silence.OTHERWISE:
+        return plain
+    reasoned = asked.behind(tool.name, Message("", "This one.", (call,)))
+    if reasoned.silence is None:
+        return reasoned
+    prompt = asked.prompt or ""
+    text = plain.whole[len(common_prefix(plain.whole, prompt)) :]
+    # What the prompt ends with may stand in the turn again: it has opened what the turn has not.
+    again = max(at for at in range(len(text) + 1) if prompt.endswith(text[:at]))
+    text = text[again:]
+    least = len(text.encode()) - (len(asked.closing) if text.endswith(asked.closing) else 0)
+    return replace(plain, text=text, least=least, silence=None)
+
+
+def _read(grammar: Grammar, form: GrammarForm, score: ToolScore, tool: RealTool) -> Taking | None:
+    """Load one form of a grammar; None where there is none, or no engine reads it."""
+    try:
+        taking = _loaded(grammar, form)
+    except Exception as error:  # noqa: BLE001 - whatever an engine raises, it reads no such grammar
+        kind = "" if isinstance(error, AutoparserError) else f"{type(error).__name__}: "
+        score.unwritten[tool.name] = f"{kind}{error}".strip()[:300]
+        return None
+    score.counts["written"] += 1
+    told = grammar.loosened(form)
+    score.counts["loosened"] += bool(told)
+    for each in told:
+        score.loosened.setdefault(each.reason, []).append(f"{each.tool} {each.pointer}")
+    return taking
+
+
+def _loaded(grammar: Grammar, form: GrammarForm) -> Taking:
+    if form == "structural_tag":
+        takes = read_by_xgrammar(grammar.structural_tag())
+        return lambda turn: takes(turn.text) or takes(_least(turn))
+    text = grammar.lark(OpaqueTokens()) if form == "lark" else grammar_from("gbnf", grammar.gbnf())
+    start = LLMatcher(byte_tokens(), text, log_level=0)
+    if start.is_error():
+        raise ValueError(start.get_error().strip().splitlines()[0])
+    return lambda turn: not refused(start, turn.text, turn.least)
+
+
+def _least(turn: Behind) -> str:
+    return turn.text.encode()[: turn.least].decode(errors="ignore")
+
+
+def _held(grammar: Grammar, form: GrammarForm, tool: RealTool) -> Json:
+    """Return the schema without what the grammar says that it is not held to."""
+    schema = tool.schema
+    for each in grammar.loosened(form):
+        schema = without_keyword(schema, each.pointer)
+    return schema
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What else the text of a turn may say: what is read of it is written by the template again."""
+
+    asked: Asker
+    tool: RealTool
+    grammar: Grammar
+
+    def also_valid(self, turn: Behind) -> bool:
+        """Whether the template writes the same text for a valid call."""
+        read = self._read(turn)
+        judge = JUDGE(self.tool.schema, format_checker=FORMATS)
+        return read is not None and judge.is_valid(read) and self._same(read, turn)
+
+    def alters(self, value: dict[str, Json], turn: Behind) -> bool:
+        """Whether the template writes a valid call as it writes one that is not valid."""
+        read = self._read(turn)
+        if read is None or json.dumps(read, sort_keys=True) == json.dumps(value, sort_keys=True):
+            return False
+        judge = JUDGE(self.tool.schema, format_checker=FORMATS)
+        return not judge.is_valid(read) and self._same(read, turn)
+
+    def _read(self, turn: Behind) -> dict[str, Json] | None:
+        parser: OutputParser = self.grammar.parser()
+        calls = parser.parse(turn.text).tool_calls
+        try:
+            read = json.loads(calls[0].arguments) if len(calls) == 1 else None
+        except ValueError:
+            return None
+        return read if isinstance(read, dict) else None
+
+    def _same(self, value: dict[str, Json], turn: Behind) -> bool:
+        return _turn(self.asked, self.tool, value).text == turn.text
+
+
+def _ask_together(
+    analysis: Analysis, tools: Sequence[RealTool], scores: Mapping[GrammarForm, ToolScore]
+) -> None:
+    asked = _asker(analysis, tools)
+    grammar = analysis.grammar([tool.offered for tool in tools], prompt=asked.prompt)
+    turns = [
+        turn
+        for tool in tools
+        for value in tool.valid[:1]
+        if (turn := _turn(asked, tool, value)).silence is None
+    ]
+    for form, score in scores.items():
+        try:
+            taking = _loaded(grammar, form)
+            taken = sum(map(taking, turns))
+            loosened = len(grammar.loosened(form))
+        except Exception as error:  # noqa: BLE001 - as above
+            score.together = f"{type(error).__name__}: {str(error)[:200]}"
+            continue
+        score.together = f"{taken}/{len(turns)}, {loosened} left out"
+
+
+_COLUMNS = (
+    *("tools", "written", "loosened", "unrendered", "valid", "taken", "altered"),
+    *("invalid", "kept out", "ambiguous", "not held"),
+)
+
+
+def tools_table(found: Sequence[TemplateScores], *, failing: bool = False) -> str:
+    """Lay out what came of the tools; `failing` shows each call that came out wrong."""
+    return "\n".join(_lines(found, failing=failing)) + "\n"
+
+
+def _lines(found: Sequence[TemplateScores], *, failing: bool) -> Iterator[str]:
+    columns = "".join(f"{name:>11}" for name in (*_COLUMNS, "wrong"))
+    yield f"{'':46}{columns}  together"
+    for name, scores in found:
+        for form, score in scores.items():
+            counts = "".join(f"{score.counts[column]:>11}" for column in _COLUMNS)
+            yield f"{name[:30]:31}{form:15}{counts}{len(score.wrong):>11}  {score.together}"
+    for name, scores in found:
+        for form, score in scores.items():
+            for tool, why in score.unwritten.items():
+                yield f"unwritten {name} {form} {tool}: {why}"
+            for reason, places in score.loosened.items():
+                yield f"left out {name} {form}, {len(places)} such as {places[0]}: {reason}"
+            wrong = score.wrong if failing else score.wrong[:3]
+            for tool, way, text in wrong:
+                yield f"{way} {name} {form} {tool}: {text[-300:]!r}"
+
+
+def judged_tools(
+    folder: Path, also: Sequence[Path] = (), *, every: int, jobs: int, failing: bool = False
+) -> tuple[str, bool]:
+    """Return the table over templates, and whether nothing was wrong."""
+    tools = real_tools(folder, every)
+    known = {path.stem: path for path in corpus_paths()}
+    paths = [known[name] for name in ASKED if name in known]
+    found = of_each(partial(scores_of, tools=tools), [*paths, *also], jobs, chunk=1)
+    right = not any(score.wrong or score.unwritten for _, each in found for score in each.values())
+    return tools_table(found, failing=failing), right
