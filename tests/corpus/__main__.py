@@ -21,11 +21,11 @@ hidden, and learnt from examples that it wrote, with `--outputs` from outputs th
 the tags of four kinds of requests, and is asked what of each template's turns they take. With
 `--stops`, an engine runs along each turn, and has to stop where it is over. With `--parts`, what
 becomes of images, videos and audio is held against transformers' renders. With `--files`, saved
-formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`, every
-finding of a rule that can be fixed is tried by itself; `--rule` names the rules, `--diffs` shows
-each diff, `--kept` goes on where a run was cut short. With `--real-tools`, calls of the tools in a
-folder are made, valid and not, fourteen templates write them, and every form of each grammar is
-asked which it takes.
+formats are loaded in a process without jinja2, and do what the analyses do. With `--fix`, what lint
+shows is fixed as `autoparser fix` does it; `--rule` names rules whose findings are tried each by
+itself, unsafely too, `--diffs` shows the diffs, `--kept` goes on where a run was cut short. With
+`--real-tools`, calls of the tools in a folder are made, valid and not, fourteen templates write
+them, and every form of each grammar is asked which it takes.
 """
 
 from __future__ import annotations

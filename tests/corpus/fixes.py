@@ -1,8 +1,9 @@
-"""Findings of the corpus that `autoparser fix` may fix, each tried by itself.
+"""What `autoparser fix` does about the findings that lint shows in the corpus by default.
 
-A finding counts as fixed where the edited template passed every render of the proof. Of the others
-the table says how far the edits came. Rules that do not run by default are tried, too. What was
-found of each template can be kept in a file, by which a run that was cut short goes on.
+A finding counts as fixed where the edited template passed every render of the proof, and no render
+changed that no finding calls wrong. Of the others the table says how far the edits came. With rules
+named, each of their findings is tried by itself, unsafe fixes too. What was found of each template
+can be kept in a file, by which a run that was cut short goes on.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.fixing import FixedTemplate, Unfixed, fixes_apart
-from autoparser.analysis.lint import all_rules, rule_of
+from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_sources, fixes_apart
+from autoparser.analysis.lint import FindingFilter, Profile, all_rules, rule_of, rules_for
+from autoparser.analysis.lint.project import LintRequest, ProjectSettings, RuleChoice
 from autoparser.analysis.loading.sources import load_template
 from autoparser.reports import template_diff
 
@@ -42,9 +44,8 @@ class TriedFix:
 def fixes(
     paths: Sequence[Path], processes: int, codes: Sequence[str] = (), kept: Path | None = None
 ) -> list[TriedFix]:
-    """Try to fix every finding of these rules, or of all that are fixable."""
-    chosen = [rule.code for rule in all_rules() if rule.fixable]
-    ask = partial(_all_tried, [code for code in chosen if not codes or code in codes])
+    """Fix what lint shows of each template, or try every finding of these rules."""
+    ask = partial(_all_tried, codes)
     done = _kept(kept)
     left = [path for path in paths if path.stem not in done]
     for at in range(0, len(left), 2 * processes):
@@ -74,41 +75,71 @@ def _tried_fix(row: dict[str, Any]) -> TriedFix:
 
 
 def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:
+    if not codes:
+        rules = RuleChoice(None, (), tuple(each.code for each in rules_for(Profile.RELEASE))).rules
+        shown = FindingFilter(Profile.RELEASE)
+        request = LintRequest((str(path),), rules, ProjectSettings(), shown=shown)
+        run = fix_sources(request)
+        return [row for each in run.templates for row in _tried(path.stem, each.fixed)]
     try:
         found = fixes_apart(load_template(str(path)), [rule_of(code) for code in codes])
-        return [_tried(path.stem, each) for each in found]
+        return [row for each in found for row in _tried(path.stem, each)]
     except AutoparserError:
         # What cannot be analysed has no such finding.
         return []
 
 
-def _tried(name: str, found: FixedTemplate) -> TriedFix:
-    (each,) = found.fixes
-    renders = 0 if each.proof is None else each.proof.conversations
-    diff = template_diff(found.original, found.template) if each.proof is not None else ""
-    code = each.finding.code
-    return TriedFix(name, code, each.reason, len(each.edits), renders, each.tried, diff)
+def _tried(name: str, found: FixedTemplate) -> Iterator[TriedFix]:
+    diff = template_diff(found.original, found.template) if found.changed else ""
+    for each in found.fixes:
+        renders = 0 if each.proof is None or each.reason else each.proof.conversations
+        code, edits = each.finding.code, len(each.edits)
+        yield TriedFix(name, code, each.reason, edits, renders, each.tried, diff)
+        # The diff is the template's: it stands with its first finding.
+        diff = ""
 
 
 def fix_table(found: Sequence[TriedFix], *, diffs: bool = False) -> str:
     """Lay the counts out as text, after the diffs where they are wanted."""
-    shown = [f"{each.code} {each.template}\n{each.diff}" for each in found if each.diff]
+    shown = [f"{each.template}\n{each.diff}" for each in found if each.diff]
     return "\n".join([*(shown if diffs else ()), *_lines(found)]) + "\n"
 
 
 def _lines(found: Sequence[TriedFix]) -> Iterator[str]:
-    names = {rule.code: rule.name for rule in all_rules()}
-    yield "found fixed  no edit not proven stays   new  rule"
-    for code in sorted({each.code for each in found}):
-        yield _row([each for each in found if each.code == code], f"{code} {names[code]}")
-    yield _row(found, "all")
+    rules = {rule.code: rule for rule in all_rules()}
+    known = [each for each in found if rules[each.code].fixable]
+    others = [each for each in found if not rules[each.code].fixable]
+    yield "found fixed unsafe  no edit not proven stays   new limit  rule"
+    for code in sorted({each.code for each in known}):
+        yield _row([each for each in known if each.code == code], f"{code} {rules[code].name}")
+    yield _row(known, "all")
+    gone = len(_fixed(others))
+    yield f"{len(others)} findings of rules without edits, {gone} of them gone with others"
+    showing, fixable, changed = (
+        len({each.template for each in some}) for some in (found, known, _fixed(found))
+    )
+    yield f"{showing} templates show findings, {fixable} some with edits; {changed} were changed"
     renders = sum(each.renders for each in found)
     tried = sum(each.tried for each in found)
     yield f"{tried} edits were rendered with; fixed ones were proven by {renders} conversations"
 
 
+def _fixed(found: Sequence[TriedFix]) -> list[TriedFix]:
+    return [each for each in found if each.reason is None]
+
+
+_WIDTHS = {
+    Unfixed.UNSAFE: 6,
+    Unfixed.NO_EDIT: 8,
+    Unfixed.NOT_PROVEN: 10,
+    Unfixed.NOT_GONE: 5,
+    Unfixed.NEW: 5,
+    Unfixed.NOT_FINISHED: 5,
+}
+"""How wide the column of a reason is."""
+
+
 def _row(found: Sequence[TriedFix], words: str) -> str:
     counts = Counter(each.reason for each in found)
-    none, proven, gone, new = (counts[reason] for reason in Unfixed)
-    left = f"{none:>7} {proven:>10} {gone:>5} {new:>5}"
-    return f"{len(found):>5} {counts[None]:>5}  {left}  {words}"
+    left = " ".join(f"{counts[reason]:>{width}}" for reason, width in _WIDTHS.items())
+    return f"{len(found):>5} {counts[None]:>5} {left}  {words}"

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from autoparser.analysis.fixing import Unfixed
 from autoparser.analysis.lint import all_rules
 from autoparser.analysis.lint.project import LintRun
 
+from .fixes import TriedFix, fix_table
 from .lints import lint_table, lints, reference
 
 
@@ -37,3 +39,12 @@ def test_the_table_has_every_rule(tenth: LintRun) -> None:
 
 def test_what_is_known_is_known_of_rules_of_these_groups() -> None:
     assert all(code.startswith("AP") and row.hits <= row.of for code, row in reference().items())
+
+
+def test_the_table_of_fixes_counts_every_reason_once() -> None:
+    reasons = [None, None, *(each for each in Unfixed if each is not Unfixed.MISSING)]
+    found = [TriedFix("a", "AP109", each, 1, 2, 3, "") for each in reasons]
+    found.append(TriedFix("a", "AP201", Unfixed.MISSING, 0, 0, 0, ""))
+    row = next(line for line in fix_table(found).splitlines() if "AP109" in line)
+    counts = list(map(int, row.split("  AP109")[0].split()))
+    assert counts == [len(reasons), 2, *[1] * (len(Unfixed) - 1)]

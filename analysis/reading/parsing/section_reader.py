@@ -8,6 +8,7 @@ from functools import cached_property
 from autoparser.analysis.core.format import CallLimit, Literal, spaced_spellings
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.reading.text import (
+    Lookahead,
     Reading,
     SpanKind,
     Stops,
@@ -29,6 +30,7 @@ from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
 from .prose import read_prose
+from .row_reader import calls_unopened
 from .stop_marks import StopMark, behind_calls, broken_call_stops
 
 
@@ -204,6 +206,9 @@ class SectionReader:
         # The marker opens calls, be the bracket after it forgotten.
         rest = opening.core[len(opening.trigger) :]
         opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
+        call = self.section.call
+        if isinstance(call, RowCall) and (yield from calls_unopened(tape, call, self._offered)):
+            return opened, ""
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: Tape) -> Reading[str]:
@@ -274,7 +279,26 @@ class SectionReader:
         another = yield from behind_space(tape, wanted)
         if another:
             yield from skip_space(tape)
+        elif isinstance(section.call, RowCall):
+            return (yield from calls_unopened(tape, section.call, self._offered))
+        elif collector.unclosed:
+            return (yield from self._another_object(tape, section.call))
         return another
+
+    def _another_object(self, tape: Tape, call: JsonCall) -> Reading[bool]:
+        """Look whether an object that calls an offered tool follows, what opens it forgotten."""
+        ahead = Lookahead(tape, tape.position)
+        separated = yield from ahead.row((",",))
+        start = ahead.at - tape.at
+        if not (yield from ahead.row(("{", f'"{call.name_field}"', ":"))):
+            return False
+        yield from ahead.space()
+        if (yield from ahead.among(f'"{name}"' for name in self._offered or ())) is None:
+            return False
+        if separated:
+            tape.take(start, SpanKind.MARKUP)
+        yield from skip_space(tape)
+        return True
 
     def _resumes(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
         """Take the rest of a broken call in a list as content, up to the next one's beginning.

@@ -17,6 +17,7 @@ from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
 
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
+CLOSED: dict[str, Json] = {"additionalProperties": False}
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
 FORMS = pytest.mark.parametrize("form", ["lark", "gbnf", "structural_tag"])
 
@@ -88,3 +89,28 @@ def test_what_is_not_held_to_is_logged_once(caplog: pytest.LogCaptureFixture) ->
             log_loosening(each)
     assert len(caplog.messages) == len(found)
     assert all(text.startswith("the parameters of crawl, #/") for text in caplog.messages)
+
+
+def test_a_union_that_gbnf_cannot_tell_apart_is_left_out() -> None:
+    options: list[Json] = [
+        {"type": "object", "properties": {"a": {"type": kind}}, "required": ["a"], **CLOSED}
+        for kind in ("string", "integer")
+    ]
+    union: Json = {"type": "object", "oneOf": options}
+    offered: dict[str, Any] = {"type": "function", "function": {"name": "f", "parameters": union}}
+    grammar = analysis_of(XML).grammar([offered])
+    assert grammar.gbnf()
+    assert "#/oneOf" in {each.pointer for each in grammar.loosened("gbnf")}
+    strict = {"type": "function", "function": {**offered["function"], "strict": True}}
+    with pytest.raises(StrictSchemaError, match="the parameters of f"):
+        analysis_of(XML).grammar([strict]).gbnf()
+
+
+@FORMS
+@pytest.mark.parametrize("style", [XML, HERMES, "a2-key-value-tags"])
+def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: str) -> None:
+    either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
+    offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}})
+    grammar = analysis_of(style).grammar([offered], tool_choice="required")
+    assert write(grammar, form)
+    assert grammar.loosened(form) == ()
