@@ -8,6 +8,8 @@ from .allowed_types import ANY, kinds_of
 from .conjunction import NOTHING, Contradiction, both, conjunction, joined
 from .json_type import JsonType, identity, type_of
 from .keywords import (
+    BY_NAME,
+    VALUES,
     Schema,
     count,
     is_number,
@@ -30,8 +32,10 @@ from .validity import Flaw, Validate, flaws, validator
 
 __all__ = [
     "ANY",
+    "BY_NAME",
     "NOTHING",
     "ROOT",
+    "VALUES",
     "Contradiction",
     "Document",
     "Flaw",
