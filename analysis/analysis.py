@@ -18,9 +18,12 @@ from autoparser.analysis.core.format import Begun, ContentParts, JsonType, Part
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.describing.document import digest_of, document
 from autoparser.analysis.inference.check import (
+    RenderedTools,
     TemplateContinuation,
     TemplateTurns,
+    ToolsInPrompt,
     continuations,
+    find_tools_in_prompt,
     self_check,
     unnoticed_departures,
     with_later_openings,
@@ -34,6 +37,7 @@ from autoparser.analysis.inference.probing import (
     Sentinels,
     ShapeTrial,
     Suggestions,
+    ToolForm,
     UnusableTemplateError,
     choose_sentinels,
     negotiate,
@@ -96,6 +100,24 @@ class Analysis(LearntFormat):
             tools=[*map(function_of, tools or ())],
             named=begun.format.with_naming_ids,
         )
+
+    def tools_in_prompt(self, tools: Sequence[object]) -> ToolsInPrompt:
+        """Find which parts of tools reach the prompt, and on which the template raises.
+
+        `tools` are OpenAI's, in their wrapper or bare. Each answer is one of renders, of a question
+        that is asked with these tools, and with parts of them changed or left out.
+        """
+        functions = [*map(function_of, tools)]
+        if self.shape.tools is ToolForm.NONE:
+            return ToolsInPrompt(len(functions), taken=False)
+        prober = self.prober().using(setting=self.formats.united.setting)
+
+        def rendered(offered: Sequence[Tool]) -> RenderedTools:
+            asking = prober.using(tools=offered)
+            probe = asking.probe((prober.user,), generation=True)
+            return RenderedTools(probe.text, probe.error)
+
+        return find_tools_in_prompt(rendered, functions, avoided=self.template.text)
 
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
         draft = Draft(

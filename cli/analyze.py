@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
+from .inputs import check_standard_input, read_functions
 from .options import (
     EncoderOption,
     JsonOption,
@@ -19,6 +20,7 @@ from .options import (
     RevisionOption,
     SourceArgument,
     TokenizerOption,
+    ToolsOption,
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from autoparser.analysis.analysis import Analysis
+    from autoparser.analysis.core.conversation import Tool
+    from autoparser.analysis.inference.check import ToolsInPrompt
     from autoparser.analysis.learnt import SavedFormat
 
 __all__ = ["analyze"]
@@ -81,6 +85,7 @@ def analyze(
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
+    tools: ToolsOption = None,
     form: Annotated[
         AnalysisForm | None,
         format_option(
@@ -98,8 +103,10 @@ def analyze(
     analysis is checked: it must write a fixed battery of messages exactly as the template renders
     them.
 
+    With --tools, what of these tools reaches the prompt is shown, too.
+
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
-    what agents send, 2 if there is nothing to analyze.
+    what agents send, or on a tool of --tools, 2 if there is nothing to analyze.
     """
     form = _form(form, as_json)
     as_text = form is AnalysisForm.TEXT
@@ -112,7 +119,14 @@ def analyze(
         )
     asked_for = NamedSource(source, name, revision, encoder)
     keep_source(source, output)
+    check_standard_input(source, tools)
     of_file = asked_for.saved or form is AnalysisForm.FILE
+    if tools is not None and (of_file or phase or show is not None):
+        raise AutoparserError(
+            "--tools shows what of the tools reaches the prompt, in a report or in JSON",
+            hint="leave out --phase, --show and --format file, and pass the template itself",
+        )
+    offered = None if tools is None else read_functions(tools)
     if of_file and (phase or diffs):
         raise AutoparserError(
             "a saved format holds no renders, which --phase and --diffs show",
@@ -121,6 +135,7 @@ def analyze(
     analysis = asked_for.learnt(tokenizer, noted=False)
     wanted = _phases(analysis, phase or [])
     unwritten = () if of_file else _unwritten(asked_for, analysis, tokenizer)
+    found = None if offered is None else _tools_in_prompt(analysis, offered)
     with result_to(output) as outlet:
         if form is AnalysisForm.FILE:
             from autoparser.analysis.learnt import file_text
@@ -128,15 +143,39 @@ def analyze(
             outlet.text(file_text(analysis.to_file()))
         elif not as_text:
             told = analysis.to_dict()
-            outlet.json(told if of_file else {**told, "unwritten_tokens": [*unwritten]})
+            if not of_file:
+                told["unwritten_tokens"] = [*unwritten]
+            if found is not None:
+                from autoparser.analysis.core.json_document import json_of
+
+                told["tools_in_prompt"] = json_of(found)
+            outlet.json(told)
         else:
-            _give_report(analysis, wanted, outlet, unwritten, show=show, full=full, diffs=diffs)
+            asked = AskedBeside(unwritten, found)
+            _give_report(analysis, wanted, outlet, asked, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
 
         say(f"{asked_for.label}: {check_score(check)}, see {output}")
-    return 0 if analysis.ok else FAILURES
+    return 0 if analysis.ok and not (found is not None and found.crashes) else FAILURES
+
+
+def _tools_in_prompt(
+    analysis: Analysis | SavedFormat, tools: Sequence[Tool]
+) -> ToolsInPrompt | None:
+    from autoparser.analysis.learnt import SavedFormat
+
+    return None if isinstance(analysis, SavedFormat) else analysis.tools_in_prompt(tools)
+
+
+class AskedBeside(NamedTuple):
+    """What an analysis itself does not hold."""
+
+    unwritten: Sequence[str]
+    """Added tokens of the model's tokenizer that no render writes."""
+    tools: ToolsInPrompt | None
+    """What becomes of the tools that were given."""
 
 
 def _unwritten(
@@ -189,7 +228,7 @@ def _give_report(
     analysis: Analysis | SavedFormat,
     phases: Sequence[str],
     outlet: Outlet,
-    unwritten: Sequence[str],
+    asked: AskedBeside,
     *,
     show: str | None,
     full: bool,
@@ -209,11 +248,13 @@ def _give_report(
         shown = grammar_report if show == PARSER else partial(section_report, name=show)
         report = shown(analysis, width=outlet.width)
     elif not (full or diffs or phases):
-        report = screen_report(analysis, outlet.width, unwritten)
+        report = screen_report(analysis, outlet.width, asked.unwritten, asked.tools)
     elif isinstance(analysis, SavedFormat):
         report = saved_report(analysis, outlet.width)
     elif phases:
         report = phases_report(analysis, phases, outlet.width)
     else:
-        report = analysis_report(analysis, outlet.width, diffs=diffs, unwritten=unwritten)
+        report = analysis_report(
+            analysis, outlet.width, diffs=diffs, unwritten=asked.unwritten, tools=asked.tools
+        )
     outlet.report(report)

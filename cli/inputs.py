@@ -19,6 +19,7 @@ from .source import STANDARD_INPUT
 
 __all__ = [
     "check_standard_input",
+    "read_functions",
     "read_log",
     "read_messages",
     "read_output",
@@ -49,6 +50,17 @@ def read_tools(path: Path) -> list[Tool]:
     from autoparser.analysis.core.given_requests import given_tools
 
     return [*given_tools(read_value(path, "the tools"), str(path))]
+
+
+def read_functions(path: Path) -> tuple[Tool, ...]:
+    """Return the functions of such tools, without wrappers. Raises AutoparserError for none."""
+    from autoparser.analysis.core.conversation import function_of
+
+    found = tuple(map(function_of, read_tools(path)))
+    if not found:
+        hint = "name a file with tools, such as what MCP's tools/list answers"
+        raise AutoparserError("this list of tools is empty", file=str(path), hint=hint)
+    return found
 
 
 def check_standard_input(*named: object) -> None:

@@ -12,6 +12,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
 from .fix import fix_files
+from .inputs import check_standard_input, read_functions
 from .lint_formats import Format, ReportDetail, reports_of, written
 from .lint_request import lint_cache, lint_request, lint_settings
 from .options import (
@@ -33,6 +34,7 @@ from .options import (
     SourcesArgument,
     TemplateOption,
     TokenizerOption,
+    ToolsOption,
     UnsafeFixesOption,
     WatchOption,
     format_option,
@@ -115,6 +117,7 @@ def lint(
     ] = False,
     template_place: TemplateOption = None,
     tokenizer: TokenizerOption = None,
+    tools: ToolsOption = None,
     engines: Annotated[
         bool,
         typer.Option(
@@ -164,10 +167,12 @@ def lint(
     )
     for source in sources:
         keep_source(source, output)
+        check_standard_input(source, tools)
     also = reports_of(report or [], output)
     if watch:
         _check_watch(sources, write=write_baseline or fix)
     jinjas = _jinjas(python or [], wanted=engines)
+    offered = () if tools is None else read_functions(tools)
     cache = lint_cache(cache_dir, wanted=not no_cache)
 
     def asked() -> LintRequest:
@@ -185,6 +190,7 @@ def lint(
             jobs=jobs,
             limits=limits,
             jinjas=jinjas,
+            tools=offered,
             cache=cache,
         )
 
@@ -207,7 +213,7 @@ def lint(
     from autoparser.analysis.lint.project import places_of
 
     settings = lint_settings(config, isolated=isolated)
-    beside = [*places_of(sources, settings), settings.file, baseline, tokenizer]
+    beside = [*places_of(sources, settings), settings.file, baseline, tokenizer, tools]
     return watching(", ".join(sources), once, beside=beside)
 
 

@@ -12,6 +12,7 @@ from autoparser.analysis.loading.isolation import Limits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.lint import FindingFilter, Profile
     from autoparser.analysis.lint.other_jinjas import OtherJinja
     from autoparser.analysis.lint.project import (
@@ -69,6 +70,7 @@ def lint_request(
     cache: Path | None,
     fail_on: str | None = None,
     jinjas: tuple[OtherJinja, ...] = (),
+    tools: tuple[Tool, ...] = (),
 ) -> LintRequest:
     """Return what is to be looked at and what of it counts, as options and settings say.
 
@@ -114,6 +116,7 @@ def lint_request(
         limits,
         jinjas,
         cache,
+        tools,
     )
 
 

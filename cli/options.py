@@ -187,7 +187,8 @@ ToolsOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="The tools offered, OpenAI's, as YAML or JSON: a list, or {tools: [...]}.",
+        help="The tools offered, OpenAI's or an MCP server's, as YAML or JSON: a list, or"
+        " {tools: [...]}.",
     ),
 ]
 ToolChoiceOption = Annotated[

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_section
@@ -18,6 +19,7 @@ from .summary import summary_section
 from .switches import switch_section
 from .tables import marker_section
 from .token_suggestions import unwritten_rows
+from .tools_in_prompt import tools_in_prompt_section
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
@@ -35,16 +37,23 @@ WORDS = (
 
 
 def analysis_report(
-    analysis: Analysis, width: int, *, diffs: bool = False, unwritten: Sequence[str] = ()
+    analysis: Analysis,
+    width: int,
+    *,
+    diffs: bool = False,
+    unwritten: Sequence[str] = (),
+    tools: ToolsInPrompt | None = None,
 ) -> Text:
     """Report on an analysis in lines of at most ``width`` cells.
 
     ``diffs`` adds every phase in full. ``unwritten`` are added tokens of the model's tokenizer that
-    no render writes. The self-check's smallest failure stands at the end.
+    no render writes, ``tools`` what becomes of tools that were given. The self-check's smallest
+    failure stands at the end.
     """
     told = rows(list(unwritten_rows(analysis, unwritten)), width, indent=0)
     tokens = [*blank(), *told] if told else []
     drawn = [*_format(analysis, width), *tokens, *_phases(analysis, width)]
+    drawn += [] if tools is None else tools_in_prompt_section(tools, width)
     drawn += bounds_section(analysis, width)
     if diffs:
         drawn += [*blank(), *prose(WORDS, width, indent=0)]

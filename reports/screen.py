@@ -9,6 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.format import ArgumentForm
 from autoparser.analysis.core.message_shape import StringArguments
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
 from .findings_section import findings_words
@@ -20,6 +21,7 @@ from .stops import stops_words
 from .summary import kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .token_suggestions import unwritten_rows
+from .tools_in_prompt import tools_in_prompt_section
 from .verdict import verdict
 from .visible import visible
 
@@ -32,8 +34,13 @@ HEIGHT = 40
 """Lines of a screen; a turn is cut to what is left of them."""
 
 
-def screen_report(learnt: LearntFormat, width: int, unwritten: Sequence[str] = ()) -> Text:
-    """Return the first screen: at most 40 lines of 80 cells.
+def screen_report(
+    learnt: LearntFormat,
+    width: int,
+    unwritten: Sequence[str] = (),
+    tools: ToolsInPrompt | None = None,
+) -> Text:
+    """Return the first screen: at most 40 lines of 80 cells, and what becomes of `tools` below it.
 
     `unwritten` are added tokens of the model's tokenizer that no render writes.
     """
@@ -46,7 +53,7 @@ def screen_report(learnt: LearntFormat, width: int, unwritten: Sequence[str] = (
         *_short_rows([("Next", _next(learnt, width - LABEL - 2))], width),
     ]
     drawn = [*head, *screen_turn(learnt, width, HEIGHT - len(head) - len(rest)), *rest]
-    return report_text(drawn)
+    return report_text([*drawn, *([] if tools is None else tools_in_prompt_section(tools, width))])
 
 
 def _short_rows(pairs: Iterator[Row] | list[Row], width: int) -> Lines:

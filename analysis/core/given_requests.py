@@ -24,6 +24,8 @@ __all__ = ["given_messages", "given_schema", "given_tools"]
 _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 _MESSAGE = "{role: user, content: …}"
 _CALL = "{type: function, function: {name: …, arguments: {…}}}"
+_SCHEMAS = ("parameters", "inputSchema", "input_schema")
+"""Where a tool's schema stands: to OpenAI, to MCP, to Anthropic."""
 _SAYING = ("content", "tool_calls", "reasoning_content", "reasoning", "thinking")
 """Fields of a message that say something; a template may read others, too."""
 
@@ -90,29 +92,45 @@ class _MessageGiven(Struct, frozen=True):
 def given_tools(
     value: object, file: str, wrong: type[AutoparserError] = AutoparserError
 ) -> tuple[Tool, ...]:
-    """Read tools: a list, or a mapping with it as `tools`."""
-    listed = value if is_mapping(value) else {"tools": value}
+    """Read tools: a list, or a mapping with it as `tools`.
+
+    What MCP's `tools/list` answers is read as well, and so are Anthropic's tools; they come back in
+    OpenAI's form.
+    """
+    answer = value.get("result") if is_mapping(value) else None
+    listed = answer if is_mapping(answer) else value if is_mapping(value) else {"tools": value}
     tools = read(listed, _ToolFile, file=file, wrong=wrong).tools
-    for at, tool in enumerate(tools):
-        place = place_in("tools", at)
-        if "function" in tool:
+    return tuple(
+        _given_tool(tool, place_in("tools", at), file, wrong) for at, tool in enumerate(tools)
+    )
+
+
+def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
+    """Read one tool. Raises `wrong` where it has no name, or its parameters are no schema."""
+    tool, keyword = given, "parameters"
+    if "function" in tool:
+        function = read(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
+        place = place_in(place, "function")
+    else:
+        function = read(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
+        keyword = next((key for key in _SCHEMAS if key in given), keyword)
+        if keyword != "parameters":
+            said: Tool = {key: given[key] for key in ("name", "description") if key in given}
+            tool = {"type": "function", "function": {**said, "parameters": given[keyword]}}
             function = read(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
-            place = place_in(place, "function")
-        else:
-            function = read(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
-        keys = function_of(tool)
-        close = None if "parameters" in keys else nearest("parameters", keys)
-        if close is not None:
-            words, hint = f"there is no key {close!r}", suggest(close, ["parameters"])
-            raise wrong(words, file=file, place=place, hint=hint)
-        given_schema(
-            function.parameters,
-            file,
-            place_in(place, "parameters"),
-            f"the parameters of {function.name} are not a valid JSON schema",
-            wrong,
-        )
-    return tools
+    keys = function_of(tool)
+    close = None if "parameters" in keys else nearest("parameters", keys)
+    if close is not None:
+        words, hint = f"there is no key {close!r}", suggest(close, ["parameters"])
+        raise wrong(words, file=file, place=place, hint=hint)
+    given_schema(
+        function.parameters,
+        file,
+        place_in(place, keyword),
+        f"the parameters of {function.name} are not a valid JSON schema",
+        wrong,
+    )
+    return tool
 
 
 def given_messages(value: object, file: str) -> list[dict[str, Any]]:

@@ -77,11 +77,14 @@ class Subject:
         directory: Path | None = None,
         analysis: Analysis | None = None,
         jinjas: Sequence[OtherJinja] = (),
+        given_tools: Sequence[Tool] = (),
     ) -> None:
         """Look at `template`; an `analysis` that there is already is not made again.
 
-        `jinjas` are programs to ask where a rule is about them.
+        `jinjas` are programs to ask where a rule is about them, `given_tools` functions to ask with
+        instead of ours.
         """
+        self.given_tools = tuple(given_tools)
         self.jinjas = tuple(jinjas)
         self.template = template
         self.tokenizer = tokenizer
@@ -385,6 +388,7 @@ class Subject:
             directory=self.directory,
             analysis=self.analysis,
             jinjas=self.jinjas,
+            given_tools=self.given_tools,
         )
         other._nothing_set = True
         return other

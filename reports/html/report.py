@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait
+from autoparser.reports.tools_in_prompt import TOOLS_IN_PROMPT
 
 from .element import fragment, h
 from .findings import findings, released, self_checks
@@ -20,7 +22,7 @@ from .screen import screen
 from .settings import asked_bounds, gate, settings
 from .strips import round_trips
 from .switch_views import switch_views
-from .tables import markers, modes, switches
+from .tables import markers, modes, switches, tools_in_prompt
 from .traced_prompt import traced_prompt
 from .turn import turn_details
 
@@ -90,6 +92,11 @@ def _verdicts(learnt: LearntFormat) -> Iterator[PageSection]:
     yield PageSection("gate", "Gate", gate(learnt), f"{found.passed}/{found.asked}")
 
 
+def _lost(found: ToolsInPrompt) -> str:
+    counts = {"fail": len(found.crashes), "lost": len(found.lost)}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
 def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
     analysis = portrait.analysis
     rows, talk = portrait.round_trip.rows, portrait.conversation
@@ -105,6 +112,8 @@ def _sections(portrait: Portrait, version: str) -> Iterator[PageSection]:
         under = str(len(portrait.views) - 1)
         yield PageSection("views", "A turn per switch", switch_views(portrait.views), under)
     yield PageSection("lines", "Which line wrote what", traced_prompt(portrait.trace))
+    told = tools_in_prompt(portrait.tools_in_prompt)
+    yield PageSection("tools", TOOLS_IN_PROMPT, told, _lost(portrait.tools_in_prompt))
     yield PageSection("phases", "Phases", phases(analysis), str(len(analysis.phases)))
     yield PageSection("round-trip", "Round trip", round_trips(portrait), f"{held}/{len(rows)}")
     broken = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""

@@ -1,12 +1,14 @@
-"""The markers, the modes, the switches."""
+"""The markers, the modes, the switches, the tools."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.learnt import LearntFormat
 from autoparser.reports.switches import NO_EFFECT, switch_rows, unmoved_words, unset_words
 from autoparser.reports.tables import marker_rows
+from autoparser.reports.tools_in_prompt import tools_in_prompt_groups, tools_summary
 from autoparser.reports.visible import visible
 
 from .element import Element, Node, fragment, h
@@ -14,7 +16,7 @@ from .page_parts import lead, table
 from .signs import inline
 from .styled import styled
 
-__all__ = ["MEANINGS", "markers", "modes", "switches"]
+__all__ = ["MEANINGS", "markers", "modes", "switches", "tools_in_prompt"]
 
 MEANINGS = {
     "reasoning": {
@@ -110,4 +112,17 @@ def switches(analysis: LearntFormat) -> Element:
         h("p", f"{NO_EFFECT}: ", styled(unmoved_words(analysis.unmoved)))
         if analysis.unmoved
         else None,
+    )
+
+
+def tools_in_prompt(found: ToolsInPrompt) -> Element:
+    """List what of tools does not reach the prompt, and on which of them the template raises."""
+    return fragment(
+        lead(*styled(tools_summary(found))),
+        [
+            table(
+                title, (title, "tools"), [(name, fragment(styled(words))) for name, words in rows]
+            )
+            for title, rows in tools_in_prompt_groups(found)
+        ],
     )

@@ -260,3 +260,33 @@ def test_help_does_without_the_engine() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
     assert done.stdout.decode().splitlines()[-1] == ""
+
+
+OWN_TOOLS = ("--tools", "fixtures/mcp-tools.json")
+
+
+def test_json_holds_what_of_the_tools_reaches_the_prompt(autoparser: Run) -> None:
+    ran = autoparser("analyze", "fixtures/lint/AP534/fires.jinja", "--json", *OWN_TOOLS)
+    found = json.loads(ran.out)["tools_in_prompt"]
+    assert (ran.code, found["tools"]) == (1, 2)
+    (crash,) = found["crashes"]
+    assert (crash["cause"], crash["tools"]) == ("an object without properties", ["opening_hours"])
+    assert crash["smallest"] == {"name": "opening_hours", "parameters": {"type": "object"}}
+    lost = {each["keyword"]: each["places"] for each in found["lost"]}
+    place = {"tool": "reserve_table", "pointer": "#/parameters/properties/seats/default"}
+    assert lost["default"] == [place]
+
+
+def test_tools_that_are_written_whole_are_told_so(autoparser: Run) -> None:
+    ran = autoparser("analyze", "fixtures/lint/AP534/quiet.jinja", *OWN_TOOLS)
+    assert ran.code == 0
+    assert ran.out.endswith("together, and all reach the prompt.\n")
+
+
+@pytest.mark.parametrize("other", [("--phase", "T3"), ("--show", "turn"), ("--format", "file")])
+def test_tools_are_not_asked_where_nothing_shows_them(
+    other: tuple[str, ...], autoparser: Run
+) -> None:
+    ran = autoparser("analyze", "fixtures/lint/AP534/quiet.jinja", *OWN_TOOLS, *other)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("--tools shows what of the tools reaches the prompt")

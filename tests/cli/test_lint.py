@@ -316,3 +316,54 @@ def test_where_programs_are_needs_that_they_are_asked(autoparser: Run) -> None:
     ran = autoparser("lint", "fixtures/lint/AP810/fires.jinja", "--python", sys.executable)
     assert (ran.code, ran.out) == (2, "")
     assert "add --engines" in ran.err
+
+
+TOOLS, NAMES_ALONE = "fixtures/mcp-tools.json", "fixtures/lint/AP534/fires.jinja"
+OF_TOOLS = ("--isolated", "--select", "AP534", "--format", "json")
+
+
+def test_given_tools_are_asked_with_in_the_place_of_ours(autoparser: Run, tmp_path: Path) -> None:
+    def messages(*more: str) -> list[str]:
+        ran = autoparser("lint", NAMES_ALONE, *OF_TOOLS, "--cache-dir", str(tmp_path), *more)
+        (template,) = json.loads(ran.out)["templates"]
+        return [each["message"] for each in template["findings"]]
+
+    ours = messages()
+    crash, lost = messages("--tools", TOOLS)
+    assert "1 of 2 tools with an object without properties, such as opening_hours" in crash
+    assert "tool description (in 2), type (in 1)" in lost
+    one = tmp_path / "one.json"
+    one.write_text('[{"name": "look", "parameters": {"properties": {"a": {"default": 1}}}}]')
+    assert messages("--tools", str(one)) == ["of these tools the model is not told default (in 1)"]
+    # What was cached of other tools is not the answer.
+    assert messages() == ours
+
+
+def test_tools_whose_parts_all_reach_the_prompt_are_no_finding(autoparser: Run) -> None:
+    ran = autoparser("lint", "fixtures/lint/AP534/quiet.jinja", *OF_TOOLS, "--tools", TOOLS)
+    assert ran.code == 0
+    assert json.loads(ran.out)["templates"][0]["findings"] == []
+
+
+WRONG_TOOLS = [
+    ("{", "line 2, column 1: broken JSON"),
+    ("[]", "this list of tools is empty; name a file with tools"),
+    ('{"tools": [{"inputSchema": {}}]}', "tools[0]: this has no name; add"),
+    (
+        '{"result": {"tools": [{"name": "a", "inputSchema": {"type": "objct"}}]}}',
+        "tools[0].inputSchema.type: the parameters of a are not a valid JSON schema",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", ["lint", "analyze"])
+@pytest.mark.parametrize(("text", "words"), WRONG_TOOLS)
+def test_wrong_tools_are_told_with_file_and_place(
+    command: str, text: str, words: str, autoparser: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "tools.json"
+    file.write_text(text + "\n")
+    ran = autoparser(command, NAMES_ALONE, "--tools", str(file))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"{file}: {words}")
+    assert ran.err.count("\n") == 1

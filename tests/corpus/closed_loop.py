@@ -24,7 +24,6 @@ CHANNEL = "content beside calls is written into the reasoning's channel"
 UNOPENED = "nothing opens reasoning: without its close it cannot be told from content"
 UNMARKED = "nothing opens or closes reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
-UNSEPARATED = "nothing stands between two arguments"
 UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
 ENDED = "the turn is ended before its calls"
 BROKEN = "a call without arguments is not JSON: its arguments are missing"
@@ -53,7 +52,6 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "LiquidAI-LFM2.5-VL-450M",
         "baseten-Llama-3.2-3B-Instruct-pythonic",
     ),
-    UNSEPARATED: ("typhoon-ai-typhoon2.1-gemma3-4b",),
     UNTOLD: ("MiniMaxAI-MiniMax-M3-MXFP8",),
     ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     BROKEN: ("Motif-Technologies-Motif-3-Beta",),

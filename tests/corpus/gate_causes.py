@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .closed_loop import CHANNEL, ENDED, UNESCAPED, UNMARKED, UNOPENED, UNSEPARATED
+from .closed_loop import CHANNEL, ENDED, UNESCAPED, UNMARKED, UNOPENED
 from .gate_judge import Verdict, Way
 
 UNCLOSED = "behind a prompt that opens reasoning it writes content, and nothing closes reasoning"
@@ -12,6 +12,7 @@ TRACE = "reasoning that is left out leaves a line break behind"
 CLOSER = "what closes a string is also how a quote inside of it is written"
 COLLAPSED = "empty lines in content are left out"
 ELSEWHERE = "what stands before the turn changes with it: the self-check fails, too"
+MADE_UP = "names that no schema gives are written before and after a value: no grammar allows them"
 INSIDE = "arguments are text inside a JSON string, to which no grammar is made"
 ENDED_LATER = "turns are ended by a marker behind a tool result, and by none behind a user message"
 _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
@@ -45,11 +46,11 @@ _BY_CAUSE: Mapping[str, tuple[str, ...]] = {
         "p1-3-double-quotes",
         "p1-4-unquoted",
     ),
-    UNSEPARATED: ("p1-6-no-separator", "typhoon-ai-typhoon2.1-gemma3-4b"),
     CLOSER: ("attributes",),
     ENDED: ("tiiuae-Falcon-H1-Tiny-Tool-Calling-90M",),
     TRACE: ("NousResearch-Kimi-K2-Thinking-Alternate-Tokenizer",),
     COLLAPSED: ("tiiuae-falcon-7b-instruct",),
+    MADE_UP: ("MiniMaxAI-MiniMax-M3-MXFP8", "a6-key-is-tag"),
     INSIDE: ("OpenPipe-Llama-3.1-8B-Instruct",),
     ELSEWHERE: ("ai21labs-AI21-Jamba-Reasoning-3B",),
 }

@@ -183,14 +183,15 @@ def _ask_alone(analysis: Analysis, tool: RealTool, scores: Mapping[GrammarForm, 
                 score.counts["altered"] += 1
             else:
                 score.wrong.append((tool.name, "refused", turn.text))
+        judge = JUDGE(tool.schema, format_checker=FORMATS)
         held = JUDGE(_held(grammar, form, tool), format_checker=FORMATS)
         for value, turn in turns[False]:
             score.counts["invalid"] += 1
             if not taking(turn):
                 score.counts["kept out"] += 1
-            elif reader.also_valid(turn):
+            elif reader.says(turn, judge):
                 score.counts["ambiguous"] += 1
-            elif held.is_valid(value):
+            elif held.is_valid(value) or reader.says(turn, held):
                 score.counts["not held"] += 1
             else:
                 score.wrong.append((tool.name, "taken", turn.text))
@@ -265,10 +266,9 @@ class _Reader:
     tool: RealTool
     grammar: Grammar
 
-    def also_valid(self, turn: Behind) -> bool:
-        """Whether the template writes the same text for a valid call."""
+    def says(self, turn: Behind, judge: Any) -> bool:
+        """Whether the template writes the same text for a call that a judge finds valid."""
         read = self._read(turn)
-        judge = JUDGE(self.tool.schema, format_checker=FORMATS)
         return read is not None and judge.is_valid(read) and self._same(read, turn)
 
     def alters(self, value: dict[str, Json], turn: Behind) -> bool:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as Abstra
 from typing import Protocol
 
 from autoparser.analysis.core.format import Strip
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema import ROOT, UnheldKeywordError
 
 from .call_writer import GrammarError
 from .json_schema import StringShape, any_but, literal
@@ -114,6 +114,7 @@ class _GbnfWriter:
             table.section = rules.sections.get(name, "calls")
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
+        self._names_kept_apart: dict[PatternNode, str] = {}
 
     def write(self) -> str:
         """Write the whole."""
@@ -184,10 +185,14 @@ class _GbnfWriter:
             text = self.shaped(node.shape)
             # A rule of its own, quotes and all, since an escape may begin as the closing quote.
             return self.table.add("quoted", text) if node.close else text
-        if node.but_not:
+        if not node.but_not:
+            return self.table.pattern(node.regex)
+        if node not in self._names_kept_apart:
+            # A rule of its own, since an object has one for each place where a name may be made up.
             rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
-            return self.table.never if rest is None else self.table.bare(rest)
-        return self.table.pattern(node.regex)
+            written = self.table.never if rest is None else self.table.bare(rest)
+            self._names_kept_apart[node] = self.table.add("other-name", written)
+        return self._names_kept_apart[node]
 
     def shaped(self, shape: StringShape) -> str:
         """Write the texts of a shape; nothing else tells where they end."""
@@ -330,14 +335,17 @@ def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
             yield node
 
 
-def _mixed() -> GrammarError:
+def _mixed() -> UnheldKeywordError:
     """Say that free text cannot be told from another value that may stand in its place.
 
     llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
+    That is so in a union alone; which one it is has to be found by who knows the schema.
     """
-    return GrammarError(
+    return UnheldKeywordError(
         "GBNF cannot tell values of one name apart that are any text in one object, and something"
         " else in another one",
+        pointer=ROOT,
+        keyword="anyOf",
         hint="write the grammar as Lark",
     )
 

@@ -19,7 +19,7 @@ from .after_reasoning import after_reasoning
 from .call_writer import GrammarError
 from .gbnf import write_gbnf
 from .gbnf_table import SchemaTable
-from .lark import slices_for, write_lark
+from .lark import LarkGrammar, write_lark
 from .loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
@@ -104,16 +104,16 @@ class Grammar(Shown):
         `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
         error names the tool, the place in its schema, and the keyword.
         """
-        return self._lark(_opaque_of(tokenizer)).written
+        return self._lark(_opaque_of(tokenizer)).written.text
 
-    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[str]:
+    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         return self._lark_for(opaque) if opaque.ids else self._lark_of_text
 
     @cached_property
-    def _lark_of_text(self) -> WrittenGrammar[str]:
+    def _lark_of_text(self) -> WrittenGrammar[LarkGrammar]:
         return self._lark_for(_ALL_TEXT)
 
-    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[str]:
+    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         return written_grammar(
             lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
             self._request("lark", opaque),
@@ -137,9 +137,7 @@ class Grammar(Shown):
         `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
         those of the format: other tools change nothing. Takes and raises the same as `lark`.
         """
-        known = _opaque_of(tokenizer)
-        held = self._lark(known)
-        return slices_for(self._rules(held.tools, held.json_schema, known), known)
+        return self._lark(_opaque_of(tokenizer)).written.slices
 
     def gbnf(self) -> str:
         """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from autoparser.analysis.core.conversation import Json
@@ -508,14 +508,25 @@ _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
 """What is written of the rules that tools do not change."""
 
 
-def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> str:
-    """Write a grammar in llguidance's Lark, its root as `start`."""
-    return _written(rules, opaque).write()
+@dataclass(frozen=True, slots=True)
+class LarkGrammar:
+    """A grammar in llguidance's Lark."""
+
+    text: str
+    """Its root is `start`."""
+    signs: tuple[str, ...]
+    """The signs between which free text is written in stretches."""
+
+    @property
+    def slices(self) -> tuple[str, ...]:
+        """The slices of the vocabulary that its masks are quick with; none of them: any are."""
+        return slices_of(self.signs)
 
 
-def slices_for(rules: GrammarRules, opaque: OpaqueTokens) -> tuple[str, ...]:
-    """Return the slices of the vocabulary that a grammar's masks are quick with; none: any are."""
-    return slices_of(_written(rules, opaque).signs)
+def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
+    """Write a grammar for a tokenizer with these opaque tokens."""
+    written = _written(rules, opaque)
+    return LarkGrammar(written.write(), tuple(written.signs))
 
 
 def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:

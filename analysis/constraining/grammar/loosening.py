@@ -55,9 +55,6 @@ class WrittenGrammar(Generic[Written]):
     """A grammar as it is written, and what it leaves out."""
 
     written: Written
-    tools: Mapping[str, Json]
-    """The schemas that it is held to."""
-    json_schema: Json
     loosened: tuple[Loosening, ...] = ()
 
 
@@ -126,7 +123,7 @@ def _held(
     }
     content = found[""].schema if "" in found else request.json_schema
     left_out = tuple(each for tool in found.values() for each in tool.loosened)
-    return WrittenGrammar(write(tools, content), tools, content, left_out)
+    return WrittenGrammar(write(tools, content), left_out)
 
 
 class StrictSchemaError(UnheldKeywordError):
@@ -190,7 +187,7 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
         try:
             attempt(with_places(schema))
         except UnheldKeywordError as error:
-            pointer = nearest(schema, error.keyword, error.pointer)
+            pointer = _place(schema, error)
             if not pointer:
                 raise error.within(_owner(tool)) from None
             looser = without_keyword(schema, pointer)
@@ -199,11 +196,19 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
                 raise error.moved(pointer).within(_owner(tool)) from None
             schema = looser
             hint = hint or error.hint
-            left_out.append(Loosening(tool, pointer, error.keyword, error.message))
+            keyword = pointer.rpartition("/")[2]
+            left_out.append(Loosening(tool, pointer, keyword, error.message))
         except SchemaError as error:
             raise error.within(_owner(tool)) from None
         else:
             return _Loosened(schema, tuple(left_out), hint)
+
+
+def _place(schema: Json, error: SchemaError) -> str:
+    """Return where the keyword of an error stands; one union is like the other."""
+    keywords = ("anyOf", "oneOf") if error.keyword == "anyOf" else (error.keyword,)
+    found = (nearest(schema, keyword, error.pointer) for keyword in keywords)
+    return next(filter(None, found), "")
 
 
 def _listed(schemas: Sequence[_Loosened]) -> SchemaError:

@@ -8,7 +8,12 @@ from typing import Unpack
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats
-from autoparser.analysis.core.schema import Schema, mapped, without_free_names
+from autoparser.analysis.core.schema import (
+    Schema,
+    mapped,
+    with_names_told_apart,
+    without_free_names,
+)
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import RequestError, RequestOptions, build, request_of
 
@@ -53,7 +58,7 @@ def grammar_of(
         {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
-        json_schema=without_free_names(dict(json_schema)) if json_schema is not None else None,
+        json_schema=_written(dict(json_schema)) if json_schema is not None else None,
         lazy=lazy,
         loosen=loosen,
         strict=frozenset(name for name in offered if strict or marked[name]),
@@ -88,8 +93,13 @@ _SAMPLE: Json = {
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return mapped(without_free_names(schema), _closed)
-    return {"type": "object"} if strict is False else without_free_names(schema)
+        return _written(mapped(schema, _closed))
+    return {"type": "object"} if strict is False else _written(schema)
+
+
+def _written(schema: Json) -> Json:
+    """Return the same schema in words that grammars can be held to."""
+    return with_names_told_apart(without_free_names(schema))
 
 
 def _closed(schema: Schema) -> Schema:

@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from autoparser.analysis.core.format import Escape, Text
 from autoparser.analysis.core.schema import ROOT, Schema
 
-from .json_schema import StringShape, has_text, string_shape
+from .json_schema import has_text, is_filled, string_shape
 from .paths import Path, joined
 from .rules import JsonStyle, JsonValue, PatternNode, Prose
 from .spelled import HTML, lost_spellings, spelled
@@ -62,7 +62,8 @@ def string_ways(
     inner = spelled(shape, replace(text, open="", close=""))
     if inner is None:
         return []
-    filled = _is_filled(shape)
+    # That alone needs no shape.
+    filled = is_filled(shape)
     prose = Prose(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
@@ -83,11 +84,6 @@ def string_ways(
         *(joined(text.open, each, prose, text.close) for each in others),
         joined(text.open, guard.open, guarded, guard.close, text.close),
     ]
-
-
-def _is_filled(shape: StringShape) -> bool:
-    """Whether all that a shape says is that a text is not empty, which needs no shape."""
-    return not shape.patterns and (shape.least, shape.most) == (1, None)
 
 
 def _enclosed(text: Text, exclude: Sequence[str]) -> list[tuple[str, str, str]]:

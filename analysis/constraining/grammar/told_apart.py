@@ -26,7 +26,7 @@ from autoparser.analysis.core.schema import (
 )
 from autoparser.analysis.reading.text import json_of
 
-from .json_schema import StringShape, string_shape
+from .json_schema import StringShape, is_filled, string_shape
 from .json_schema.code_points import CodePoints
 from .json_schema.flat import ARRAY, NUMBER, OBJECT
 from .json_schema.regex_nodes import alphabet
@@ -84,16 +84,24 @@ class BareValue:
                 raise _read_otherwise(keyword, place_of(part, ROOT))
 
 
-def any_text(reader: SchemaReader, schema: Schema, kinds: frozenset[JsonType]) -> bool:
-    """Whether any string is allowed among values of some types."""
+def least_of_any_text(
+    reader: SchemaReader, schema: Schema, kinds: frozenset[JsonType]
+) -> int | None:
+    """Return from how many characters on any string is allowed among values of some types.
+
+    That is 0 or 1; None where not every string is, empty or not.
+    """
     options = reader.options(schema)
     if len(options) > 1:
-        return any(any_text(reader, option, kinds) for option in options)
+        found = [least_of_any_text(reader, option, kinds) for option in options]
+        return min((least for least in found if least is not None), default=None)
     (only,) = options
     if JsonType.STRING not in kinds & reader.kinds(only):
-        return False
-    held = only.keys() & {"const", "enum", "not", "if", "allOf"}
-    return not held and not string_shape(only, ROOT).keywords
+        return None
+    if only.keys() & {"const", "enum", "not", "if", "allOf"}:
+        return None
+    shape = string_shape(only, ROOT)
+    return shape.least if not shape.keywords or is_filled(shape) else None
 
 
 def is_bare(text: Text) -> bool:

@@ -50,7 +50,14 @@ from .rules import JsonStyle, JsonValue, Node, Ref, refers
 from .schema_reader import SchemaReader
 from .string_ways import string_ways
 from .table import RuleTable
-from .told_apart import BareValue, any_text, by_its_text, is_bare, told_apart, within_floats
+from .told_apart import (
+    BareValue,
+    by_its_text,
+    is_bare,
+    least_of_any_text,
+    told_apart,
+    within_floats,
+)
 
 _ORDER = {kind: at for at, kind in enumerate(JsonType)}
 
@@ -113,7 +120,8 @@ class ValueWriter:
             return distinct([joined(each) for each in bare.told(fixed, found, notation)])
         options = self.reader.options(found)
         taken_apart = options != [found]
-        if taken_apart and not (_is_raw(notation.string) and any_text(self.reader, found, kinds)):
+        least = self._least_of_any_text(found, notation, kinds) if taken_apart else None
+        if taken_apart and least is None:
             objects = self._objects(options, notation, kinds)
             others = kinds - {JsonType.OBJECT} if objects else kinds
             ways = [
@@ -127,9 +135,18 @@ class ValueWriter:
                 ways += self._written_objects(objects, notation, exclude)
             return told_apart(ways, exclude)
         only = options[0] if len(options) == 1 else found
+        if least:
+            only = {**only, "minLength": least}
         if JsonType.STRING in kinds and is_bare(notation.string):
             bare.hold(self.reader)
         return self._by_type(only, notation, exclude, kinds, bare.kinds)
+
+    def _least_of_any_text(
+        self, schema: Schema, notation: Notation, kinds: frozenset[JsonType]
+    ) -> int | None:
+        """Return from how many characters on any text may stand; None where not any may."""
+        raw = _is_raw(notation.string)
+        return least_of_any_text(self.reader, schema, kinds) if raw else None
 
     def _objects(
         self, options: Sequence[Schema], notation: Notation, kinds: frozenset[JsonType]
@@ -175,7 +192,7 @@ class ValueWriter:
         ways: list[Path] = []
         if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
             self.reader.hold(schema, JsonType.STRING)
-            is_any = _is_raw(notation.string) and any_text(self.reader, schema, kinds)
+            is_any = self._least_of_any_text(schema, notation, kinds) is not None
             kept_out = [*exclude, *_elements(notation, beside)]
             others = _openings(notation, kinds) if is_any else []
             ways += string_ways(notation.string, schema, kept_out, others)

@@ -8,6 +8,8 @@ from .allowed_types import ANY, kinds_of
 from .conjunction import NOTHING, Contradiction, both, conjunction, joined
 from .json_type import JsonType, identity, type_of
 from .keywords import (
+    BY_NAME,
+    VALUES,
     Schema,
     count,
     is_number,
@@ -16,6 +18,7 @@ from .keywords import (
     references,
     schema_map,
     schemas_of,
+    with_names_told_apart,
     without,
     without_free_names,
 )
@@ -29,8 +32,10 @@ from .validity import Flaw, Validate, flaws, validator
 
 __all__ = [
     "ANY",
+    "BY_NAME",
     "NOTHING",
     "ROOT",
+    "VALUES",
     "Contradiction",
     "Document",
     "Flaw",
@@ -61,6 +66,7 @@ __all__ = [
     "schemas_of",
     "type_of",
     "validator",
+    "with_names_told_apart",
     "with_places",
     "without",
     "without_free_names",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
+from math import prod
 from typing import TypeAlias, TypeGuard
 
 from autoparser.analysis.core.conversation import Json
@@ -126,3 +128,48 @@ def _has_free_names(schema: Schema) -> bool:
 
 _NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
 """Keywords that say nothing of which values are valid."""
+
+
+def with_names_told_apart(schema: Json) -> Json:
+    """Return a schema without each ``oneOf`` whose options say only which members are required.
+
+    Of ``[{"required": ["path"]}, {"required": ["id"]}]`` exactly one holds where one of the members
+    is there and the other is not, which an ``anyOf`` can say.
+    """
+    if "oneOf" not in keys_within(schema):
+        return schema
+    return mapped(schema, _with_names_told_apart)
+
+
+def _with_names_told_apart(schema: Schema) -> Json:
+    given = schemas_of(schema, "oneOf")
+    wanted = [names for names in map(_names_alone, given) if names is not None]
+    # What says nothing of the type says nothing of other values, which meet all such options.
+    of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
+    is_object = schema.get("type") == "object" or len(of_any) != 1
+    if len(wanted) < 2 or len(wanted) < len(given) or not is_object:  # noqa: PLR2004 - a choice
+        return schema
+    options: list[Json] = []
+    for names in wanted:
+        others = [[name for name in each if name not in names] for each in wanted]
+        others.remove([])  # Its own.
+        if prod(map(len, others)) + len(options) > _MOST_OPTIONS:
+            return schema
+        options += [
+            {"type": "object", "required": [*names], "properties": dict.fromkeys(absent, False)}
+            for absent in product(*others)
+        ]
+    either: Schema = {"anyOf": options} if options else {"not": {}}
+    rest = without(schema, "oneOf")
+    return {"allOf": [rest, either]} if either.keys() & rest.keys() else {**rest, **either}
+
+
+_MOST_OPTIONS = 16
+"""One option for each choice of members that are not there, one of each other option."""
+
+
+def _names_alone(schema: Json) -> list[str] | None:
+    """Return the members that have to be there, where a schema says nothing else."""
+    if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
+        return None
+    return names_of(schema, "required") if schema.get("type", "object") == "object" else None

@@ -8,7 +8,7 @@ from itertools import takewhile
 from autoparser.analysis.core.conversation import Json
 
 from .json_type import type_of
-from .keywords import Schema, mapped, schemas_of, without
+from .keywords import Schema, keys_within, mapped, schemas_of, without
 from .schema_errors import below
 from .schema_places import schemas_in
 
@@ -30,6 +30,9 @@ _LOOSE = "x-loose"
 _IN_PART = frozenset({"additionalProperties"})
 """Keywords that allow what would not be allowed without them."""
 
+_IN_PLACE = frozenset({"$ref", "allOf", "anyOf"})
+"""Keywords by which other schemas may name members of the same value."""
+_NAMING = frozenset({"properties", "$ref"})
 _VALUES = ("const", "enum")
 """Keywords that list values: of which types these are is still said without them."""
 
@@ -96,4 +99,8 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         return {**rest, "type": kinds}
     # Said, since a notation that writes names twice closes an object that says nothing of it.
     opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
-    return {**rest, "additionalProperties": True} if opened else rest
+    told = {keyword, *keys_within(schema.get(keyword))}
+    names = keyword in _IN_PLACE and not told.isdisjoint(_NAMING)
+    if opened or (names and "additionalProperties" not in rest):
+        return {**rest, "additionalProperties": True}
+    return rest

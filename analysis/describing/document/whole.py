@@ -37,6 +37,7 @@ from autoparser.analysis.describing.view import (
     ToolFormat,
     View,
 )
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.inference.phases import Finding
 from autoparser.analysis.inference.probing import (
     Shape,
@@ -144,6 +145,8 @@ class AnalysisDocument(JsonDocument, frozen=True):
     unwritten_tokens: tuple[str, ...] | UnsetType = UNSET
     """Added tokens of the model's tokenizer that no render writes, where the template shows no
     calls or no reasoning; the model may write them."""
+    tools_in_prompt: ToolsInPrompt | UnsetType = UNSET
+    """What becomes of the tools that were given."""
 
 
 class DescribedDocument(JsonDocument, frozen=True):

@@ -12,6 +12,8 @@ from .continuations import (
 )
 from .selfcheck import self_check
 from .template_turns import TemplateTurns, WrittenTurn
+from .tool_crashes import RenderedTools, ToolCrash
+from .tools_in_prompt import LostPart, PartPlace, ToolsInPrompt, ToolSpelling, find_tools_in_prompt
 from .usual_form import (
     FormOutcome,
     LostText,
@@ -28,14 +30,21 @@ __all__ = [
     "Earlier",
     "Failure",
     "FormOutcome",
+    "LostPart",
     "LostText",
+    "PartPlace",
+    "RenderedTools",
     "TemplateContinuation",
     "TemplateTurns",
+    "ToolCrash",
+    "ToolSpelling",
+    "ToolsInPrompt",
     "WrittenTurn",
     "battery",
     "battery_tools",
     "continuations",
     "departures_together",
+    "find_tools_in_prompt",
     "loose_tools",
     "lost_text",
     "self_check",

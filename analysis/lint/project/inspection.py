@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
@@ -51,6 +52,8 @@ class Task:
     """Programs to ask for its renders."""
     learnt: str | None = None
     """A saved format of this very text: what was learnt of its turns."""
+    tools: tuple[Tool, ...] = ()
+    """Functions to ask with instead of those of the rules."""
 
     @property
     def identity(self) -> object:
@@ -117,6 +120,7 @@ def inspect(task: Task) -> SeenHits:
             directory=task.directory,
             analysis=None if task.learnt is None else _learnt(task.template, task.learnt),
             jinjas=task.jinjas,
+            given_tools=task.tools,
         )
         report = lint(subject, [rule_of(code) for code in task.rules])
         if subject.has(Need.OTHER_JINJAS):

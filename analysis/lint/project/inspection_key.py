@@ -54,7 +54,7 @@ class InspectionKeys:
         template = task.template
         tokens = sorted(template.special_tokens.items())
         parts = (engine(), template.text, tokens, template.sandbox, task.rules, self._limits)
-        places = (task.tokenizer, str(task.directory), stamps, learnt)
+        places = (task.tokenizer, str(task.directory), stamps, learnt, task.tools)
         # Texts may hold what UTF-8 has no bytes for.
         return _digest(repr((parts, places)))
 

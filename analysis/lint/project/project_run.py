@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.hit import Confidence
 from autoparser.analysis.lint.lint_finding import LintFinding
@@ -58,6 +59,8 @@ class LintRequest:
     """Programs to ask for renders."""
     cache: Path | None = None
     """The folder with answers of earlier runs; None asks for none and leaves none."""
+    tools: tuple[Tool, ...] = ()
+    """Functions to ask with instead of ours, without wrappers."""
 
 
 def lint_project(
@@ -166,6 +169,7 @@ def _task(target: Target, request: LintRequest) -> Task:
         target.directory if Need.DIRECTORY in needs else None,
         request.jinjas if Need.OTHER_JINJAS in needs else (),
         target.learnt,
+        request.tools,
     )
 
 

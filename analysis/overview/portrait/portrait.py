@@ -13,7 +13,9 @@ from autoparser.analysis.constraining.decode import made_tokenizer
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.history.roundtrip import RoundTrip, round_trip, shipped_scenarios
 from autoparser.analysis.history.roundtrip.replay import ReplayStage
+from autoparser.analysis.inference.check import ToolsInPrompt
 from autoparser.analysis.lint import LintReport, Subject, lint
+from autoparser.analysis.lint.probe_tools import REAL_SHAPES
 from autoparser.analysis.loading.template import RenderTrace
 from autoparser.analysis.loading.tokens import tokenizer_of
 
@@ -55,6 +57,8 @@ class Portrait:
     """An example conversation, rendered step by step."""
     views: tuple[SwitchView, ...]
     """A turn under every value of every switch."""
+    tools_in_prompt: ToolsInPrompt
+    """What reaches the prompt of the tools that were given, or of functions of real shapes."""
 
 
 def portray(
@@ -77,7 +81,13 @@ def portray(
     chosen = tuple(example_tools() if tools is None else tools)
     say("looking for what rules find")
     report = lint(
-        Subject(analysis.template, tokenizer=tokenizer, directory=directory, analysis=analysis)
+        Subject(
+            analysis.template,
+            tokenizer=tokenizer,
+            directory=directory,
+            analysis=analysis,
+            given_tools=tools or (),
+        )
     )
     say("writing grammars")
     own = None if tokenizer is None else tokenizer_of(tokenizer)
@@ -107,6 +117,7 @@ def portray(
         report,
         traced_prompt(analysis, example_tools()),
         switch_views(analysis, example_tools()),
+        analysis.tools_in_prompt(REAL_SHAPES if tools is None else tools),
     )
 
 

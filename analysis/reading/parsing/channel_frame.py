@@ -91,7 +91,10 @@ def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | N
         return None
     names = sorted(offered or (), key=len, reverse=True)
     name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
-    return re.compile(rf"(?<!\w){re.escape(words.split()[-1])}\s*({name})(?![\w-])")
+    word, sign, space = words.split()[-1].rpartition("=")
+    # Of `to=functions.` the namespace may be missing before a tool that was offered.
+    optional = rf"(?:{re.escape(space)})?" if sign and names else re.escape(space)
+    return re.compile(rf"(?<!\w){re.escape(word + sign)}{optional}\s*({name})(?![\w-])")
 
 
 def _lead(turn: Turn, first: str) -> Literal | None:

@@ -63,6 +63,7 @@ class Collector:
         "last",
         "reasoning_end",
         "status",
+        "unclosed",
         "whole_calls",
     )
 
@@ -86,6 +87,8 @@ class Collector:
         """The part of the message that came last; None: nothing has."""
         self.reasoning_end: int | None = None
         """The position right after what first closed the reasoning; None: nothing has."""
+        self.unclosed = False
+        """Whether something was missing at the end of the call that closed last."""
         self.whole_calls = whole_calls
         self._make_id = make_id
         self._made_id = ""
@@ -319,6 +322,7 @@ class Collector:
         """End the open call."""
         if self._call is None:
             return
+        self.unclosed = status is Status.REPAIRED
         if self.known is not None and self._call[0] not in self.known:
             status = Status.UNKNOWN_TOOL
         self._flush(all_=True)

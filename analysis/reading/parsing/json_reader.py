@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from autoparser.analysis.core.conversation import Json
@@ -26,6 +26,7 @@ from autoparser.analysis.reading.text import (
 )
 
 from .call_end import CallEnd, CallSurroundings
+from .code_fence import close_fence, open_fence
 from .collector import Collector
 from .parsed_message import Status
 
@@ -49,8 +50,14 @@ class JsonReader:
     def read(self) -> Reading[CallEnd]:
         """Read from what opens the call to what closes it."""
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
-            return self._unread()
+            # A second object may follow the first without an opener of its own.
+            yield from skip_space(self.tape)
+            if (yield from at_any(self.tape, ("{", "["))) is None:
+                return self._unread()
+        fence = yield from open_fence(self.tape)
         yield from skip_space(self.tape)
+        yield from self._bracket(("[", "{"))
+        yield from self._bracket(("{", "{"))
         ended = yield from self._object(inner=False)
         if ended is not CallEnd.CLOSED:
             return ended
@@ -59,12 +66,27 @@ class JsonReader:
         if not self.given:
             self.collector.arguments("".join(self.early) or "{}")
         status = Status.REPAIRED if self.repaired else Status.OK
+        yield from self._bracket(("}", *self.call.after.units))
+        yield from self._bracket(("]", *self.call.after.units))
+        yield from close_fence(self.tape, fence)
         if self.call.after.core and not (yield from read_literal(self.tape, self.call.after)):
             if self.tape.cut and not self.tape.complete:
                 return self._cut()
             status = Status.REPAIRED
         self.collector.close_call(status)
         return CallEnd.CLOSED
+
+    def _bracket(self, units: Sequence[str]) -> Reading[None]:
+        """Take a bracket around the objects that markers enclose, if it and these units come.
+
+        Models write several calls as an array, and doubled braces as format strings have them.
+        """
+        if not (self.call.after.is_marked or self.call.before.is_marked):
+            return
+        ahead = Lookahead(self.tape, self.tape.position)
+        if (yield from ahead.row(units)):
+            yield from skip_space(self.tape)
+            self.tape.take(1, SpanKind.MARKUP)
 
     def _object(self, *, inner: bool) -> Reading[CallEnd]:
         """Read the members of the call's object, or of the one inside it."""
@@ -125,8 +147,9 @@ class JsonReader:
         call = self.call
         if call.name_is_key:
             return (yield from self._name_is_key(key))
-        nested = bool(call.function_field) and key == call.function_field
-        if nested and (yield from at_text(self.tape, "{")):
+        # Messages hold what is called in a field of that name, whatever the template writes.
+        nested = key == (call.function_field or _FUNCTION)
+        if nested and self.name is None and (yield from at_text(self.tape, "{")):
             ended = yield from self._object(inner=True)
             return None if ended is CallEnd.CLOSED else ended
         return (yield from self._inner(key))
@@ -238,6 +261,8 @@ def _ignore(text: str) -> None:
     del text
 
 
+_FUNCTION = "function"
+"""What messages call the function of a call, with its name and arguments."""
 _ARGUMENTS = frozenset({"arguments", "parameters"})
 """What messages call the arguments of a function, and tools what it takes."""
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'', re.DOTALL)

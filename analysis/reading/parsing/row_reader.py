@@ -38,6 +38,7 @@ from autoparser.analysis.reading.text import (
 )
 
 from .call_end import CallEnd, CallSurroundings
+from .code_fence import close_fence, open_fence
 from .collector import Collector
 from .parsed_message import Status
 from .worded import read_worded
@@ -208,11 +209,26 @@ class RowReader:
                 rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:
+                    if (yield from self._at_name()):
+                        return True
                     if (yield from self._without_word(rest)):
                         rest = Literal.of(rest.text.lstrip()[len(rest.units[0]) :])
                     yield from self._up_to(rest.units[0], SpanKind.JUNK)
                 return (yield from read_literal(self.tape, rest))
-        return not units and (yield from read_literal(self.tape, literal))
+        if units:
+            return (yield from calls_unopened(self.tape, self.call, self.around.offered))
+        return (yield from read_literal(self.tape, literal))
+
+    def _at_name(self) -> Reading[bool]:
+        """Whether the words before an offered name are missing: it and what follows are there."""
+        following = self.row[2] if len(self.row) > _PAIR else None
+        if not isinstance(following, Literal) or not following.units:
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        yield from ahead.space()
+        if (yield from ahead.among(self.around.offered or ())) is None:
+            return False
+        return (yield from ahead.row(following.units[:1]))
 
     def _without_word(self, rest: Literal) -> Reading[bool]:
         """Whether the word before an offered name is missing: what follows the word is there."""
@@ -299,7 +315,9 @@ class RowReader:
         names = sorted(self.around.offered or (), key=len, reverse=True)
         if _may_be_missing(following):
             return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
-        item = following[0] if following else None
+        # Whitespace alone may be missing before the first key, too.
+        written = (each for each in following if not isinstance(each, Literal) or each.units)
+        item = next(written, None)
         if isinstance(item, ArgumentList):
             for closer in key_closers(item.arguments):
                 word, closed, _ = text.partition(closer)
@@ -321,6 +339,7 @@ class RowReader:
         ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
         stops = (*closers, *ends, *self.around.closers, *self.around.stops)
         early: list[str] = []
+        fence = (yield from open_fence(self.tape)) if _is_braced(item) else ""
         if not unnamed:
             self.collector.open_call(self.name, self.id)
         outcome = yield from read_arguments(
@@ -334,6 +353,8 @@ class RowReader:
             goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
+        if outcome in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
+            yield from close_fence(self.tape, fence)
         match outcome:
             case ReadOutcome.BAD:
                 return self._unread()
@@ -354,13 +375,40 @@ class RowReader:
         return [each.first for each in rest if isinstance(each, Literal) and each.core]
 
 
+def calls_unopened(tape: Tape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
+    """Whether a call begins with its name, since what opens it was forgotten.
+
+    Before an offered name stand the words of its opener, or behind it a marker: content holds
+    neither there.
+    """
+    row = call.row
+    first, following = row[0], row[2] if len(row) > _PAIR else None
+    if not isinstance(row[1], Name) or not isinstance(following, Literal):
+        return False
+    if not isinstance(first, Literal) or not first.is_marked:
+        return False
+    ahead = Lookahead(tape, tape.position)
+    words = first.units[1 + max(at for at, unit in enumerate(first.units) if is_unit(unit)) :]
+    worded = any(map(str.isalnum, "".join(words))) and (yield from ahead.row(words))
+    if not worded and not following.is_marked:
+        return False
+    yield from ahead.space()
+    if (yield from ahead.among(offered or ())) is None:
+        return False
+    return (yield from ahead.row(following.units[:1]))
+
+
 def _may_be_missing(items: Sequence[RowItem]) -> bool:
     """Whether a lone marker comes, and then arguments in braces: these tell what it would."""
     if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
         return False
-    written = items[1].arguments
-    braced = written.verbatim or written.members.open.strip() == "{"
-    return isinstance(items[0], Literal) and items[0].is_marker and braced and not written.encoded
+    return isinstance(items[0], Literal) and items[0].is_marker and _is_braced(items[1])
+
+
+def _is_braced(item: ArgumentList) -> bool:
+    """Whether arguments are written as an object, and not as the text of one."""
+    written = item.arguments
+    return (written.verbatim or written.members.open.strip() == "{") and not written.encoded
 
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:

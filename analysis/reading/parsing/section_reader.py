@@ -8,6 +8,7 @@ from functools import cached_property
 from autoparser.analysis.core.format import CallLimit, Literal, spaced_spellings
 from autoparser.analysis.reading.expression import JsonCall, RowCall, Section, Turn
 from autoparser.analysis.reading.text import (
+    Lookahead,
     Reading,
     SpanKind,
     Stops,
@@ -22,13 +23,14 @@ from autoparser.analysis.reading.text import (
 )
 
 from .call_openings import call_open, is_marked, listed_calls
-from .calls import CallEnd, CallSurroundings, read_call
+from .calls import CallEnd, CallSurroundings, at_message_call, message_call, read_call
 from .closers import call_closers, entry_markers, section_closers
 from .code_fence import close_fence, fence_mark
 from .collector import Collector
 from .continuation import AfterArguments
 from .parsed_message import Status
 from .prose import read_prose
+from .row_reader import calls_unopened
 from .stop_marks import StopMark, behind_calls, broken_call_stops
 
 
@@ -57,6 +59,8 @@ class SectionReader:
         self._noise: Stops[None] | None = None
         if opening.noticed_by_marker:
             self._noise = Stops([("", text, None) for text in texts])
+        self._turn = turn
+        self._opening_units = (*section.open.units, *opening.units)
         self._offered = offered
         self._ends = texts[1:]
 
@@ -69,6 +73,11 @@ class SectionReader:
         characters, which are content unless the fence that they open closes behind the calls.
         """
         self.judge_noise(tape, collector)
+        other = self._as_messages
+        if other is not None:
+            ahead = Lookahead(tape, tape.position + fence + space)
+            if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
+                return (yield from other.read(tape, collector, space, fence))
         opening = tape.take(fence, SpanKind.CONTENT)
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
@@ -204,6 +213,9 @@ class SectionReader:
         # The marker opens calls, be the bracket after it forgotten.
         rest = opening.core[len(opening.trigger) :]
         opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
+        call = self.section.call
+        if isinstance(call, RowCall) and (yield from calls_unopened(tape, call, self._offered)):
+            return opened, ""
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: Tape) -> Reading[str]:
@@ -274,7 +286,26 @@ class SectionReader:
         another = yield from behind_space(tape, wanted)
         if another:
             yield from skip_space(tape)
+        elif isinstance(section.call, RowCall):
+            return (yield from calls_unopened(tape, section.call, self._offered))
+        elif collector.unclosed or not section.call.after.core:
+            return (yield from self._another_object(tape, section.call))
         return another
+
+    def _another_object(self, tape: Tape, call: JsonCall) -> Reading[bool]:
+        """Look whether an object that calls an offered tool follows, what opens it forgotten."""
+        ahead = Lookahead(tape, tape.position)
+        separated = yield from ahead.row((",",))
+        start = ahead.at - tape.at
+        if not (yield from ahead.row(("{", f'"{call.name_field}"', ":"))):
+            return False
+        yield from ahead.space()
+        if (yield from ahead.among(f'"{name}"' for name in self._offered or ())) is None:
+            return False
+        if separated:
+            tape.take(start, SpanKind.MARKUP)
+        yield from skip_space(tape)
+        return True
 
     def _resumes(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
         """Take the rest of a broken call in a list as content, up to the next one's beginning.
@@ -290,6 +321,15 @@ class SectionReader:
         tape.take(len(self.section.separator.core), SpanKind.MARKUP)
         yield from skip_space(tape)
         return True
+
+    @cached_property
+    def _as_messages(self) -> SectionReader | None:
+        """What reads calls that stand as messages hold them, as objects of JSON, in a section."""
+        call = self.section.call
+        other = message_call(call) if isinstance(call, RowCall) else None
+        if other is None or not self._offered or self._around.tentative:
+            return None
+        return SectionReader(self._turn, replace(self.section, call=other), self._offered)
 
     @cached_property
     def _listed(self) -> Stops[StopMark] | None:

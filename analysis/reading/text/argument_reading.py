@@ -9,7 +9,7 @@ from autoparser.analysis.core.format import Arguments
 
 from .entry_reader import EntryReader
 from .json_text import Emit, ReadOutcome, read_json
-from .literals import at_text, skip_space
+from .literals import at_any, at_text, skip_space
 from .lookahead import GoesOn, anywhere, nowhere
 from .tape import Reading, SpanKind, Tape
 from .value_decoding import json_value
@@ -42,6 +42,12 @@ def read_arguments(
         if (yield from at_text(tape, '"')):
             # Models also write the object as text inside a string.
             return (yield from _read_encoded(tape, emit, repairs))
+        if (yield from at_any(tape, _NOTHING)):
+            outcome = yield from read_json(tape, _ignore, repairs)
+            emit("{}")
+            return ReadOutcome.REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
+        if tape.left() and tape.text[tape.at] != "{":
+            return ReadOutcome.BAD
         return (yield from read_json(tape, emit, repairs, goes_on=ends))
     return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
 
@@ -58,9 +64,21 @@ def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[Rea
     try:
         inner = json_value(text)
         if isinstance(inner, str):
-            text, outcome = (inner, outcome) if inner.strip() else ("{}", ReadOutcome.REPAIRED)
-            json_value(text)
+            text = inner
+            inner = json_value(text) if text.strip() else None
     except (ValueError, RecursionError):
         return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
+    if inner is None:
+        text, outcome = "{}", ReadOutcome.REPAIRED
+    elif not isinstance(inner, dict):
+        return ReadOutcome.BAD
     emit(text)
     return outcome
+
+
+def _ignore(text: str) -> None:
+    del text
+
+
+_NOTHING = ("null", "None")
+"""What models write for the arguments of a call without any."""

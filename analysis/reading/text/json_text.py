@@ -222,6 +222,10 @@ class _JsonReader:
         elif _NUMBER.match(word):
             self._flush()
             self.emit(word)
+        elif value := (yield from self._value_before_stop(word)):
+            word = value
+            self._flush()
+            self.emit(_WORDS.get(word, word))
         else:
             # Whoever ended with such a word ended with no value.
             if tape.closed and not tape.complete and match.end() == len(tape.text):
@@ -230,6 +234,19 @@ class _JsonReader:
         tape.take(len(word), SpanKind.ARGUMENTS)
         self._after_scalar()
         return None
+
+    def _value_before_stop(self, word: str) -> Reading[str]:
+        """Return the value that a word begins with, a stop being behind it; empty for none.
+
+        Where nothing stands between two entries, `5` is followed at once by `ratio=`.
+        """
+        for size in range(1, 0 if self.open else len(word)):
+            value = word[:size]
+            if value in _WORDS or _NUMBER.match(value):
+                behind = Lookahead(self.tape, self.tape.position + size)
+                if (yield from behind.among(self.stops)) is not None:
+                    return value
+        return ""
 
     def _string(self, quote: str, emit: Emit) -> Reading[bool]:
         """Read a string; false where the text ends in it."""

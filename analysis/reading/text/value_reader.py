@@ -125,7 +125,16 @@ class ValueReader:
     def _ends(self) -> tuple[str, ...]:
         """Return what ends a value that nothing closes."""
         opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        opens += self._next_keys()
         return tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
+
+    def _next_keys(self) -> Iterator[str]:
+        """Return the keys of the next entry, up to its value, where nothing stands before them."""
+        if self.separator.core or any(opening.core for opening in self.openings):
+            return
+        key = self.arguments.members.key
+        for middle in {Literal.of(row.middle).core for row in self.rows} - {""}:
+            yield from (key.write(name) + middle for name in self.schema.names - self.given)
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read a value of a notation that quotes strings as JSON or Python does."""
@@ -144,6 +153,7 @@ class ValueReader:
         if self.separator.core:
             yield self.separator.core
         yield from (opening.units[0] for opening in self.openings if opening.core)
+        yield from self._next_keys()
 
     def _raw(
         self,

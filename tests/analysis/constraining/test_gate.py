@@ -168,13 +168,17 @@ def test_a_wrong_format_does_not_pass(
 
 
 def test_a_call_that_is_read_as_content_does_not_pass() -> None:
-    # Nothing separates two arguments. What is read as content is written to the same text again.
-    pairs = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }}{% endfor %}"
-    analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
+    # The turn is ended before its calls. What is read as content is written to the same text again.
+    ended = "{% if m.content and m.tool_calls %}<end>\n{% endif %}"
+    analysis = analyze(turn(CONTENT, ended, CALLED, end="<end>\n"))
     assert analysis.check.ok, "it is written as the template writes it"
     faults = analysis.gate.faults
-    assert [fault.title for fault in faults] == ["an argument of every type"]
-    assert faults[0].question is GateQuestion.READ
+    assert [fault.title for fault in faults] == [
+        "content and 1 call",
+        "reasoning and content and 2 calls",
+    ]
+    assert {fault.question for fault in faults} == {GateQuestion.READ}
+    assert "calls are written: 1, read: 0" in faults[0].detail
 
 
 NUMBERED = """{%%- set seen = namespace(calls=0) %%}

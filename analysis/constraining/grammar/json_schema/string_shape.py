@@ -93,6 +93,11 @@ class StringShape:
         return RegexSequence(tuple(parts))
 
 
+def is_filled(shape: StringShape) -> bool:
+    """Whether all that a shape says is that a text is not empty."""
+    return not shape.patterns and (shape.least, shape.most) == (1, None)
+
+
 def string_shape(schema: Schema, pointer: str) -> StringShape:
     """Read the keywords for strings of a schema, and of what holds beside it in its ``allOf``.
 

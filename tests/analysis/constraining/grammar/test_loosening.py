@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError, log_loosening
-from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
 
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
+CLOSED: dict[str, Json] = {"additionalProperties": False}
 DOMAIN = "^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
 FORMS = pytest.mark.parametrize("form", ["lark", "gbnf", "structural_tag"])
 
@@ -88,3 +90,50 @@ def test_what_is_not_held_to_is_logged_once(caplog: pytest.LogCaptureFixture) ->
             log_loosening(each)
     assert len(caplog.messages) == len(found)
     assert all(text.startswith("the parameters of crawl, #/") for text in caplog.messages)
+
+
+def test_a_union_that_gbnf_cannot_tell_apart_is_left_out() -> None:
+    options: list[Json] = [
+        {"type": "object", "properties": {"a": {"type": kind}}, "required": ["a"], **CLOSED}
+        for kind in ("string", "integer")
+    ]
+    union: Json = {"type": "object", "oneOf": options}
+    offered: dict[str, Any] = {"type": "function", "function": {"name": "f", "parameters": union}}
+    grammar = analysis_of(XML).grammar([offered])
+    assert grammar.gbnf()
+    assert "#/oneOf" in {each.pointer for each in grammar.loosened("gbnf")}
+    strict = {"type": "function", "function": {**offered["function"], "strict": True}}
+    with pytest.raises(StrictSchemaError, match="the parameters of f"):
+        analysis_of(XML).grammar([strict]).gbnf()
+
+
+@FORMS
+@pytest.mark.parametrize("style", [XML, HERMES, "a2-key-value-tags"])
+def test_a_text_that_is_not_empty_or_null_is_held_everywhere(form: Any, style: str) -> None:
+    either: list[Json] = [{"type": "string", "minLength": 1}, {"type": "null"}]
+    offered = tool("note", {"note": {"anyOf": either}, "mark": {"oneOf": either}})
+    grammar = analysis_of(style).grammar([offered], tool_choice="required")
+    assert write(grammar, form)
+    assert grammar.loosened(form) == ()
+
+
+@FORMS
+@pytest.mark.parametrize("style", ["p1-python-lines", "a7-token-pairs", XML, HERMES])
+def test_a_length_that_llguidance_gives_up_on_is_left_out_and_texts_are_taken(
+    form: Any, style: str
+) -> None:
+    domain: Json = {"type": "string", "pattern": DOMAIN, "maxLength": 253}
+    analysis = analysis_of(style)
+    grammar = analysis.grammar(
+        [tool("crawl", {"domain": domain, "domains": {"type": "array", "items": domain}})]
+    )
+    assert write(grammar, form)
+    assert {each.pointer for each in grammar.loosened(form)} == {
+        "#/properties/domain/maxLength",
+        "#/properties/domains/items/maxLength",
+    }
+    if form != "structural_tag":
+        arguments: dict[str, Json] = {"domain": "a.bc", "domains": ["docs.a.bc", "x1.yz"]}
+        calls = (ToolCall("crawl", arguments, "abcDEF123"),)
+        text = analysis.turns([]).written(Message(calls=calls)).rest
+        assert grammar.accepts(text, dialect=GrammarDialect(form)).accepted, text

@@ -11,7 +11,7 @@ import pytest
 from llguidance import LLMatcher
 
 from autoparser.analysis.constraining.grammar import format_slices
-from autoparser.analysis.constraining.grammar.lark import slices_for, write_lark
+from autoparser.analysis.constraining.grammar.lark import write_lark
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
     Exit,
@@ -33,7 +33,7 @@ ALL_TEXT = OpaqueTokens()
 
 def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
     loaded = guidance().with_slices(list(slices)) if slices else guidance()
-    text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT))
+    text = LLMatcher.grammar_from_lark(write_lark(rules, ALL_TEXT).text)
     made = LLMatcher(loaded, text, log_level=0)
     assert not made.is_error(), made.get_error()
     return made
@@ -74,8 +74,8 @@ def test_the_texts_are_those_that_a_search_finds(
 ) -> None:
     prose = Prose(kept_out, may_be_empty=may_be_empty)
     rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
-    start = matcher_of(rules, slices_for(rules, ALL_TEXT))
-    assert "lazy" not in write_lark(rules, ALL_TEXT)
+    start = matcher_of(rules, write_lark(rules, ALL_TEXT).slices)
+    assert "lazy" not in write_lark(rules, ALL_TEXT).text
     rng = random.Random(7)
     pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:], *kept_out]
     seen = {True: 0, False: 0}
@@ -126,7 +126,7 @@ def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
     signs = "=>|"
     prose = Prose(("</a>", "<b=", "<c|"), may_be_empty=True)
     rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
-    start = matcher_of(rules, slices_for(rules, ALL_TEXT))
+    start = matcher_of(rules, write_lark(rules, ALL_TEXT).slices)
     for token in ids(byte_tokenizer(), "x < y > z = <d> </e> <b/b </a"):
         start.compute_logit_bias()
         assert start.consume_token(token)

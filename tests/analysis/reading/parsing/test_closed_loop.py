@@ -20,7 +20,6 @@ RANDOM = 100
 
 UNOPENED = "nothing opens reasoning, so that text without its close is all reasoning"
 UNESCAPED = "strings are written without their quotes escaped, or without quotes"
-UNSEPARATED = "nothing stands between two arguments"
 UNTOLD = "an array's empty items, and those that are not strings, are written like strings"
 LOST: Mapping[str, tuple[str, int]] = {
     "j3-4-tagged-array": (UNOPENED, 11),
@@ -29,7 +28,6 @@ LOST: Mapping[str, tuple[str, int]] = {
     "p1-2-python-list": (UNESCAPED, 42),
     "p1-3-double-quotes": (UNESCAPED, 42),
     "p1-4-unquoted": (UNESCAPED, 42),
-    "p1-6-no-separator": (UNSEPARATED, 43),
     "a6-key-is-tag": (UNTOLD, 43),
 }
 """Fixtures whose text itself is ambiguous: why, and how many of the battery come back."""

@@ -34,7 +34,6 @@ EXCEPTIONS = {
     "j8-python-dict": "nothing opens reasoning, so content alone cannot be told from it",
     "p1-3-double-quotes": "strings in quotes, without escapes",
     "p1-4-unquoted": "strings without quotes",
-    "p1-6-no-separator": "arguments without a separator",
     "reasoning-delimiter": "nothing opens reasoning, so content alone cannot be told from it",
     "history-tool-cycle": "only ids that carry the name give the name back; the battery's do not",
     "t5-id-carries-name": "only ids that carry the name give the name back; the battery's do not",

@@ -29,7 +29,6 @@ ARGUMENTS: list[dict[str, Any]] = [
 
 CANNOT = {
     "p1-4-unquoted": "its strings are not quoted",
-    "p1-6-no-separator": "nothing separates its arguments",
 }
 """Fixtures whose arguments cannot be read back in full, and what in them is to blame."""
 
