@@ -30,12 +30,12 @@ class Beginning:
     @property
     def begins_plain(self) -> bool:
         """Whether the turn without reasoning goes on from the prompt."""
-        return _goes_on(self.prompt, self.plain)
+        return _goes_on(self.prompt, self.plain, self.opening)
 
     @property
     def begins_reasoned(self) -> bool:
         """Whether the turn with reasoning goes on from the prompt."""
-        return _goes_on(self.prompt, self.reasoned)
+        return _goes_on(self.prompt, self.reasoned, self.opening)
 
     @property
     def known(self) -> bool:
@@ -110,13 +110,30 @@ def _beginnings(subject: Subject, message: Message, *, tools: bool) -> Iterator[
             prompt = under(subject, asked, setting, tools=tools, generation=True)
             plain = under(subject, subject.turn(message), setting, tools=tools)
             other = plain
-            if not _goes_on(prompt, plain):
+            if not _goes_on(prompt, plain, opening):
                 other = under(subject, subject.turn(reasoned), setting, tools=tools)
             yield Beginning(opening, prompt, plain, other)
 
 
-def _goes_on(prompt: Render, turn: Render) -> bool:
-    return turn.rendered and turn.text.startswith(prompt.text)
+def _goes_on(prompt: Render, turn: Render, opening: Opening) -> bool:
+    """Whether a turn begins with the prompt, or with its opening and all that differs is no turn's.
+
+    A word to the model behind all messages, as that it must call a tool, stands behind the turn,
+    too, once that is one of them: `<user>Hi<note>Call.<assistant>` before `<user>Hi<assistant>Yes
+    <note>Call.` (AP609 tells that.)
+    """
+    if not turn.rendered:
+        return False
+    if turn.text.startswith(prompt.text):
+        return True
+    before = prompt.text.removesuffix(opening.text)
+    common = _parting(before, turn.text)
+    return common < len(before) < len(prompt.text) and any(
+        turn.text.startswith(opening.text, at)
+        and turn.text.endswith(before[at:])
+        and not before[at:].isspace()
+        for at in range(common + 1)
+    )
 
 
 def _parting(one: str, other: str) -> int:

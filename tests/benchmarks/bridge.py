@@ -107,7 +107,11 @@ def played(analysis: Analysis, renderer: Renderer) -> Played:
     for turn in range(TURNS):
         name, id_ = f"look_up_{turn % 5}", f"functions.look_up_{turn % 5}:{turn}"
         call = ToolCall(name, {"query": f"amount of {turn}", "limit": turn}, id_)
-        text = analysis.format.write(Message(calls=(call,))).removeprefix(opening).rstrip()
+        text = analysis.format.write(Message(calls=(call,)))
+        if not text.startswith(opening):
+            # The prompt opens the reasoning: a model goes on with it.
+            text = analysis.format.write(Message("", "I look it up.", (call,)))
+        text = text.removeprefix(opening).rstrip()
         stops = analysis.format.stop_strings
         ended = any(text.endswith(stop) for stop in stops)
         outputs.append(renderer.encode(text if ended else f"{text}{stops[0]}"))

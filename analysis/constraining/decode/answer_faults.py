@@ -24,7 +24,10 @@ class Rendering(StrEnum):
 
     SAME = "the same text"
     WHITESPACE = "the same but for whitespace that the template strips or adds, or the parser drops"
-    SPELLING = "the same but for the spelling of equal values, or the numbers of calls"
+    SPELLING = (
+        "the same but for the spelling of equal values, the numbers of calls, or where arguments"
+        " stand that no schema names"
+    )
     BEGINNING = "the same after a beginning that every such turn has, and the answer has not"
     REASONING = "the same but for reasoning, which the template does not write"
     CLOSED = "the same after a block of reasoning that the prompt alone opens and closes"

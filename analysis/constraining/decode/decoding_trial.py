@@ -106,7 +106,8 @@ class DecodingTrial:
         `limit` is in tokens. Raises as `compiled` does.
         """
         compiled, tokenizer = self.compiled, self.tokenizer
-        closers = closing_texts(self.grammar.rules(tokenizer.opaque))
+        calls = self.grammar.turn.strict.calls
+        closers = closing_texts(self.grammar.rules(tokenizer.opaque), calls)
         if self.free_reasoning:
             closers = (self.grammar.after_reasoning()[1], *closers)
         for number in range(seed, seed + count):

@@ -39,7 +39,7 @@ class Judge:
         self._parser = parser
         self._compiled = compiled
         self._unknown_formats: set[str] = set()
-        self._rewriter = Rewriter(turns, format_, parser)
+        self._rewriter = Rewriter(turns, format_, parser, grammar.tools)
 
     @property
     def unknown_formats(self) -> tuple[str, ...]:

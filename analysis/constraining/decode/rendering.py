@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Protocol
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.format import Begun, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.schema import schema_map
 from autoparser.analysis.inference.check import WrittenTurn
 from autoparser.analysis.reading.expression import Start
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, message_of
+from autoparser.analysis.reading.parsing import OutputParser, ParsedCall, ParsedMessage, message_of
 from autoparser.analysis.reading.text import SpanKind
 
 from .answer_faults import Rendering
@@ -97,9 +99,20 @@ class RenderedAgain:
 class Rewriter:
     """Compares answers to one request with what is written of their messages."""
 
-    def __init__(self, turns: TurnWriter, format_: TurnFormat, parser: OutputParser) -> None:
-        """`format_` tells what may end a turn, `parser` is the one that the answers are read by."""
+    def __init__(
+        self,
+        turns: TurnWriter,
+        format_: TurnFormat,
+        parser: OutputParser,
+        tools: Mapping[str, Json] | None = None,
+    ) -> None:
+        """`format_` tells what may end a turn, `parser` is the one that the answers are read by.
+
+        With `tools`, the parameters' schemas by name, arguments whose names are made up may stand
+        elsewhere than the template writes them: where it sorts them, no grammar can.
+        """
         self._turns = turns
+        self._tools = tools
         self._parser = parser
         ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
         # Whitespace before the string that stops a model is for the model to write.
@@ -153,7 +166,25 @@ class Rewriter:
         for each in map(_squeezed, self._ended(markup)):
             if each == bare or (dropped and each.endswith(bare)):
                 return Rendering.SPELLING
+            alike = Counter(each) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
+            if alike and self._keeps_declared_order(parsed, read):
+                return Rendering.SPELLING
         return Rendering.OTHER
+
+    def _keeps_declared_order(self, one: ParsedMessage, other: ParsedMessage) -> bool:
+        """Whether two messages with equal arguments have the declared ones in one order."""
+        if self._tools is None:
+            return False
+        for call, again in zip(one.tool_calls, other.tool_calls, strict=True):
+            schema = self._tools.get(call.name)
+            declared = schema_map(schema, "properties") if isinstance(schema, dict) else {}
+            orders = [
+                [name for name, _ in _pairs(each.arguments) if name in declared]
+                for each in (call, again)
+            ]
+            if orders[0] != orders[1]:
+                return False
+        return True
 
     def _dropped(
         self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
@@ -250,6 +281,24 @@ def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
     if lead is Rendering.CLOSED:
         return f"the prompt ends in {turn.prompt[-40:]!r}, and the turn has no such block"
     return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
+
+
+def _pairs(arguments: str) -> list[tuple[str, Json]]:
+    """Return the arguments of a call, those that are written twice as well."""
+    found: list[tuple[str, Json]] = json.loads(arguments, object_pairs_hook=list)
+    return found
+
+
+def _repeats(call: ParsedCall) -> bool:
+    """Whether a name is written twice in a call: no template writes what is read of it so."""
+    repeated = False
+
+    def note(pairs: list[tuple[str, Json]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len(dict(pairs)) < len(pairs)
+
+    json.loads(call.arguments, object_pairs_hook=note)
+    return repeated
 
 
 def _finite(value: Json) -> bool:

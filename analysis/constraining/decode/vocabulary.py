@@ -18,7 +18,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     PatternNode,
     SequenceNode,
 )
-from autoparser.analysis.core.format import Literal
+from autoparser.analysis.core.format import CallFormat, Literal, Order
 from autoparser.analysis.loading.tokens import ModelTokenizer, byte_tokenizer, tokenizer_of
 
 END = "\N{SYMBOL FOR END OF TRANSMISSION}"
@@ -80,12 +80,31 @@ def _is_whole(marker: str) -> bool:
     return closed and "=" not in marker and '"' not in marker
 
 
-def closing_texts(rules: GrammarRules) -> tuple[str, ...]:
-    """Collect the texts of a grammar by which a walk finds its way out of free text."""
+def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple[str, ...]:
+    """Collect the texts of a grammar by which a walk finds its way out of free text.
+
+    Where `calls` sort arguments, made-up names may stand before one that is required, without end:
+    a walk finds its way to the close by the names that a schema declares.
+    """
     closes: dict[str, None] = {}
     for node in (rules.root, *rules.named.values()):
         closes.update(dict.fromkeys(filter(None, _texts(node))))
+    if calls is not None and calls.arguments.members.order is not Order.GIVEN:
+        for node in rules.named.values():
+            closes.update(dict.fromkeys(_names_beside(node)))
     return (*closes, *JSON_CLOSERS)
+
+
+def _names_beside(node: Node) -> Iterator[str]:
+    """Return the texts that may stand where a name may be made up."""
+    if not isinstance(node, ChoiceNode):
+        return
+    firsts = [
+        option.items[0] if isinstance(option, SequenceNode) and option.items else option
+        for option in node.options
+    ]
+    if any(isinstance(first, PatternNode) and first.but_not for first in firsts):
+        yield from (first.text for first in firsts if isinstance(first, LiteralNode))
 
 
 def _texts(node: Node) -> Iterator[str]:

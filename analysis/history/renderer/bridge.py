@@ -383,7 +383,9 @@ class Bridge:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.drops(kept, past, opening):
+        elif self._history.drops(kept, past, opening) and not (
+            kept is EarlierTurns.NOT_AT_FIRST and self._history.answers(past, opening)
+        ):
             purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
 
     def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
@@ -399,13 +401,20 @@ class Bridge:
             content=(message.content or "") if turn.content else "",
             reasoning=(message.reasoning_content or "") if turn.reasoning else "",
         )
+        # It is written already with other words, which formats cut at their edges alone.
+        shown, marks = found.last.before + found.last.text, self._skeletons.marks
+        for mark, said in ((marks.content, turn.content), (marks.reasoning, turn.reasoning)):
+            shown = shown.replace(mark, said) if said and said == said.strip() else shown
+        if shown.endswith(own):
+            return
         number = next(iter(self._skeletons.numbers(own)), None)
         _, same, end = self._skeletons.written(turn, number).rpartition(own)
         if same and (not end or end.lstrip().startswith(tuple(each.text for each in self._stops))):
             return
         base = found.base
         messages = [*base.messages, self._skeletons.message(turn), *found.new]
-        text = base.renders.attempt(messages, generation=True)
+        same_turn = turn == found.turn
+        text = found.text if same_turn else base.renders.attempt(messages, generation=True)
         if text is None:
             return
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)

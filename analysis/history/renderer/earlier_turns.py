@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import product
 
-from autoparser.analysis.core.conversation import Dialogue, Message as Turn, Presence, User
-from autoparser.analysis.core.format import TurnFormat
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Message as Turn,
+    Presence,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.format import Slot, TurnFormat
 from autoparser.analysis.loading.tokens import TokenText
 
 from .given_prompts import PromptPast
@@ -23,6 +29,7 @@ class EarlierTurns(StrEnum):
     NOT_REASONING = "reasoning is dropped"
     NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
     NOT_BLANKS = "the blocks that held none are dropped, and reasoning stays"
+    NOT_AT_FIRST = "reasoning is dropped, unless the model has answered before"
     CHANGED = "other text changes, too"
     DEPENDS = "all stays, but what is new is written otherwise after a longer history"
 
@@ -38,6 +45,9 @@ class History:
         block = format_.reasoning
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
+        first = "" if format_.calls is None else format_.calls.row[0]
+        self._call = "" if isinstance(first, Slot) else first.strip()
+        """What begins each call; empty where that is no text."""
         # What closes reasoning may end other texts, too: there a block is what has an opener.
         self._opened = bool(self._open) and any(self._close in each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
@@ -59,8 +69,24 @@ class History:
         key = (presence, roles, bool(base.renders.tools), base.answered)
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = self._find(base, turn, new, rest)
+            known = self._find(base, turn, new, rest)
+            if known is EarlierTurns.ALL and self._drops_at_first(base, turn, new):
+                known = EarlierTurns.NOT_AT_FIRST
+            self._known[key] = known
         return known
+
+    def _drops_at_first(self, base: Base, turn: Message, new: Messages) -> bool:
+        """Whether the reasoning of calls is dropped when no answer stands before this turn.
+
+        Every other history that is asked holds an answer.
+        """
+        if not base.answered:
+            return False
+        marks, call = self._skeletons.marks, self._skeletons.call(base.renders)
+        answer = ToolResult(marks.answer, call.name, call.id)
+        called = Turn(reasoning=marks.reasoning, calls=(call,))
+        after = self._rendered(base, (User(marks.user), called, answer), turn, new)
+        return after is not None and not after[1].startswith(after[0])
 
     def begins(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
@@ -72,6 +98,16 @@ class History:
         ):
             past.found.add(header)
         return header not in past.found
+
+    def answers(self, past: PromptPast, opening: str) -> bool:
+        """Whether a prompt holds more turns before its `opening` than calls, by what begins them.
+
+        False where that cannot be told: a turn may have several calls, and tools show some.
+        """
+        if not self._header or not self._call:
+            return False
+        before = past.text.removesuffix(opening).removesuffix(self._header)
+        return before.count(self._header) > before.count(self._call)
 
     def _is_headed(self, base: Base) -> bool:
         """Whether a header stands in the history after each user message that a turn answers."""
@@ -127,14 +163,22 @@ class History:
                 # As many calls as `rest` asks for, and another turn before them.
                 marks = self._skeletons.marks
                 entries = (User(marks.user), Turn(marks.content), *entries)
-            messages = self._skeletons.dialogue(entries)
-            prompt = base.renders.attempt(messages, generation=True)
-            after = base.renders.attempt([*messages, turn, *new], generation=True)
-            if prompt is not None and after is not None:
-                # What the prompt writes of the turn itself is asked for elsewhere.
-                ended = base.renders.attempt(messages)
-                return prompt if ended is None else prompt[: agreed(ended, prompt)], after
+            after = self._rendered(base, entries, turn, new)
+            if after is not None:
+                return after
         return None
+
+    def _rendered(
+        self, base: Base, entries: Dialogue, turn: Message, new: Messages
+    ) -> tuple[str, str] | None:
+        messages = self._skeletons.dialogue(entries)
+        prompt = base.renders.attempt(messages, generation=True)
+        after = base.renders.attempt([*messages, turn, *new], generation=True)
+        if prompt is None or after is None:
+            return None
+        # What the prompt writes of the turn itself is asked for elsewhere.
+        ended = base.renders.attempt(messages)
+        return prompt if ended is None else prompt[: agreed(ended, prompt)], after
 
     def _same_but_blocks(self, before: str, after: str) -> bool:
         return self.bare(after).startswith(self.bare(before))

@@ -210,9 +210,8 @@ class _Collector:
         named = [constant for constant in self.constants if constant.isidentifier()]
         variables = self._variables(tree)
         structures, keys = self.flow.structures([each for each in variables if each not in PASSED])
-        # What is searched for in an object is one of its keys, and neither a text nor an item.
         values = {
-            name: tuple(each for at, each in seen.items() if at not in keys.get(name, ()))
+            name: tuple(_plain_values(seen, keys.get(name, ())))
             for name, seen in self.flow.values(variables).items()
         }
         return Suggestions(
@@ -258,6 +257,15 @@ def _holding(inner: Mapping[str, _Structure]) -> _Structure:
 
 
 _NONE_REACHED: Mapping[str, set[str]] = {}
+
+
+def _plain_values(seen: Mapping[str, Json], keys: Collection[str]) -> Iterator[Json]:
+    """Return values without those that are keys of an object: searched for, not compared.
+
+    A word that is searched for is there as a list's item, too.
+    """
+    sought = {repr(value) for key in keys if repr([key]) in seen for value in (key, [key])}
+    return (value for shown, value in seen.items() if shown not in sought)
 
 
 class _ValueFlow:
@@ -350,10 +358,7 @@ class _ValueFlow:
     def structures(
         self, variables: Collection[str]
     ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
-        """Return, by variable, objects and lists that hold what is read of it, and its keys.
-
-        The keys are as `repr` writes them as a text and as the item of a list.
-        """
+        """Return, by variable, objects and lists that hold what is read of it, and its keys."""
         reached = self._reached(variables)
         members = dict.fromkeys(each for names in reached.values() for each in sorted(names))
         if not members:
@@ -385,7 +390,7 @@ class _ValueFlow:
 
         keys: dict[str, set[str]] = {}
         for name, _, key in (each.partition(".") for each in members):
-            keys.setdefault(name, set()).update((repr(key), repr([key])))
+            keys.setdefault(name, set()).add(key)
         return {name: built(name).values for name in keys}, keys
 
     def _reached(self, variables: Collection[str]) -> dict[str, set[str]]:

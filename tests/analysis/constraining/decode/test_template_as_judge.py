@@ -17,6 +17,7 @@ from autoparser.analysis.constraining.decode import (
     made_tokenizer,
 )
 from autoparser.analysis.core.conversation import Json
+from tests.analysis.reading.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 
 LOOSE: dict[str, Json] = {"type": "object"}
@@ -168,6 +169,35 @@ def test_what_is_reformed_or_not_asked_is_counted_apart(
     assert words in found.difference
     assert found.clean is (rendering in (Rendering.SAME, Rendering.CLOSED))
     assert found.not_asked is not rendering.asked
+
+
+CITY: dict[str, Json] = {"type": "object", "properties": {"city": {"type": "integer"}}}
+SORTING: list[object] = [{"name": "note", "parameters": {**CITY, "required": ["city"]}}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rendering"),
+    [
+        ("city:1,name:2,zip:3", Rendering.CLOSED),
+        ("city:1,zip:3,name:2", Rendering.SPELLING),
+        ("zip:3,city:1", Rendering.SPELLING),
+        ("city:1,zip:2,zip:3", Rendering.SPELLING),
+    ],
+)
+def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice(
+    arguments: str, rendering: Rendering
+) -> None:
+    template = analysis_of("g1-pseudo-json").template
+    text = f"<|tool_call>call:note{{{arguments}}}<tool_call|><turn|>\n"
+    found = judgement(trial(template, tools=SORTING), text)
+    assert (found.complaints, found.rendering) == ((), rendering), found.difference
+
+
+def test_walks_end_where_made_up_names_may_stand_before_one_that_is_required() -> None:
+    template = analysis_of("g1-pseudo-json").template
+    asked = trial(template, tools=SORTING, tool_choice="required")
+    report = judged(asked.walks(20, seed=0, limit=2000), asked.judge)
+    assert Fault.NOT_ENDED not in report.examples
 
 
 @pytest.mark.parametrize("separator", "\x1c\x1d\x1e\x1f \x85")

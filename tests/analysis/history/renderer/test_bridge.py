@@ -613,6 +613,53 @@ def test_the_first_numbered_call_has_none_before_it() -> None:
     assert made.decode(found.token_ids) == made.decode(prompt_of(made, [*before, turn, *new]))
 
 
+FIRST_ANSWER = (
+    "{% set n = namespace(calls=0, last=-1) %}{% for m in messages %}"
+    "{% if m.role == 'assistant' and not m.tool_calls and n.last < 0 %}"
+    "{% set n.last = loop.index0 %}{% endif %}{% endfor %}"
+    "{% for m in messages %}{% if m.role == 'assistant' %}"
+    "<|im_start|>a\n<think>{{ m.reasoning_content if loop.index0 > n.last }}</think>"
+    "{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "<tool_call>{{ NAMED }}{{ c.function.arguments|tojson }}</tool_call>"
+    "{% set n.calls = n.calls + 1 %}{% endfor %}<|im_end|>\n"
+    "{% else %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>a\n{% endif %}"
+)
+"""What stands before the first answer loses its reasoning, and nothing after it does."""
+
+
+@pytest.mark.parametrize(
+    "named", ["c.function.name ~ '#' ~ n.calls", "c.function.name ~ ' '"], ids=["counted", "plain"]
+)
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (LOOP, DROPPED),
+        ([user(), said("Hi."), *LOOP], ""),
+        ([user(), called(), result()], ""),
+    ],
+    ids=["first", "later", "no-reasoning"],
+)
+def test_reasoning_of_calls_that_the_first_answer_drops_is_not_kept_in_silence(
+    named: str, before: Any, expected: Any
+) -> None:
+    analysis = analyze(ChatTemplate(FIRST_ANSWER.replace("NAMED", named)))
+    turn, new = said("Done."), user("More?")
+    for retention in ("none", "all"):
+        made = Renderer(analysis, small(), thinking_retention=retention)
+        prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+        found = made.bridge_to_next_turn(prompt, completion, [new], tools())
+        if expected and retention == "none":
+            assert isinstance(found, BridgeRefusal)
+            assert found.reason is expected
+            continue
+        assert isinstance(found, RenderedTokens)
+        whole = made.decode(prompt_of(made, [*before, turn, new]))
+        # A note wherever the render is another; where calls are not counted, one too many.
+        assert bool(found.notes) >= (made.decode(found.token_ids) != whole)
+        assert bool(found.notes) == bool(expected)
+
+
 @dataclass
 class Asked:
     """What one bridge asked of the template and of the tokenizer."""

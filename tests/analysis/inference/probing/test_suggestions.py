@@ -67,6 +67,7 @@ def test_variables(text: str, variables: tuple[str, ...], reason: str) -> None:
         ("{{ a in ['x', 'y'] }}{{ a in ('z',) }}", {"a": ("x", "y", "z")}, "in a list"),
         ("{{ m.role == 'user' }}", {}, "an attribute is not a variable"),
         ("{{ a == b }}", {}, "no constant"),
+        ("{{ a.x }}{{ 'y' in a }}{{ a == 'x' }}", {"a": ("x",)}, "keys of an object are no values"),
     ],
 )
 def test_values(text: str, values: dict[str, tuple[Json, ...]], reason: str) -> None:
