@@ -213,7 +213,14 @@ def learn_outputs(
     spoiled = spoiled_render(analysis, widened)
     if spoiled or len(learned.odd) >= len(rest):
         return _refused(kept, learned, spoiled)
+    if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
+        # A model that writes calls as its template does has garbled one more probably than not.
+        return replace(kept, refusal="one output alone shows another way")
     return learned
+
+
+_FEWEST_BESIDE = 2
+"""So many outputs show another way of calling where others have the template's."""
 
 
 def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:

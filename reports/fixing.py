@@ -34,7 +34,7 @@ def fix_report(
             drawn += _template(each, width)
     for problem in (*run.problems, *unwritten):
         drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), width, indent=0)
-    for words in _summary(run, written=written):
+    for words in _summary(run, written=written, unwritten=len(unwritten)):
         drawn += prose(words, width, indent=0)
     if drawn and not drawn[0].plain:
         del drawn[0]
@@ -75,10 +75,10 @@ def _facts(fix: FindingFix) -> Iterable[tuple[str, Text]]:
         yield "unsafe", Text(words)
 
 
-def _summary(run: FixRun, *, written: bool) -> Iterable[str]:
+def _summary(run: FixRun, *, written: bool, unwritten: int) -> Iterable[str]:
     fixes = run.fixes
     fixed = sum(fix.reason is None for fix in fixes)
-    many = sum(each.fixed.changed for each in run.templates)
+    many = sum(each.fixed.changed for each in run.templates) - unwritten
     if run.problems:
         yield f"Not finished: {_count(len(run.problems), 'problem')}, see above."
     if not fixes:
@@ -86,7 +86,9 @@ def _summary(run: FixRun, *, written: bool) -> Iterable[str]:
             yield f"Nothing to fix in {_count(len(run.templates), 'template')}."
         return
     done = "changed" if written else "would change"
-    words = f"{fixed} of {_count(len(fixes), 'finding')} fixed: {_count(many, 'template')} {done}."
+    left = f", {unwritten} not written" if unwritten else ""
+    told = f"{_count(many, 'template')} {done}{left}"
+    words = f"{fixed} of {_count(len(fixes), 'finding')} fixed: {told}."
     yield words if written or not many else f"{words} --write changes the files."
     hidden = sum(fix.hidden for fix in fixes)
     if hidden:

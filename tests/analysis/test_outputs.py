@@ -419,6 +419,19 @@ def test_a_template_that_reads_most_outputs_stays_in_use() -> None:
     assert found.reason == "it reads 2 of 3 outputs, and no format reads the others"
 
 
+@pytest.mark.parametrize(("others", "used"), [(1, UsedFormat.TEMPLATE), (2, UsedFormat.BOTH)])
+def test_one_odd_output_beside_calls_of_the_template_teaches_nothing(
+    others: int, used: UsedFormat
+) -> None:
+    own = [f'<call>look {{"city": "{city}"}}</call><|eot|>' for city in ("Oslo", "Rome", "Lima")]
+    odd = [f'<call>{{"nme" look", {{"city": "{city}"}}</call><|eot|>' for city in ("Nice", "Bonn")]
+    found = learnt([*own, *odd[:others]], JSON_CALLS)
+    assert found.used is used
+    assert found.ok is (used is UsedFormat.BOTH)
+    if used is UsedFormat.TEMPLATE:
+        assert found.reason == "it reads 3 of 4 outputs, and one output alone shows another way"
+
+
 def test_one_output_confirms_what_the_words_of_the_prompt_spell_out() -> None:
     before = analyze(ChatTemplate(WORDED)).format
     assert before.evidence[Part.CALLS] is EvidenceKind.WORDS

@@ -213,6 +213,7 @@ def test_a_link_out_of_the_folder_is_not_followed(autoparser: Run, tmp_path: Pat
     ran = autoparser("fix", folder, "--select", "AP109", "--write")
     assert ran.code == 2
     assert "a link leads out of the folder that was named" in " ".join(ran.err.split())
+    assert "2 of 2 findings fixed: 1 template changed, 1 not written." in " ".join(ran.err.split())
     assert (tmp_path / "theirs.jinja").read_text("utf-8") == text
     assert NEW in (folder / "own.jinja").read_text("utf-8")
     assert autoparser("fix", folder / "linked.jinja", "--select", "AP109", "--write").code == 0

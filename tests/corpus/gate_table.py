@@ -23,6 +23,8 @@ def gate_table(found: Sequence[Gated]) -> str:
         "",
         *_defaults(done),
         *_alike(done),
+        "",
+        *_words(done),
     ]
     return "\n".join(rows) + "\n"
 
@@ -189,3 +191,18 @@ def _alike(done: Sequence[Gated]) -> Iterator[str]:
         for each in having
         if any(not (group.read and group.accepted) for group in each.alike)
     )
+
+
+def _words(done: Sequence[Gated]) -> Iterator[str]:
+    """Name each word that changes a turn as the value of a switch, and what came of it alone."""
+    named = [(each, word) for each in done for word in each.words]
+    asked = [(each, word) for each, word in named if word.asked]
+    yield f"{len(named):>6}  words that change a turn, of {len({id(each) for each, _ in named})}"
+    yield f"{len(asked):>6}    whose turns go on from the prompt"
+    yield f"{sum(word.checked for _, word in asked):>6}      self-check"
+    yield f"{sum(word.gated for _, word in asked):>6}      gate"
+    yield f"{sum(not word.misread for _, word in asked):>6}      read, told the setting"
+    yield f"{sum(not word.refused for _, word in asked):>6}      accepted, told the setting"
+    for each, word in named:
+        verdict = "passes" if word.ok and word.asked else "fails" if word.asked else "not asked"
+        yield f"{'':8}  {each.name}: {word.switch}={word.value}: {verdict}"

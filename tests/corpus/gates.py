@@ -13,6 +13,7 @@ from pathlib import Path
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.format import Formats
+from autoparser.analysis.core.switches import Effect
 
 from .each_template import of_each
 from .gate_judge import Verdict, Way, default_differs, verdicts
@@ -66,6 +67,27 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnWord:
+    """A word that changes a turn as the value of a switch, and what came of it alone."""
+
+    switch: str
+    value: str
+    checked: bool
+    """The self-check of its format passes."""
+    gated: bool
+    """No continuation under it fails the gate."""
+    asked: int
+    """What the second judge could ask, told this setting."""
+    misread: int
+    refused: int
+    """Of them: by the parser, by the grammar."""
+
+    @property
+    def ok(self) -> bool:
+        return self.checked and self.gated and not self.misread and not self.refused
+
+
+@dataclass(frozen=True, slots=True)
 class Gated:
     """What came of one template."""
 
@@ -87,6 +109,7 @@ class Gated:
     differs: str = ""
     """How the default's format differs from a render with nothing set."""
     judged: tuple[Verdict, ...] = ()
+    words: tuple[TurnWord, ...] = ()
 
     @property
     def analysed(self) -> bool:
@@ -132,7 +155,27 @@ def _gated(name: str, analysis: Analysis) -> Gated:
         alike=tuple(_alike(analysis.formats, judged)),
         differs=default_differs(analysis),
         judged=judged,
+        words=tuple(_words(analysis, judged)),
     )
+
+
+def _words(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[TurnWord]:
+    turns = {Effect.TURN, Effect.CALLS}
+    for switch in analysis.switches:
+        for value, effects in zip(switch.values, switch.effects, strict=True):
+            if not isinstance(value, str) or not turns & {*effects}:
+                continue
+            setting = {**analysis.formats.base, switch.name: value}
+            under = [each for each in judged if each.setting == setting and each.silence is None]
+            yield TurnWord(
+                switch.name,
+                value,
+                all(each.checked for each in under),
+                not any(fault.setting == setting for fault in analysis.gate.faults),
+                len(under),
+                sum(each.faulty(Way.SETTING, read=True) for each in under),
+                sum(each.faulty(Way.SETTING, read=False) for each in under),
+            )
 
 
 def _counts(analysis: Analysis) -> Counts:

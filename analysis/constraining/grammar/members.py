@@ -84,7 +84,8 @@ class MemberRules:
         self.impossible = bool(unwritten & self.required)
         """Whether a member has to be there that no value meets, or that the format never writes."""
         self.required -= unwritten
-        self.extra = schema.get(_OTHERS, True)
+        is_open = not (table.names_alone and self.properties)
+        self.extra = schema.get(_OTHERS, is_open)
         written = [name for name in named if name not in unwritten]
         missing = sorted(self.required - set(written))
         if missing:

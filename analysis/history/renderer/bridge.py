@@ -401,9 +401,11 @@ class Bridge:
             content=(message.content or "") if turn.content else "",
             reasoning=(message.reasoning_content or "") if turn.reasoning else "",
         )
-        # A turn of calls alone is written and rendered already.
-        known = turn == found.turn
-        if known and (found.last.before + found.last.text).endswith(own):
+        # It is written already with other words, which formats cut at their edges alone.
+        shown, marks = found.last.before + found.last.text, self._skeletons.marks
+        for mark, said in ((marks.content, turn.content), (marks.reasoning, turn.reasoning)):
+            shown = shown.replace(mark, said) if said and said == said.strip() else shown
+        if shown.endswith(own):
             return
         number = next(iter(self._skeletons.numbers(own)), None)
         _, same, end = self._skeletons.written(turn, number).rpartition(own)
@@ -411,7 +413,8 @@ class Bridge:
             return
         base = found.base
         messages = [*base.messages, self._skeletons.message(turn), *found.new]
-        text = found.text if known else base.renders.attempt(messages, generation=True)
+        same_turn = turn == found.turn
+        text = found.text if same_turn else base.renders.attempt(messages, generation=True)
         if text is None:
             return
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)

@@ -52,7 +52,7 @@ class JsonReader:
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
             # A second object may follow the first without an opener of its own.
             yield from skip_space(self.tape)
-            if not (yield from at_text(self.tape, "{")):
+            if (yield from at_any(self.tape, ("{", "["))) is None:
                 return self._unread()
         fence = yield from open_fence(self.tape)
         yield from skip_space(self.tape)
@@ -81,7 +81,7 @@ class JsonReader:
 
         Models write several calls as an array, and doubled braces as format strings have them.
         """
-        if not self.call.after.is_marked:
+        if not (self.call.after.is_marked or self.call.before.is_marked):
             return
         ahead = Lookahead(self.tape, self.tape.position)
         if (yield from ahead.row(units)):

@@ -23,7 +23,7 @@ from autoparser.analysis.reading.text import (
 )
 
 from .call_openings import call_open, is_marked, listed_calls
-from .calls import CallEnd, CallSurroundings, read_call
+from .calls import CallEnd, CallSurroundings, at_message_call, message_call, read_call
 from .closers import call_closers, entry_markers, section_closers
 from .code_fence import close_fence, fence_mark
 from .collector import Collector
@@ -59,6 +59,8 @@ class SectionReader:
         self._noise: Stops[None] | None = None
         if opening.noticed_by_marker:
             self._noise = Stops([("", text, None) for text in texts])
+        self._turn = turn
+        self._opening_units = (*section.open.units, *opening.units)
         self._offered = offered
         self._ends = texts[1:]
 
@@ -71,6 +73,11 @@ class SectionReader:
         characters, which are content unless the fence that they open closes behind the calls.
         """
         self.judge_noise(tape, collector)
+        other = self._as_messages
+        if other is not None:
+            ahead = Lookahead(tape, tape.position + fence + space)
+            if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
+                return (yield from other.read(tape, collector, space, fence))
         opening = tape.take(fence, SpanKind.CONTENT)
         collector.defer(opening)
         cut = yield from self._read(tape, collector, space, opening)
@@ -281,7 +288,7 @@ class SectionReader:
             yield from skip_space(tape)
         elif isinstance(section.call, RowCall):
             return (yield from calls_unopened(tape, section.call, self._offered))
-        elif collector.unclosed:
+        elif collector.unclosed or not section.call.after.core:
             return (yield from self._another_object(tape, section.call))
         return another
 
@@ -314,6 +321,15 @@ class SectionReader:
         tape.take(len(self.section.separator.core), SpanKind.MARKUP)
         yield from skip_space(tape)
         return True
+
+    @cached_property
+    def _as_messages(self) -> SectionReader | None:
+        """What reads calls that stand as messages hold them, as objects of JSON, in a section."""
+        call = self.section.call
+        other = message_call(call) if isinstance(call, RowCall) else None
+        if other is None or not self._offered or self._around.tentative:
+            return None
+        return SectionReader(self._turn, replace(self.section, call=other), self._offered)
 
     @cached_property
     def _listed(self) -> Stops[StopMark] | None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import load_template
-from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint
+from autoparser import ChatTemplate, load_template
+from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint, rule_of
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
 from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
 
@@ -88,3 +88,23 @@ def test_covered_rules_exist() -> None:
 
 def test_every_fixture_belongs_to_a_rule() -> None:
     assert {each.name for each in LINT.iterdir() if each.is_dir()} == set(CODES)
+
+
+@pytest.mark.parametrize(
+    ("asked", "operator", "words"),
+    [
+        ("is defined", "~", "is null or empty is not written like one without"),
+        ("is defined", "+", "is null fails: TypeError"),
+        ("is string", "+", "is empty is not written like one without"),
+    ],
+)
+def test_a_reasoning_field_is_named_with_all_values_that_are_wrong(
+    asked: str, operator: str, words: str
+) -> None:
+    text = (LINT / "AP411" / "fires.jinja").read_text("utf-8")
+    text = text.replace("reasoning_content is defined", f"reasoning_content {asked}")
+    joined = f"{operator} message.reasoning_content {operator}"
+    text = text.replace("+ message.reasoning_content +", joined)
+    (found,) = lint(Subject(ChatTemplate(text)), [rule_of("AP411")]).findings
+    assert words in found.message
+    assert ("; one where it is empty is not" in found.message) == ("fails" in words)

@@ -34,6 +34,7 @@ from autoparser.analysis.core.schema import (
 from .loadable import refusals
 from .numbers import interval_of
 from .plain_schemas import is_plain, plain_words
+from .regex_nodes import Regex
 from .regex_text import rust_text
 from .schema_options import tell_apart
 from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, reachable
@@ -113,13 +114,26 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema]) -> None:
 
 @lru_cache(maxsize=512)
 def has_text(shape: StringShape) -> bool:
-    """Whether a text meets a shape, where several expressions have to match it at once."""
+    """Whether a text meets a shape, where several expressions have to match it at once.
+
+    Raises UnheldKeywordError where llguidance cannot tell: nor would it load such a grammar.
+    """
     if shape.most is not None and shape.most < shape.least:
         return False
     if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
         return True
-    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in shape.regexes]
-    return not refusals([_AS_JSON({"type": "string", "allOf": parts})])
+    why = _refusal_of(shape.regexes)
+    if not why or "Unsatisfiable" in why:
+        return not why
+    bound = "minLength" if shape.most is None else "maxLength"
+    keyword = shape.keywords[1] if _refusal_of(shape.patterns) else bound
+    raise unwritable(keyword, shape.pointer, _UNTOLD)
+
+
+def _refusal_of(regexes: Sequence[Regex]) -> str:
+    """Return what llguidance says of expressions that it cannot have match one text; or nothing."""
+    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in regexes]
+    return "".join(refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
 def _named(document: Document, refusal: str) -> SchemaError:
@@ -135,11 +149,11 @@ def _named(document: Document, refusal: str) -> SchemaError:
         # What is left out alone is the least that has to be: llguidance itself is asked.
         alone = [keyword for keyword in own if not _refused(without(own, keyword))]
         keyword = alone[-1] if alone else next(iter(own))
-        why = "llguidance cannot tell whether a text meets it and all that is said beside it"
-        return unwritable(keyword, pointer, why)
+        return unwritable(keyword, pointer, _UNTOLD)
     return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
 
 
+_UNTOLD = "llguidance cannot tell whether a text meets it and all that is said beside it"
 _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
 """Keywords that llguidance may give up on, those first that say more than the others."""
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
 from autoparser.analysis.lint.quoting import failed
 from autoparser.analysis.lint.rule import Concern, FaultKind, MendedFault, Rule
@@ -39,6 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     usual = told(subject)
     if not usual.rendered:
         return
+    found: dict[str, tuple[str, Render]] = {}
     for value, words in VALUES:
         fields: dict[str, Json] = dict.fromkeys(REASONING_FIELDS, value)
         given = subject.render(
@@ -46,16 +47,28 @@ def check(subject: Subject) -> Iterator[Hit]:
             setting=subject.usual_setting,
             as_given=True,
         )
-        if given.rendered and given.text == usual.text:
-            continue
-        what = failed(given) if given.error is not None else "is not written like one without"
-        yield Hit(
-            f"an answer whose reasoning field is {words} {what}",
-            (compared(given, f"the field is {words}", usual, "no such field"),),
-            line=parting_line(given, usual),
-            cause=given.cause,
-        )
+        if not given.rendered or given.text != usual.text:
+            what = "is not written like one without" if given.error is None else failed(given)
+            found[words] = what, given
+    if not found:
         return
+    # Both are named: what a fix may change is what the finding says.
+    (words, (what, first)), *others = found.items()
+    for other, (also, _) in others:
+        words, what = (
+            (f"{words} or {other}", what)
+            if also == what
+            else (words, f"{what}; one where it is {other} {also}")
+        )
+    yield Hit(
+        f"an answer whose reasoning field is {words} {what}",
+        tuple(
+            compared(given, f"the field is {each}", usual, "no such field")
+            for each, (_, given) in found.items()
+        ),
+        line=parting_line(first, usual),
+        cause=first.cause,
+    )
 
 
 RULE = Rule(
