@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError
-from autoparser.analysis.constraining.grammar.entry_rows import writes_key_twice
+from autoparser.analysis.constraining.grammar.entry_rows import begins_as_text, writes_key_twice
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import TurnFormat
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names, with_ids
@@ -80,6 +80,10 @@ def called() -> dict[str, TurnFormat]:
     }
 
 
+def names_begin_as_text(format_: TurnFormat) -> bool:
+    return format_.calls is not None and begins_as_text(format_.calls.arguments.members)
+
+
 def names_stand_twice(format_: TurnFormat) -> bool:
     return format_.calls is not None and writes_key_twice(format_.calls.arguments.members)
 
@@ -94,6 +98,7 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
     wrong: list[tuple[str, tuple[str, str]]] = []
     known = {name: each for name, each in called().items() if not names_stand_twice(each)}
     for name, format_ in known.items():
+        is_closed = said == "nothing" and names_begin_as_text(format_)
         turn = written(format_, {"b": 1})
         request, begun = request_for(format_, turn, [tool(more)])
         takes = load(grammar_for(format_, request))
@@ -101,6 +106,8 @@ def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> 
             wrong.append((name, ("", "none")))
         for case, arguments in calls().items():
             expected = {"number": number, "text": text}[case[1]]
+            # What stands within is JSON there.
+            expected = expected and not (is_closed and case[0] == "top")
             if takes(written(format_, arguments)[begun:]) is not expected:
                 wrong.append((name, case))
     assert known
