@@ -20,7 +20,10 @@ from llguidance.gbnf_to_lark import (
     resolve,
 )
 
+from autoparser.analysis.constraining.grammar.gbnf import state_bodies
+from autoparser.analysis.constraining.grammar.json_schema import any_but, literal
 from autoparser.analysis.constraining.grammar.string_ways import quoted
+from autoparser.analysis.constraining.grammar.until import states
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .constraint_errors import ConstraintError
@@ -38,6 +41,7 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
     """
     if is_lark_syntax(text):
         return text
+    text = _without_dispatch(text, opaque)
     try:
         rules = GrammarParser().parse(_UNICODE_ESCAPE.sub(_unescape, text))
         for rule in rules.values():
@@ -49,6 +53,50 @@ def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
         raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
     ordered = sorted(rules.values(), key=_order)
     return "\n".join(["%llguidance {}", *(str(rule) for rule in ordered)]) + "\n"
+
+
+_DISPATCH = re.compile(
+    r"^(?P<name>[\w-]+) ::= TagDispatch\("
+    r"loop_after_dispatch=false, excludes=\((?P<texts>.*)\)\)$",
+    re.MULTILINE,
+)
+"""Any text but these, as xgrammar's EBNF says it and structural tags have it."""
+_LITERAL = r'"((?:[^"\\]|\\.)*)"'
+
+
+def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
+    """Write texts that xgrammar's ``TagDispatch`` ends as states, which any GBNF has.
+
+    What closes such a text is written by characters, as the states are: llguidance takes the
+    longest literal, and would not go back.
+    """
+    for dispatch in list(_DISPATCH.finditer(text)):
+        name = dispatch["name"]
+        texts = [_literal_text(each) for each in re.findall(_LITERAL, dispatch["texts"])]
+        found = states((), texts)
+        names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
+        first, *others = state_bodies(found, names)
+        known = "".join(sorted({*found[0].goes, *found[0].refused}))
+        rules = [
+            f"{name} ::= {name}-run* ({first})",
+            f"{name}-run ::= {any_but(known)} {name}-seam",
+        ]
+        rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
+        rules += [f"{each} ::= {body}" for each, body in zip(names[1:], others, strict=True)]
+        text = text.replace(dispatch[0], "\n".join(rules))
+        text = _closed_by_characters(text, name, opaque)
+    return text
+
+
+def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
+    """Write each literal behind a rule as one a character, but for added tokens."""
+
+    def written(row: re.Match[str]) -> str:
+        pieces = opaque.pieces(_literal_text(row[1]))
+        texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
+        return " ".join([name, *(literal(each) for piece in texts for each in piece)])
+
+    return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", written, text)
 
 
 @dataclass

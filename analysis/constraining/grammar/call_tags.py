@@ -1,46 +1,42 @@
-"""The calls of a request as tags of a structural tag: a begin, what stands within, an end.
+"""The calls of a request in a structural tag: one grammar for all of them.
 
-Arguments that are JSON are a schema; those in another notation, ids and numbers are a grammar or
-a regular expression. Of ``<call=now>{"zone": "UTC"}</call>`` the begin is ``<call=now>``, the
-content the schema of the function's parameters, and the end ``</call>``.
+It is in xgrammar's EBNF. What tools have alike, such as a text up to its close, is one rule in it,
+which xgrammar compiles once: a tag for each tool repeated the states of such texts in each.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import CallFormat, CallLimit, Slot
+from autoparser.analysis.core.format import CallFormat, CallLimit
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .call_writer import CallWriter
-from .gbnf import write_gbnf
+from .gbnf import GbnfWriter
 from .gbnf_table import SchemaTable
-from .paths import Item, Path, without
+from .json_schema import literal
+from .paths import Path, without
 from .rules import (
     ChoiceNode,
     FreeTextNode,
     GrammarRules,
     JsonValue,
     Node,
-    PatternNode,
+    Prose,
     Ref,
     RepeatNode,
     SequenceNode,
 )
 from .table import RuleTable
 
-_NEEDLESS = re.compile(r"\\([^\w\\^$.*+?()\[\]{}|/-])")
-"""Escapes of signs that mean nothing to a regular expression; xgrammar warns of them."""
-
 TagFormat: TypeAlias = dict[str, Json]
 """One of the formats that a structural tag is made of."""
 
 
 class CallTags:
-    """Writes the calls of one request as tags."""
+    """Writes the calls of one request."""
 
     def __init__(
         self,
@@ -56,56 +52,44 @@ class CallTags:
 
     def whole(self, begun: str = "") -> TagFormat:
         """Write the section of calls without what the prompt has `begun` of it."""
-        calls = self.calls
-        opened = calls.section_open.removeprefix(begun)
-        begun = begun.removeprefix(calls.section_open)
-        first = [
-            {**tag, "begin": str(tag["begin"]).removeprefix(begun)} for tag in self.each(first=True)
-        ]
-        return in_row(
-            [constant(opened), either(first), *self._more(), constant(calls.section_close)]
-        )
-
-    def each(self, *, first: bool) -> list[TagFormat]:
-        """Write the call of each tool, as the first of a section or as a later one."""
-        return [self._tag(name, schema, first) for name, schema in self.tools.items()]
+        table = RuleTable(OpaqueTokens(), names_alone=True)
+        writer = self._writer(table, self.tools, parallel=self.many)
+        root = table.brancher.branch(writer.ways([()], begun))
+        for name, first in writer.open.items():
+            writer.fill(name, first=first)
+        return _grammar(root, table.named)
 
     def section(self) -> TagFormat | None:
         """Write all calls as one tag; None where no section opens before them and closes after."""
-        calls = self.calls
-        if not calls.section_open.strip() or not calls.section_close.strip():
+        opened = self.calls.section_open
+        if not opened.strip() or not self.calls.section_close.strip():
             return None
-        content = in_row([either(self.each(first=True)), *self._more()])
-        begin = calls.section_open.lstrip()
-        return {"type": "tag", "begin": begin, "content": content, "end": calls.section_close}
+        return _tag(opened.lstrip(), self.whole(opened))
 
-    def _more(self) -> list[TagFormat]:
-        """Write the calls after the first one."""
-        if not self.many:
-            return []
-        calls = self.calls
-        numbered = Slot.INDEX in (*calls.row, *(calls.empty_row or ()))
-        later = either(self.each(first=not numbered))
-        again = in_row([constant(calls.separator), later, constant(calls.later_close)])
-        return [{"type": "star", "content": again}]
+    def single(self, triggers: Sequence[str]) -> list[TagFormat]:
+        """Write tags of one call each, which may stand anywhere in free text.
 
-    def _tag(self, name: str, schema: Json, first: bool) -> TagFormat:
-        table = RuleTable(OpaqueTokens())
-        writer = CallWriter(table, self.calls, {name: schema}, parallel=False, stops=self._stops)
-        paths = writer.each(first=first)
+        It is one tag for all tools where they begin alike with one of the triggers.
+        """
+        whole = self._alike(self.tools)
+        if any(str(whole["begin"]).startswith(trigger) for trigger in triggers):
+            return [whole]
+        return [self._alike({name: schema}) for name, schema in self.tools.items()]
+
+    def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
+        """Write one call of any of some tools as a tag: what they begin with, and the rest."""
+        table = RuleTable(OpaqueTokens(), names_alone=True)
+        paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([_text(path) for path in paths])
         rests = [without(path, begin) if begin else path for path in paths]
-        rows = [[_simple(item, table.named) for item in rest] for rest in rests]
-        end = ""
-        if len(rests) == 1 and rests[0] and isinstance(rests[0][-1], str):
-            end = rests[0][-1]
-            rows[0].pop()
-            rests = [rests[0][:-1]]
-        if all(item is not None for row in rows for item in row):
-            content = either([in_row([item for item in row if item]) for row in rows])
-        else:
-            content = _grammar(table.brancher.branch(rests), table.named)
-        return {"type": "tag", "begin": begin, "content": content, "end": end}
+        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
+
+    def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
+        return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
+
+
+def _tag(begin: str, content: TagFormat) -> TagFormat:
+    return {"type": "tag", "begin": begin, "content": content, "end": ""}
 
 
 def constant(text: str) -> TagFormat:
@@ -149,19 +133,36 @@ def _text(path: Path) -> str:
     return head if isinstance(head, str) else ""
 
 
-def _simple(item: Item, named: Mapping[str, Node]) -> TagFormat | None:
-    """Write what stands in a call without a grammar; None where that takes one."""
-    match item:
-        case str():
-            return constant(item)
-        case PatternNode(regex, but_not) if not but_not:
-            return {"type": "regex", "pattern": _NEEDLESS.sub(r"\1", regex)}
-        case JsonValue():
-            return json_tag(item)
-        case Ref(name):
-            return _simple(named[name], named)
-        case _:
-            return None
+class _TagTable(SchemaTable):
+    """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole.
+
+    A name that is none of the declared ones takes a state for each of their characters, and each
+    state takes xgrammar some 50 ms to compile. So objects are open only where their schema says so.
+    """
+
+    names_alone = True
+
+    @property
+    def seam(self) -> str:
+        return '""'
+
+    def text(self, root: str) -> str:
+        return "".join(f"{name} ::= {body}\n" for name, body in (("root", root), *self))
+
+
+class _TagWriter(GbnfWriter):
+    """Writes rules as xgrammar's EBNF, which can say "any text but these" (``TagDispatch``)."""
+
+    def is_common(self, prose: Prose) -> bool:
+        del prose
+        return True
+
+    def close(self, text: str) -> str:
+        return literal(text)
+
+    def any_text_but(self, texts: Sequence[str]) -> str:
+        kept_out = ", ".join(map(literal, texts))
+        return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
 def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
@@ -173,7 +174,10 @@ def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
             if name not in needed:
                 needed[name] = named[name]
                 waiting.append(named[name])
-    return {"type": "grammar", "grammar": write_gbnf(GrammarRules(root, needed), SchemaTable())}
+    return {
+        "type": "grammar",
+        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
+    }
 
 
 def _names(node: Node) -> list[str]:

@@ -30,9 +30,21 @@ def writes_key_twice(container: Container) -> bool:
     return any(row.count(Slot.KEY) > 1 for row in _rows(container))
 
 
+def begins_as_text(container: Container) -> bool:
+    """Whether nothing but blanks stands before a key: the text of a value may go on so.
+
+    A reader then takes a declared name for the next entry, and any word where others are asked for.
+    """
+    begins = any(row[0] is Slot.KEY for row in _rows(container)) and not container.key.open
+    return begins and not container.separator.strip()
+
+
 def key_ends(container: Container) -> str:
-    """Return the characters that may end a key: the first of each text that follows one."""
-    found: set[str] = set()
+    """Return the characters that may end a key: the first of each text that follows one.
+
+    A blank is one of them where its reader looks for a word (`begins_as_text`).
+    """
+    found = {" "} if begins_as_text(container) else set[str]()
     for row in _rows(container):
         for piece, following in zip(row, (*row[1:], ""), strict=True):
             if piece is Slot.KEY and not isinstance(following, Slot):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from typing import Protocol
 
@@ -46,10 +47,13 @@ from .rules import (
     SequenceNode,
     begins_as_escape,
 )
-from .until import State, states
+from .until import State, kept_apart, states
 
 _LONGEST = 1000
 """Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
+_FEW = 2
+"""How many places may have states of a text to themselves, with what follows it there."""
+_ARGUMENT = "argument"
 
 
 class GbnfTable(Protocol):
@@ -102,11 +106,14 @@ def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
 
     Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
     """
-    return _GbnfWriter(rules, table).write()
+    return GbnfWriter(rules, table).write()
 
 
-class _GbnfWriter:
+class GbnfWriter:
+    """Writes rules as GBNF; other dialects of it may write free text otherwise."""
+
     def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
+        """Take rules, and the table that they are written to."""
         self.rules = rules
         self.table = table
         self.names: dict[str, str] = {}
@@ -114,6 +121,11 @@ class _GbnfWriter:
             table.section = rules.sections.get(name, "calls")
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
+        self._texts: dict[tuple[str, ...], list[str]] = {}
+        """The states of texts that are closed elsewhere, by what is kept out of them."""
+        places = (rules.root, *rules.named.values())
+        counts = Counter(prose for node in places for prose in _arguments_in(node))
+        self._often = {prose for prose, count in counts.items() if count > _FEW}
         self._names_kept_apart: dict[PatternNode, str] = {}
 
     def write(self) -> str:
@@ -212,16 +224,16 @@ class _GbnfWriter:
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [_in_row(literal(each.close), self.node(each.then)) for each in exits]
+                ways += [in_row(literal(each.close), self.node(each.then)) for each in exits]
                 continue
             thens: dict[str, list[str]] = {}
             for each in exits:
                 thens.setdefault(each.close, []).append(self.node(each.then))
             ends = thens.pop("", [])
-            ways.append(self._states(prose, thens, ends, taken))
-        return _either(ways)
+            ways.append(self.text_states(prose, thens, ends, taken))
+        return either_of(ways)
 
-    def _states(
+    def text_states(
         self,
         prose: Prose,
         thens: Mapping[str, Sequence[str]],
@@ -239,10 +251,10 @@ class _GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one, and else the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, _in_row(text, literal(close))) for close in every
+                close: self.table.add(prose.part, in_row(text, literal(close))) for close in every
             }
-            return _either(
-                [_in_row(closed[close], then) for close in every for then in every[close]]
+            return either_of(
+                [in_row(closed[close], then) for close in every for then in every[close]]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -250,12 +262,22 @@ class _GbnfWriter:
                 f"text ends with one of {longest} characters: GBNF would need a rule for each",
                 hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
             )
-        found = states(list(thens), (*prose.exclude, *prose.forgiven))
-        behind = [_either(each) for each in thens.values()]
+        stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
+        barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
+        behind = [either_of(each) for each in thens.values()]
         self.table.section = _SECTIONS.get(prose.part, prose.part)
+        texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
+        if texts is not None and self.is_common(prose):
+            filled = bool(stripped) or (prose.part == _ARGUMENT and not prose.may_be_empty)
+            text = self._common(prose.part, texts, barred, is_filled=filled)
+            closes = [
+                in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
+            ]
+            return in_row(text, either_of([*closes, *ends]))
+        found = states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
-            ways = [_in_row(literal(char), behind[at]) for char, at in state.closes.items()]
+            ways = [in_row(literal(char), behind[at]) for char, at in state.closes.items()]
             ways += [f"{literal(char)} {names[to]}" for char, to in state.goes.items()]
             others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
@@ -266,9 +288,7 @@ class _GbnfWriter:
                 # A repetition, since llguidance takes no more than 2000 rules in one another.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
-        stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
-        barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
-        if prose.part == "argument" and not prose.may_be_empty:
+        if prose.part == _ARGUMENT and not prose.may_be_empty:
             return self._filled(prose, found, names, list(thens), behind, barred)
         if not barred:
             return names[0]
@@ -277,11 +297,65 @@ class _GbnfWriter:
             f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
         ]
         if not stripped:
-            ways += [_in_row(literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += [in_row(literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
         ways.append(f"{any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+    def is_common(self, prose: Prose) -> bool:
+        """Whether the states of a text are written once for all places where it stands."""
+        return prose in self._often
+
+    def close(self, text: str) -> str:
+        """Write the close of a text that has states of its own: character by character, as these.
+
+        llguidance reads the longest of several literals, and would not go back.
+        """
+        return " ".join(map(literal, text))
+
+    def _common(
+        self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
+    ) -> str:
+        """Return the rule of a text that holds none of `texts`, and may end anywhere.
+
+        It begins with no character of `barred`, and is not empty where it `is_filled`.
+        """
+        whole = self.any_text_but(texts)
+        if whole and not barred and not is_filled:
+            return self.table.add(part, whole)
+        found = states((), texts)
+        names = self._texts.get(texts)
+        if names is None:
+            names = self._texts[texts] = self._common_states(part, found, whole)
+        if not barred and not is_filled:
+            return names[0]
+        first = found[0]
+        ways = [] if is_filled else ['""']
+        ways += [
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
+        ]
+        known = sorted({*barred, *first.goes, *first.refused})
+        ways.append(f"{any_but(known)} {names[0]}")
+        return self.table.add(f"{part}-start", " | ".join(ways))
+
+    def any_text_but(self, texts: Sequence[str]) -> str:
+        """Return the expression of any text without these; empty where that takes states."""
+        del texts
+        return ""
+
+    def _common_states(self, part: str, found: Sequence[State], whole: str) -> list[str]:
+        """Write the states of a text that may end anywhere; `whole` is the first one, if known."""
+        first = self.table.add(part, whole) if whole else self.table.reserve(part)
+        names = [first]
+        names += [self.table.reserve(f"{part}{_after(state.read)}") for state in found[1:]]
+        for name, body in zip(names, state_bodies(found, names), strict=True):
+            if name != first:
+                self.table.define(name, body)
+            elif not whole:
+                run = self.table.add("run", f"({_others(found[0])} {self.table.seam})*")
+                self.table.define(name, f"{run} ({body})")
+        return names
 
     def _filled(
         self,
@@ -311,7 +385,7 @@ class _GbnfWriter:
                 name = started[to] if found[to].read == state.read + char else names[to]
                 ways.append(f"{literal(char)} {name}")
             ways += [
-                _in_row(literal(char), behind[close])
+                in_row(literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
@@ -320,6 +394,33 @@ class _GbnfWriter:
                 ways.append(f"{any_but(sorted(known))} {names[0]}")
             self.table.define(started[at], " | ".join(ways) or self.table.never)
         return started[0]
+
+
+def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
+    """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
+    for at, state in enumerate(found):
+        ways = ['""', *(f"{literal(char)} {names[to]}" for char, to in state.goes.items())]
+        yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
+
+
+def _others(state: State) -> str:
+    """Write the characters that lead from a state of such a text to the first one."""
+    return any_but(sorted({*state.goes, *state.refused}))
+
+
+def _arguments_in(node: Node) -> Iterator[Prose]:
+    """Return the free texts of arguments in a node, each as often as one place has it."""
+    match node:
+        case SequenceNode(nodes) | ChoiceNode(nodes):
+            for each in nodes:
+                yield from _arguments_in(each)
+        case FreeTextNode(exits):
+            proses = (exit_.prose for exit_ in exits)
+            yield from dict.fromkeys(each for each in proses if each and each.part == _ARGUMENT)
+            for exit_ in exits:
+                yield from _arguments_in(exit_.then)
+        case _:
+            return
 
 
 def _first(node: Node) -> Node:
@@ -350,7 +451,7 @@ def _mixed() -> UnheldKeywordError:
     )
 
 
-_SECTIONS = {"argument": "texts of arguments"}
+_SECTIONS = {_ARGUMENT: "texts of arguments"}
 _NO_NAME = re.compile("[^a-z0-9]+")
 _SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": "blank"}
 
@@ -392,10 +493,12 @@ def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
 _BARE = (Strip.NEWLINES, Strip.WHITESPACE)
 
 
-def _either(ways: Sequence[str]) -> str:
+def either_of(ways: Sequence[str]) -> str:
+    """Write one of several ways."""
     different = list(dict.fromkeys(ways))
     return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
-def _in_row(*parts: str) -> str:
+def in_row(*parts: str) -> str:
+    """Write parts one after the other."""
     return " ".join(part for part in parts if part and part != '""') or '""'

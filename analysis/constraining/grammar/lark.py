@@ -578,10 +578,14 @@ def _but_not(regex: str, texts: tuple[str, ...]) -> str:
 def _prose(prose: Prose, *, quick: bool) -> str:
     """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
     left, right = _EDGES[prose.left], _EDGES[prose.right]
+    # A first character is repeated: with it alone llguidance does not see that a slice may follow,
+    # and the first mask of a text takes ten times as long.
     if left and right:
-        text = f"{left}(?:{_ANYTHING}{right})?"
-    elif left or right:
-        text = f"{left}{_ANYTHING}{right}"
+        text = f"{left}+(?:{_ANYTHING}{right})?"
+    elif left:
+        text = f"{left}+{_ANYTHING}"
+    elif right:
+        text = f"{_ANYTHING}{right}"
     else:
         text = _ANYTHING if prose.may_be_empty else "(?s:.+)"
     if prose.may_be_empty and (left or right):

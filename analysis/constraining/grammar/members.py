@@ -38,7 +38,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Container, Order
 from autoparser.analysis.core.schema import ROOT, Schema, UnheldKeywordError, is_loose, place_of
 
-from .entry_rows import key_ends, lead_of, writes_key_twice
+from .entry_rows import begins_as_text, key_ends, lead_of, writes_key_twice
 from .member_row import MemberRow, as_node
 from .paths import Path, joined, without
 from .rules import NOTHING, LiteralNode, Node, Prose, Ref, choice, sequence
@@ -84,7 +84,8 @@ class MemberRules:
         self.impossible = bool(unwritten & self.required)
         """Whether a member has to be there that no value meets, or that the format never writes."""
         self.required -= unwritten
-        self.extra = schema.get(_OTHERS, True)
+        is_open = not (table.names_alone and self.properties)
+        self.extra = schema.get(_OTHERS, is_open)
         written = [name for name in named if name not in unwritten]
         missing = sorted(self.required - set(written))
         if missing:
@@ -106,6 +107,8 @@ class MemberRules:
         as loose as the caller lets them be. Raises UnheldKeywordError where he does not.
         """
         if self.extra is False or not writes(self.extra):
+            return False
+        if _OTHERS not in schema and self.properties and begins_as_text(self.container):
             return False
         if not writes_key_twice(self.container) or is_loose(schema, _OTHERS):
             return True

@@ -131,8 +131,8 @@ def key_path(text: Text, declared: Sequence[str], ends: str) -> Path:
     `ends`, and without those that notations write around keys.
     """
     opening, _, close = text.write("K").partition("K")
-    letter = f"[^\\x00-\\x20\\x7f-\\xa0{escaped(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
-    regex = letter + "{1,64}" + ("" if " " in ends else f"(?: {letter}{{1,64}}){{0,7}}")
+    letter = f"[^\\s\\x00-\\x20\\x7f-\\xa0{escaped(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    regex = f"{letter}+" + ("" if " " in ends else f"(?: {letter}+)*")
     return joined(opening, PatternNode(regex, tuple(declared)), close)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal, Part
@@ -20,6 +21,10 @@ from .call_tags import CallTags, TagFormat, constant, either, in_row, json_tag
 from .table import RuleTable
 from .triggers import GrammarTrigger
 from .turn_rules import TurnRules
+
+_Item: TypeAlias = StrictItem | Literal
+"""An item of a row, or the end of the turn as the last one."""
+_Items: TypeAlias = tuple[_Item, ...]
 
 
 def write_structural_tag(
@@ -60,10 +65,8 @@ def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -
     if section is None and tags.calls.section_open.strip():
         # Of calls that nothing closes xgrammar cannot tell where they end.
         return None
-    found = tags.each(first=False) if section is None else [section]
-    for tag in found:
-        tag["begin"] = str(tag["begin"]).lstrip()
     texts = [trigger.value for trigger in triggers if trigger.is_word]
+    found = tags.single(texts) if section is None else [section]
     known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
     if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
         return None
@@ -96,21 +99,43 @@ class _RowTags:
     json_schema: Json
 
     def either(self, rows: Sequence[StrictRow]) -> TagFormat:
-        """Write one of several rows; those that go on alike from their calls go on together."""
+        """Write one of several rows; what they have alike around their calls is written once."""
         if self.json_schema is not None:
             # An answer without content is not JSON.
             rows = [row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS)]
-        heads: dict[tuple[tuple[StrictItem, ...], Literal], list[TagFormat]] = {}
+        heads: dict[_Items, list[_Items]] = {}
         for row in rows:
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
-            head = in_row([self._item(item) for item in row.items[:at]])
-            heads.setdefault((row.items[at:], row.end), []).append(head)
+            heads.setdefault((*row.items[at:], row.end), []).append(row.items[:at])
+        tails: dict[tuple[_Item, tuple[_Items, ...]], list[_Items]] = {}
+        for (middle, *rest), before in heads.items():
+            tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
         return either(
             [
-                in_row([either(before), *map(self._item, items), *self._end(end)])
-                for (items, end), before in heads.items()
+                in_row([self._parted(before), *self._written(middle), self._parted(after)])
+                for (middle, before), after in tails.items()
             ]
         )
+
+    def _parted(self, rows: Sequence[_Items]) -> TagFormat:
+        """Write one of several rows of items, which part where they differ."""
+        behind: dict[_Item, list[_Items]] = {}
+        for row in rows:
+            if row:
+                behind.setdefault(row[0], []).append(row[1:])
+        options = [
+            in_row([*self._written(first), self._parted(rest)]) for first, rest in behind.items()
+        ]
+        some = [option for option in options if option != constant("")]
+        if not some:
+            return constant("")
+        one = either(some)
+        return (
+            {"type": "optional", "content": one} if len(some) < len(options) + (() in rows) else one
+        )
+
+    def _written(self, item: _Item) -> list[TagFormat]:
+        return self._end(item) if isinstance(item, Literal) else [self._item(item)]
 
     def _item(self, item: StrictItem) -> TagFormat:
         if isinstance(item, str):

@@ -15,8 +15,18 @@ from .rules import NOTHING, Node, Ref
 class RuleTable:
     """Gives each rule a name, once; a rule may refer to itself while it is made."""
 
-    def __init__(self, opaque: OpaqueTokens, named: Mapping[str, Node] | None = None) -> None:
-        """Begin with these rules; no rule may cut an opaque token."""
+    def __init__(
+        self,
+        opaque: OpaqueTokens,
+        named: Mapping[str, Node] | None = None,
+        *,
+        names_alone: bool = False,
+    ) -> None:
+        """Begin with these rules; no rule may cut an opaque token.
+
+        With `names_alone`, an object that names members and says nothing of others has no others.
+        """
+        self.names_alone = names_alone
         self.brancher = Brancher(opaque)
         self.named: dict[str, Node] = dict(named or {})
         self.scope = ""

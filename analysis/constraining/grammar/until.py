@@ -34,6 +34,27 @@ def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
     return _Prefixes(closes, exclude).states()
 
 
+def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...] | None:
+    r"""Return the texts that free text must not hold where its close is written by itself.
+
+    None where a text and the beginning of its close may hold one of them together, so that neither
+    can be written without the other: a line break and two of them begin with two.
+
+    >>> kept_apart(["</a>"], ["</a>", "<b>"])
+    ('</a>', '<b>')
+    >>> kept_apart(["\n\n"], [])
+    """
+    known = tuple(dict.fromkeys((*closes, *exclude)))
+    least = tuple(text for text in known if not any(_holds(text, each) for each in known))
+    for text in known:
+        for close in closes:
+            for length in range(1, min(len(text), len(close))):
+                before = text[:-length]
+                if text.endswith(close[:length]) and not any(each in before for each in least):
+                    return None
+    return least
+
+
 class _Prefixes:
     """The beginnings of texts, each by its number; 0 is the empty one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cached_property
 
@@ -61,6 +62,8 @@ class SectionReader:
             self._noise = Stops([("", text, None) for text in texts])
         self._turn = turn
         self._opening_units = (*section.open.units, *opening.units)
+        lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
+        self._before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
         self._offered = offered
         self._ends = texts[1:]
 
@@ -74,7 +77,7 @@ class SectionReader:
         """
         self.judge_noise(tape, collector)
         other = self._as_messages
-        if other is not None:
+        if other is not None and self._may_be_object(tape, fence + space):
             ahead = Lookahead(tape, tape.position + fence + space)
             if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
                 return (yield from other.read(tape, collector, space, fence))
@@ -83,6 +86,18 @@ class SectionReader:
         cut = yield from self._read(tape, collector, space, opening)
         collector.content("")
         return cut
+
+    def _may_be_object(self, tape: Tape, space: int) -> bool:
+        """Whether an object of JSON may come behind so much space and what opens calls.
+
+        Most calls are written as the template writes them, which one look shows, where more text is
+        there than another opener has.
+        """
+        text = tape.text
+        opened = self._before_object.match(text, tape.at + space)
+        end = len(text) if opened is None else opened.end()
+        longest = max(map(len, self._opening_units), default=0)
+        return len(text) - end <= longest or text[end] == "{"
 
     def _read(self, tape: Tape, collector: Collector, space: int, fence: str) -> Reading[bool]:
         """Read from the whitespace before the section to the `fence` behind it, if there is one."""

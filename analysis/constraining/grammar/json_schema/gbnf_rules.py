@@ -33,6 +33,9 @@ _NEVER = f"[\\x00] [^\\x00-{chr(LAST)}]"
 class GbnfRules:
     """Rules by name, in the order in which they were asked for; equal bodies share one rule."""
 
+    names_alone = False
+    """Whether an object that names members, and says nothing of others, has those alone."""
+
     def __init__(self) -> None:
         self._bodies: dict[str, str | None] = {}
         self._names: dict[str, str] = {}

@@ -61,6 +61,8 @@ class _Reading:
         self.patterns = schema_map(schema, "patternProperties")
         self.additional = schema.get("additionalProperties", True)
         self.names = schema.get("propertyNames", True)
+        self.is_said = not {"additionalProperties", "propertyNames"}.isdisjoint(schema)
+        """Whether the schema says something of names that it does not list."""
         self.pointer = pointer
         self.writer = writer
 
@@ -88,6 +90,8 @@ class _Reading:
         """Return the members that are not known; None where there may be none."""
         if self.patterns:
             return self._by_pattern(known)
+        if self.writer.tokens.rules.names_alone and known and not self.is_said:
+            return None
         value = self.writer.value(self.additional, below(self.pointer, "additionalProperties"))
         if value is None:
             return None

@@ -167,6 +167,16 @@ FORMATS: list[tuple[str, dict[str, Any], list[str], list[str]]] = [
         ["<think>((a)1", "((a))1", "<think>a"],
     ),
     (
+        "a grammar with any text but some",
+        {
+            "type": "grammar",
+            "grammar": 'root ::= "<a>" text "</a>\\n" again\nagain ::= "" | root\n'
+            'text ::= TagDispatch(loop_after_dispatch=false, excludes=("</a>", "</b>"))\n',
+        },
+        ["<a></a>\n", "<a><</</a</a>\n", "<a>1\n</a>\n<a><a></a>\n"],
+        ["<a></b></a>\n", "<a>1", "<a>1</a>1</a>\n", "1</a>\n"],
+    ),
+    (
         "again and again",
         {
             "type": "sequence",

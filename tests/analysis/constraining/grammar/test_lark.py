@@ -7,12 +7,23 @@ from llguidance import LLMatcher
 from tokenizers import AddedToken
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.loading.tokens import tokenizer_of
+from autoparser.analysis.constraining.grammar.lark import write_lark
+from autoparser.analysis.constraining.grammar.rules import (
+    Exit,
+    FreeTextNode,
+    GrammarRules,
+    Prose,
+    sequence,
+)
+from autoparser.analysis.core.format import Strip
+from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn
 
 from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
+
+NEWLINES, NOTHING = Strip.NEWLINES, Strip.NOTHING
 
 QWEN = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 ADDED = ("<a>", "<|b|>", "</c d>", "[e]", "⟦f⟧", "｜g｜", "<h>i", "  ")
@@ -95,3 +106,22 @@ def test_a_list_that_begins_as_the_list_around_it_is_written() -> None:
         answer = written.removeprefix("A:").removesuffix(".\n")
         assert grammar.accepts(answer).accepted, answer
         assert not grammar.accepts(answer.replace("</o>", "</p>")).accepted
+
+
+@pytest.mark.parametrize("kind", ["left", "right", "both"])
+def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeats(
+    kind: str,
+) -> None:
+    """With one first character llguidance finds no slice for the first mask of the text."""
+    strips = {"left": (NEWLINES, NOTHING), "right": (NOTHING, NEWLINES), "both": (NEWLINES,) * 2}
+    prose = Prose(left=strips[kind][0], right=strips[kind][1])
+    rules = GrammarRules(FreeTextNode((Exit(prose, "", sequence()),)), {})
+    written = write_lark(rules, OpaqueTokens()).text
+    begun = {"left": "/[^\\n]+(?s:.*)/", "right": "/(?s:.*)[^\\n]/"}
+    assert begun.get(kind, "/[^\\n]+(?:(?s:.*)[^\\n])?/") in written
+    matcher = LLMatcher(guidance(), LLMatcher.grammar_from_lark(written))
+    for text, is_taken in {"\na": kind == "right", "a\n": kind == "left", "a\nb": True}.items():
+        matcher.reset()
+        tokens = ids(byte_tokenizer(), text)
+        taken = matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+        assert taken is is_taken, text

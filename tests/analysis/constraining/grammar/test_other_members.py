@@ -1,4 +1,7 @@
-"""Members that a schema does not name: every notation and every form takes the same of them."""
+"""Members that a schema does not name: every notation takes the same of them.
+
+So does every form, but that a tag takes none where the schema says nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError
-from autoparser.analysis.constraining.grammar.entry_rows import writes_key_twice
+from autoparser.analysis.constraining.grammar.entry_rows import begins_as_text, writes_key_twice
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import TurnFormat
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names, with_ids
@@ -77,17 +80,25 @@ def called() -> dict[str, TurnFormat]:
     }
 
 
+def names_begin_as_text(format_: TurnFormat) -> bool:
+    return format_.calls is not None and begins_as_text(format_.calls.arguments.members)
+
+
 def names_stand_twice(format_: TurnFormat) -> bool:
     return format_.calls is not None and writes_key_twice(format_.calls.arguments.members)
 
 
 @pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
 @pytest.mark.parametrize("said", TABLE)
-def test_other_members_mean_the_same_everywhere(load: Any, said: str) -> None:
+def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
     more, number, text = TABLE[said]
+    if load is in_tag and not more:
+        # What tells other names from declared ones is too dear for xgrammar.
+        number = text = False
     wrong: list[tuple[str, tuple[str, str]]] = []
     known = {name: each for name, each in called().items() if not names_stand_twice(each)}
     for name, format_ in known.items():
+        is_closed = said == "nothing" and names_begin_as_text(format_)
         turn = written(format_, {"b": 1})
         request, begun = request_for(format_, turn, [tool(more)])
         takes = load(grammar_for(format_, request))
@@ -95,6 +106,8 @@ def test_other_members_mean_the_same_everywhere(load: Any, said: str) -> None:
             wrong.append((name, ("", "none")))
         for case, arguments in calls().items():
             expected = {"number": number, "text": text}[case[1]]
+            # What stands within is JSON there.
+            expected = expected and not (is_closed and case[0] == "top")
             if takes(written(format_, arguments)[begun:]) is not expected:
                 wrong.append((name, case))
     assert known
@@ -131,4 +144,5 @@ def test_objects_of_strict_tools_hold_declared_names_alone(load: Any, name: str)
         begun = len(analysis.format.openings[0].text)
         assert takes(written(analysis.format, {"b": 1, "o": {"x": 2}})[begun:])
         for arguments in calls().values():
-            assert takes(written(analysis.format, arguments)[begun:]) is is_open
+            expected = is_open and load is not in_tag
+            assert takes(written(analysis.format, arguments)[begun:]) is expected

@@ -628,6 +628,8 @@ def test_a_made_up_key_is_any_name_but_a_declared_one(
         "additionalProperties": {"type": "boolean"},
     }
     call = written(path, schema, {key: True}).rstrip("\n")
+    # Nothing but a line break stands before a name there: its reader looks for a word.
+    is_good = is_good and (path is not FLAGS or " " not in key)
     assert grammar_of(path, schema).accepts(call, dialect=dialect).accepted == is_good
 
 
