@@ -93,7 +93,9 @@ def unset_words(switch: Switch, formats: Formats) -> str:
         return "unset by default"
     groups = (each for each in switch.groups if repr(each[0]) == repr(switch.default))
     equal = next(groups, (switch.default,))
-    return f"unset by default, as {' or '.join(map(value_words, equal))}"
+    # Beside a word that it is compared with, booleans are nothing that a caller sends.
+    named = [each for each in equal if isinstance(each, bool) is isinstance(equal[0], bool)]
+    return f"unset by default, as {' or '.join(map(value_words, named))}"
 
 
 def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
