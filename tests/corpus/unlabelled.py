@@ -118,7 +118,8 @@ def _outputs(analysis: Analysis, count: int) -> list[LoggedOutput]:
 
 
 def _walked(analysis: Analysis, count: int, choice: str) -> Iterator[str]:
-    grammar = analysis.grammar(TOOLS, tool_choice=choice)
+    # Models write the names that their tools declare; an open grammar has walks make names up.
+    grammar = analysis.grammar(TOOLS, tool_choice=choice, strict=True)
     parser = analysis.parser(TOOLS, tool_choice=choice)
     turns = analysis.turns(TOOLS)
     begun = analysis.begun(TOOLS)[0]
