@@ -7,7 +7,7 @@ types it. A request that raises counts for nothing, since it shows nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,9 @@ class AskedTally:
     _longest: int = 0
     _largest: float = 0
     _signs: set[str] = field(default_factory=set[str])
+    _known_tools: Sequence[Json] | None = None
+    """The tools of the last request, which those of the next one mostly are."""
+    _tool_forms: set[str] = field(default_factory=set[str])
 
     def add(
         self,
@@ -64,9 +67,10 @@ class AskedTally:
         self._messages = max(self._messages, len(messages))
         calls = sum(self._add_message(each, forms) for each in messages)
         self._calls = max(self._calls, calls)
-        self._tools = max(self._tools, len(tools or ()))
-        for tool in tools or ():
-            self._add_function(tool, "tools", forms)
+        if tools:
+            if tools is not self._known_tools:
+                self._known_tools, self._tool_forms = tools, self._forms_of(tools)
+            forms |= self._tool_forms
         self._forms.update(forms)
 
     @property
@@ -94,6 +98,13 @@ class AskedTally:
         self._largest = max(self._largest, other._largest)
         self._signs |= other._signs
 
+    def _forms_of(self, tools: Sequence[Json]) -> set[str]:
+        self._tools = max(self._tools, len(tools))
+        forms: set[str] = set()
+        for tool in tools:
+            self._add_function(tool, "tools", forms)
+        return forms
+
     def _add_message(self, message: Mapping[str, Any], forms: set[str]) -> int:
         """Count a message; return how many calls it has."""
         role = message.get("role")
@@ -104,8 +115,9 @@ class AskedTally:
         elif is_list(content):
             forms.add("content as a list of parts")
             self._add_value(content)
-        for key, value in message.items():
-            if key not in _USUAL_FIELDS and isinstance(value, str):
+        for key in message.keys() - _USUAL_FIELDS:
+            value = message[key]
+            if isinstance(value, str):
                 self._longest = max(self._longest, len(value))
                 forms.add(f"the field {key}")
         if role not in _USUAL_ROLES:
@@ -129,22 +141,18 @@ class AskedTally:
             self._add_value(arguments)
 
     def _add_value(self, value: object) -> None:
-        for leaf in _leaves(value):
-            if isinstance(leaf, str):
-                self._longest = max(self._longest, len(leaf))
-            elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
-                self._largest = max(self._largest, abs(leaf))
+        if isinstance(value, str):
+            self._longest = max(self._longest, len(value))
+        elif isinstance(value, int | float):
+            if not isinstance(value, bool):
+                self._largest = max(self._largest, abs(value))
+        elif is_list(value):
+            for item in value:
+                self._add_value(item)
+        elif is_mapping(value):
+            for item in value.values():
+                self._add_value(item)
 
 
 _USUAL_ROLES = frozenset({"system", "user", "assistant", "tool"})
 _USUAL_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
-
-
-def _leaves(value: object) -> Iterator[object]:
-    if is_mapping(value):
-        value = [*value.values()]
-    if not is_list(value):
-        yield value
-        return
-    for item in value:
-        yield from _leaves(item)

@@ -18,6 +18,10 @@ _KINDS: Mapping[type[object], str] = {
 }
 
 
+_MAPPINGS = (dict, Mapping)
+"""Nearly every object is a plain dictionary, which needs no question to an abstract class."""
+
+
 def kind_of(value: object) -> str:
     """Say what a value is, in words for a person."""
     return _KINDS.get(type(value), f"a {type(value).__name__}")
@@ -25,7 +29,7 @@ def kind_of(value: object) -> str:
 
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     """Say whether a value is an object, whatever its members are."""
-    return isinstance(value, Mapping)
+    return isinstance(value, _MAPPINGS)
 
 
 def is_list(value: object) -> TypeGuard[list[object]]:

@@ -6,8 +6,9 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from jinja2 import meta, nodes
+from jinja2 import nodes
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.loading.template import (
@@ -17,6 +18,7 @@ from autoparser.analysis.loading.template import (
     compared_values,
     mentioned_fields,
     text_constants,
+    undeclared_names,
 )
 
 
@@ -134,6 +136,10 @@ LONGEST_DEFAULT = 40
 """Longer texts that stand in for an unset variable are contents, such as a system message."""
 
 
+_LEAVES = (nodes.Const, nodes.Name, nodes.Operand, nodes.Output, nodes.TemplateData)
+"""The most frequent nodes, by which no value goes on and nothing is asked."""
+
+
 class _Collector:
     """What has been seen of the tree; dictionaries stand for ordered sets."""
 
@@ -149,8 +155,9 @@ class _Collector:
         self.flow = _ValueFlow()
 
     def visit(self, node: nodes.Node) -> None:
-        self.flow.visit(node)
-        self._visit_unset(node)
+        if not isinstance(node, _LEAVES):
+            self.flow.visit(node)
+            self._visit_unset(node)
         match node:
             case nodes.Name(name=name, ctx="load"):
                 self.loaded[name] = None
@@ -172,7 +179,7 @@ class _Collector:
                 pass
 
     def _visit_unset(self, node: nodes.Node) -> None:
-        if isinstance(node, nodes.Macro):
+        if isinstance(node, nodes.Macro) and node.args:
             own = {each.name for each in node.args}
             self.own |= {id(each) for each in _walk(node) if _unset_names(each) & own}
         if id(node) not in self.own:
@@ -202,7 +209,7 @@ class _Collector:
         doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
         if doubtful:
             # Where alone a macro asks of its own parameter, that is nobody else's.
-            unset += meta.find_undeclared_variables(tree).intersection(doubtful)
+            unset += undeclared_names(tree).intersection(doubtful)
         return tuple(name for name in self.loaded if name in unset)
 
     def suggestions(self, tree: nodes.Template) -> Suggestions:
@@ -460,6 +467,15 @@ class _ValueFlow:
                     self._hold(each.key, each.value)
         self._calls.clear()
 
+    @cached_property
+    def _passing(self) -> Mapping[str, set[str]]:
+        """The names whose value each name may have; asked for when all is visited."""
+        self._pass_arguments()
+        return {
+            name: {each for value in values for each in _value_names(value)}
+            for name, values in self._held.items()
+        }
+
     def _sources(
         self, variables: Collection[str], reached: Mapping[str, set[str]]
     ) -> Mapping[str, set[str]]:
@@ -467,18 +483,13 @@ class _ValueFlow:
 
         `reached` are names that have the value of what is in a variable, which is one here.
         """
-        self._pass_arguments()
         found = {name: {name} for name in variables}
         for name, members in reached.items():
             found[name] = found.get(name, set()) | members
-        held = {
-            name: {each for value in values for each in _value_names(value)}
-            for name, values in self._held.items()
-        }
         changed = True
         while changed:
             changed = False
-            for name, others in held.items():
+            for name, others in self._passing.items():
                 known = found.setdefault(name, set())
                 more = {source for each in others for source in found.get(each, ())} - known
                 known |= more
@@ -498,14 +509,21 @@ class _ValueFlow:
         """Return, by variable, what stands in for it and what its value is compared with."""
         sources = self._sources(variables, reached)
         found: dict[str, dict[str, Json]] = {name: {} for name in variables}
+        for name, values in self._beside_names:
+            for source in sources.get(name, ()):
+                found[source] |= {repr(value): value for value in values}
+            for source in found.keys() & self._items.get(name, ()):
+                found[source] |= {repr([value]): [value] for value in values}
+        return found
+
+    @cached_property
+    def _beside_names(self) -> Sequence[tuple[str, Sequence[Json]]]:
+        """What stands in for the value of a name, or is compared with it; when all is visited."""
+        self._pass_arguments()
+        found: list[tuple[str, Sequence[Json]]] = []
 
         def add(names: Iterable[str], values: Sequence[Json]) -> None:
-            lists: list[Json] = [[value] for value in values]
-            for name in names:
-                for source in sources.get(name, ()):
-                    found[source] |= {repr(value): value for value in values}
-                for source in found.keys() & self._items.get(name, ()):
-                    found[source] |= {repr(value): value for value in lists}
+            found.extend((name, values) for name in names if values)
 
         for name, expressions in self._held.items():
             add([name], [text for each in expressions for text in _texts(each)])

@@ -5,7 +5,7 @@ from autoparser.analysis.core.provenance import Provenance, SourceKind
 from .chat_template import ChatTemplate
 from .comments import comments
 from .encoded import REFUSALS, EncodedTemplate
-from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox
+from .environment import GENERATION_CLOSE, GENERATION_OPEN, Sandbox, undeclared_names
 from .failure_line import failure_line
 from .isolated import IsolatedTemplate, isolated
 from .plain_messages import REASONING_FIELDS, plain, prepared_messages, prepared_tools
@@ -54,5 +54,6 @@ __all__ = [
     "prepared_tools",
     "template_tokens",
     "text_constants",
+    "undeclared_names",
     "variable_value",
 ]

@@ -20,10 +20,13 @@ from enum import StrEnum
 from functools import cache
 from types import BuiltinMethodType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+from weakref import WeakKeyDictionary
 
-from jinja2 import nodes
+from jinja2 import meta, nodes
+from jinja2.compiler import CodeGenerator
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.ext import Extension, LoopControlExtension
+from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 from jinja2.utils import Namespace
@@ -31,10 +34,18 @@ from jinja2.utils import Namespace
 if TYPE_CHECKING:
     from collections.abc import Callable, MutableMapping
 
+    from jinja2.compiler import Frame
     from jinja2.parser import Parser
     from jinja2.runtime import Context
 
-__all__ = ["GENERATION_CLOSE", "GENERATION_OPEN", "Refusal", "Sandbox", "chat_environment"]
+__all__ = [
+    "GENERATION_CLOSE",
+    "GENERATION_OPEN",
+    "Refusal",
+    "Sandbox",
+    "chat_environment",
+    "undeclared_names",
+]
 
 
 class Sandbox(StrEnum):
@@ -133,12 +144,46 @@ _MOST_NAMES = 4096
 """A template may invent names of a namespace without end."""
 
 
+_UNDECLARED: WeakKeyDictionary[nodes.Template, frozenset[str]] = WeakKeyDictionary()
+"""The undeclared names of each tree that was compiled."""
+
+
+class _NotingGenerator(CodeGenerator):
+    """Generates Jinja's own code, and notes which names that looks up in the context.
+
+    `find_undeclared_variables` generates all of it again to learn the same.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._looked_up: set[str] = set()
+
+    def visit_Template(  # noqa: N802 - as Jinja names it
+        self, node: nodes.Template, frame: Frame | None = None
+    ) -> None:
+        super().visit_Template(node, frame)
+        _UNDECLARED[node] = frozenset(self._looked_up - self.environment.globals.keys())
+
+    def enter_frame(self, frame: Frame) -> None:
+        super().enter_frame(frame)
+        loads = frame.symbols.loads.values()
+        self._looked_up.update(name for how, name in loads if name and how == VAR_LOAD_RESOLVE)
+
+
+def undeclared_names(tree: nodes.Template) -> frozenset[str]:
+    """Return the names of a parsed template whose values come from whoever renders it."""
+    known = _UNDECLARED.get(tree)
+    return frozenset(meta.find_undeclared_variables(tree)) if known is None else known
+
+
 class _Remembering(SandboxedEnvironment):
     """A sandbox that asks once whether an attribute of a plain class is safe.
 
     Jinja asks anew at each access, by a dozen questions of class; half the time of a render went
     into them.
     """
+
+    code_generator_class = _NotingGenerator
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from jinja2 import meta
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.inference.probing import Suggestions, suggest
+from autoparser.analysis.loading.template import undeclared_names
+from autoparser.analysis.loading.template.environment import chat_environment
 
 
 def suggested(text: str) -> Suggestions:
@@ -114,3 +117,26 @@ def test_fields(text: str, fields: tuple[str, ...], reason: str) -> None:
 def test_constants_are_those_of_expressions() -> None:
     found = suggested("<out>{{ '<in>' ~ m.content.split('</in>')[-1] }}")
     assert found.constants == ("<in>", "</in>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% set x = x or 'a' %}{{ x }}",
+        "{% macro m(a, b=c) %}{{ a }}{{ b }}{{ d }}{% endmacro %}{% set a = a | default('') %}",
+        "{% for m in messages %}{% set y = m %}{{ y }}{{ loop.index }}{% endfor %}{{ y }}",
+        "{% set ns = namespace(n=0) %}{% if z %}{% set z = 1 %}{% endif %}{{ raise_exception }}",
+        "{% generation %}{% set w = 'a' ~ 'b' %}{{ w }}{% endgeneration %}{{ w }}",
+        "{% call m() %}{{ inner }}{% endcall %}{{ 'no' if q is defined }}",
+    ],
+)
+def test_compiled_templates_know_what_jinja_finds_undeclared(text: str) -> None:
+    tree = ChatTemplate(text).syntax_tree
+    expected = meta.find_undeclared_variables(chat_environment().parse(text))
+    assert undeclared_names(tree) == expected
+    assert expected, "a template without such names would show nothing"
+
+
+def test_what_was_only_parsed_has_the_same_undeclared_names() -> None:
+    tree = chat_environment().parse("{% set x = x or y %}{{ x }}")
+    assert undeclared_names(tree) == {"x", "y"}
