@@ -121,13 +121,14 @@ def test_the_tokenizer_beside_the_template_is_taken(
     assert (ran.code, ran.err) == (0, "")
 
 
-def test_the_structural_tag_has_a_tag_for_each_tool(autoparser: Run) -> None:
+def test_the_structural_tag_begins_where_the_tools_differ(autoparser: Run) -> None:
     asked = ("grammar", TEMPLATE, "--tools", TOOLS, "-f", "structural-tag")
     tag = json.loads(autoparser(*asked).out)
     triggered = tag["format"]["elements"][-1]
     assert triggered["type"] == "triggered_tags"
-    begins = [each["begin"] for each in triggered["tags"]]
-    assert begins[0] == '<tool_call>\n{"name": "get_weather", "arguments": '
+    (tag,) = triggered["tags"]
+    assert tag["begin"] == '<tool_call>\n{"name": "'
+    assert 'get_weather\\", \\"arguments\\": ' in tag["content"]["grammar"]
     assert triggered["triggers"] == ["<tool_call>"]
     required = autoparser(*asked, "--tool-choice", "required").out
     assert "triggered_tags" not in required

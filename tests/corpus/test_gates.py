@@ -91,10 +91,10 @@ def test_what_is_open_is_told_by_what_fails(
 
 
 def test_the_judge_is_no_friend_of_the_format() -> None:
-    # What closes a call is not read where arguments stand side by side: it is content then.
-    pairs = "{% for k, v in f.arguments.items() %}{{ k }}={{ v|tojson }}{% endfor %}"
+    # What closes a value is also how a quote inside of it is written: nobody can tell them apart.
+    pairs = '{% for k, v in f.arguments.items() %}{{ k }}="{{ v }}"{% endfor %}'
     analysis = analyze(turn(CONTENT, calls(f"<do {{{{ f.name }}}}({pairs})>"), end="<end>\n"))
     bad = {each.title for each in verdicts(analysis) if each.faults}
-    assert bad == {"all parts, two calls", "a value of every type"}
+    assert bad == {"quotes and lines"}
     assert default_differs(analysis) == ""
     assert asker(analysis, {}, tools=True).closing == ""

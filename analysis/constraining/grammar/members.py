@@ -11,6 +11,7 @@ since neither stands between texts of its own:
     >>> from autoparser.analysis.loading.tokens import OpaqueTokens
     >>> table = RuleTable(OpaqueTokens())
     >>> schema = {"properties": {"city": {}, "days": {}}, "required": ["city"]}
+    >>> schema["additionalProperties"] = False
     >>> members = MemberRules(
     ...     table,
     ...     schema,

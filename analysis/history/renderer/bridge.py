@@ -36,8 +36,6 @@ from .skeleton import Base, LastText, Skeletons, refused_as
 
 __all__ = ["Bridge", "BridgeRefusal"]
 
-_KEPT = "kept"
-"""How a note begins that names what is kept otherwise than the template would have it."""
 _BEFORE = 16
 _BEHIND = 24
 """Characters that a note shows on both sides of where the model and the template part."""
@@ -98,6 +96,8 @@ class Bridge:
         self._given = GivenPrompts()
         self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
         """What is kept of each kind of turn, with what follows, after all that may stand before."""
+        self._later: dict[tuple[object, ...], Sequence[Base]] = {}
+        """By the kind of turn: what holds an answer, where reasoning stays after one alone."""
         self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
         """By the kind of turn and what leads to its last text: why it does not stay as it was."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
@@ -166,6 +166,7 @@ class Bridge:
         if response.message.tool_calls and self._skeletons.numbered:
             bases = self._numbered(bases, past)
         try:
+            bases = self._answered_before(bases, past, end.opening, response, new, purpose.roles)
             found, place = self._placed(bases, response, new, purpose)
         except RefusedBridge:
             if len(bases) == 1 or not self._history.begins(bases[0], past, end.opening):
@@ -205,6 +206,34 @@ class Bridge:
         if not counted:
             raise RefusedBridge(Reason.DEPENDS, "the number of the call")
         return counted
+
+    def _answered_before(
+        self,
+        bases: Sequence[Base],
+        past: PromptPast,
+        opening: str,
+        response: ReadOutput,
+        new: Messages,
+        roles: tuple[str, ...],
+    ) -> Sequence[Base]:
+        """Return bases that hold an answer, where the prompt does and reasoning stays for that.
+
+        What becomes of it after bases that hold none is asked once for each kind of turn.
+        """
+        message = response.message
+        if not message.reasoning_content:
+            return bases
+        key = (bool(message.content), bool(message.tool_calls), roles, bases[-1].prompt)
+        later = self._later.get(key)
+        if later is None:
+            turn = self._skeletons.message(self._skeletons.turn(message, new))
+            made = [self._skeletons.behind_answer(base) for base in bases]
+            stays = any(
+                self._history.keeps_later(base, behind, turn, new)
+                for base, behind in zip(bases, made, strict=True)
+            )
+            later = self._later[key] = [each for each in made if each is not None and stays]
+        return later if later and self._history.answers(past, opening) else bases
 
     def _placed(
         self, bases: Sequence[Base], response: ReadOutput, new: Messages, purpose: Purpose
@@ -394,19 +423,18 @@ class Bridge:
         Only where the format says so the template is rendered, and that is the judge.
         """
         own, message, turn = response.text, response.message, found.turn
-        if not own or any(note.startswith(_KEPT) for note in purpose.notes):
+        if not own or purpose.notes:
+            # Each note up to here tells of what is kept otherwise.
             return
-        turn = replace(
-            turn,
-            content=(message.content or "") if turn.content else "",
-            reasoning=(message.reasoning_content or "") if turn.reasoning else "",
-        )
+        content = (message.content or "") if turn.content else ""
+        reasoning = (message.reasoning_content or "") if turn.reasoning else ""
         # It is written already with other words, which formats cut at their edges alone.
         shown, marks = found.last.before + found.last.text, self._skeletons.marks
-        for mark, said in ((marks.content, turn.content), (marks.reasoning, turn.reasoning)):
+        for mark, said in ((marks.content, content), (marks.reasoning, reasoning)):
             shown = shown.replace(mark, said) if said and said == said.strip() else shown
         if shown.endswith(own):
             return
+        turn = replace(turn, content=content, reasoning=reasoning)
         number = next(iter(self._skeletons.numbers(own)), None)
         _, same, end = self._skeletons.written(turn, number).rpartition(own)
         if same and (not end or end.lstrip().startswith(tuple(each.text for each in self._stops))):
@@ -422,7 +450,7 @@ class Bridge:
             at = agreed(template, own)
             first = max(0, at - _BEFORE)
             ours, theirs = (each[first : at + _BEHIND] for each in (own, template))
-            purpose.notes.append(f"{_KEPT} the model's spelling: {ours!r}, not {theirs!r}")
+            purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
 
     def _rest(self, found: Continued, place: int, calls: int) -> str:
         """Return what follows the turn's last text where so many calls stand before the turn."""

@@ -88,6 +88,16 @@ class History:
         after = self._rendered(base, (User(marks.user), called, answer), turn, new)
         return after is not None and not after[1].startswith(after[0])
 
+    def keeps_later(self, base: Base, later: Base | None, turn: Message, new: Messages) -> bool:
+        """Whether a turn's reasoning is dropped after a base, and stays after a `later` one."""
+        return (
+            later is not None and not self._keeps(base, turn, new) and self._keeps(later, turn, new)
+        )
+
+    def _keeps(self, base: Base, turn: Message, new: Messages) -> bool:
+        text = base.renders.attempt([*base.messages, turn, *new], generation=True) or ""
+        return self._skeletons.marks.reasoning in text.rpartition(base.last)[2]
+
     def begins(self, base: Base, past: PromptPast, opening: str) -> bool:
         """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
         header = self._header

@@ -57,6 +57,8 @@ class Base:
     """Whether it ends with the result of a call."""
     counted: int
     """How many calls stand in it."""
+    told: bool
+    """Whether a turn of content alone stands in it."""
 
     @property
     def head(self) -> str:
@@ -115,8 +117,9 @@ class Skeletons:
         That is a user message where a call and its result stand, and no tools, or those of these
         names alone.
         """
-        asked = partial(self._asked, calls=base.counted - base.answered)
-        make = [asked, partial(self._answered, calls=base.counted)] if base.answered else [asked]
+        asked = partial(self._asked, calls=base.counted - base.answered, told=base.told)
+        answered = partial(self._answered, calls=base.counted, told=base.told)
+        make = [asked, answered] if base.answered else [asked]
         for tools in self._fewer_tools(base.renders.tools, named):
             renders = replace(base.renders, tools=tools)
             shorter = make if tools != base.renders.tools else make[:-1]
@@ -148,6 +151,15 @@ class Skeletons:
             self._numbered[key] = next(made, None) if calls >= base.answered else None
         return self._numbered[key]
 
+    def behind_answer(self, base: Base) -> Base | None:
+        """Return what ends as a base does and holds an answer; None where that is refused."""
+        if base.told:
+            return base
+        make = self._answered if base.answered else self._asked
+        return next(
+            self._attempted(partial(make, calls=base.counted, told=True), base.renders), None
+        )
+
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of the calls in a text, where the template counts them."""
         return [int(each) for each in self._number.findall(text)] if self._number else []
@@ -162,15 +174,17 @@ class Skeletons:
         with suppress(TemplateRenderError):
             yield make(renders)
 
-    def _asked(self, renders: HistoryRenders, calls: int = 0) -> Base:
+    def _asked(self, renders: HistoryRenders, calls: int = 0, *, told: bool = False) -> Base:
         user = User(self.marks.user)
-        told = Turn(self.marks.content)
-        before = (user, *self._cycles(renders, calls), told) if calls else ()
+        answer = Turn(self.marks.content)
+        before = (user, *self._cycles(renders, calls), answer) if calls or told else ()
         return self._base(renders, (*before, user), self.marks.user, counted=calls)
 
-    def _answered(self, renders: HistoryRenders, calls: int = 1) -> Base:
+    def _answered(self, renders: HistoryRenders, calls: int = 1, *, told: bool = False) -> Base:
         marks = self.marks
-        before = (User(marks.user), *self._cycles(renders, calls - 1))
+        user = User(marks.user)
+        first = (user, Turn(marks.content)) if told else ()
+        before = (*first, user, *self._cycles(renders, calls - 1))
         called, answer = self._cycles(renders, 1)
         thought = Turn(reasoning=marks.reasoning, calls=(self.call(renders),))
         plain = renders.attempt(self.dialogue((*before, called, answer)), generation=True)
@@ -197,7 +211,10 @@ class Skeletons:
         unthought = unthought[: unthought.rfind(last) + len(last)]
         tail = prompt.rpartition(last)[2]
         answered = isinstance(entries[-1], ToolResult)
-        return Base(renders, messages, before, prompt, last, tail, unthought, answered, counted)
+        told = any(isinstance(each, Turn) and not each.calls for each in entries)
+        return Base(
+            renders, messages, before, prompt, last, tail, unthought, answered, counted, told
+        )
 
     def call(self, renders: HistoryRenders) -> ToolCall:
         """Return a call of the first tool that is offered."""

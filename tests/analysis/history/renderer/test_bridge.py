@@ -660,6 +660,33 @@ def test_reasoning_of_calls_that_the_first_answer_drops_is_not_kept_in_silence(
         assert bool(found.notes) == bool(expected)
 
 
+@pytest.mark.parametrize("retention", ["none", "all"])
+@pytest.mark.parametrize(
+    ("before", "stays"),
+    [([user(), said("Hi."), user()], True), ([user(), said("Hi."), *LOOP], True), (LOOP, False)],
+    ids=["answer", "loop-after-answer", "loop"],
+)
+def test_reasoning_that_the_first_answer_alone_loses_stays_in_a_later_one(
+    before: Any, *, stays: bool, retention: Any
+) -> None:
+    source = FIRST_ANSWER.replace("NAMED", "c.function.name ~ ' '")
+    made = Renderer(analyze(ChatTemplate(source)), small(), thinking_retention=retention)
+    turn, new = said("Done.", "Then I think."), user("More?")
+    prompt, completion = prompt_of(made, before), sampled_ids(made, before, turn)
+    found = made.bridge_to_next_turn(prompt, completion, [new], tools())
+    if stays:
+        assert isinstance(found, RenderedTokens)
+        assert found.notes == ()
+        whole = prompt_of(made, [*before, turn, new])
+        assert made.decode(found.token_ids) == made.decode(whole)
+    elif retention == "none":
+        assert isinstance(found, BridgeRefusal)
+        assert found.reason is DROPPED
+    else:
+        assert isinstance(found, RenderedTokens)
+        assert found.notes
+
+
 @dataclass
 class Asked:
     """What one bridge asked of the template and of the tokenizer."""
