@@ -116,8 +116,10 @@ def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]
         keyword = next((key for key in _SCHEMAS if key in given), keyword)
         if keyword != "parameters":
             said: Tool = {key: given[key] for key in ("name", "description") if key in given}
-            tool = {"type": "function", "function": {**said, "parameters": given[keyword]}}
-            function = read(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
+            wrapped: Tool = {**said, "parameters": given[keyword]}
+            whole: Tool = {"type": "function", "function": wrapped}
+            tool = whole
+            function = read(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
     keys = function_of(tool)
     close = None if "parameters" in keys else nearest("parameters", keys)
     if close is not None:

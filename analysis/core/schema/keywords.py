@@ -155,10 +155,9 @@ def _with_names_told_apart(schema: Schema) -> Json:
         others.remove([])  # Its own.
         if prod(map(len, others)) + len(options) > _MOST_OPTIONS:
             return schema
-        options += [
-            {"type": "object", "required": [*names], "properties": dict.fromkeys(absent, False)}
-            for absent in product(*others)
-        ]
+        for absent in product(*others):
+            closed: Schema = dict.fromkeys(absent, False)
+            options.append({"type": "object", "required": [*names], "properties": closed})
     either: Schema = {"anyOf": options} if options else {"not": {}}
     rest = without(schema, "oneOf")
     return {"allOf": [rest, either]} if either.keys() & rest.keys() else {**rest, **either}

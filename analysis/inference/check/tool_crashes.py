@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.errors import TemplateRenderError
@@ -68,9 +68,11 @@ def find_crashes(
     whole = render(tools).error
     if whole is None:
         return dict(enumerate(tools)), ()
-    failing = {at: error for at, tool in enumerate(tools) if (error := render([tool]).error)}
+    failing: dict[int, TemplateRenderError] = {
+        at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
+    }
     if not failing:
-        together = _ToolMend("several tools in one request", lambda tool: tool)
+        together = _ToolMend("several tools in one request", _unchanged)
         return {}, (_told(together, whole, tools, {}, None),)
     sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
     crashes: list[ToolCrash] = []
@@ -90,6 +92,10 @@ def find_crashes(
             crashes.append(_told(mend, error, named, smallest, mend.apply(smallest)))
         failing = {each: failing[each] for each in failing if each not in alike}
     return dict(sorted(sound.items())), tuple(crashes)
+
+
+def _unchanged(tool: Tool) -> Tool:
+    return tool
 
 
 def _alike(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
@@ -145,7 +151,7 @@ def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend:
     trials = 0
     for path in [*_paths(tool)]:
         less = _without(tool, path)
-        if less is None or trials >= MOST_TRIALS:
+        if not isinstance(less, dict) or trials >= MOST_TRIALS:
             continue
         trials += 1
         if _alike(render([less]).error, error) and render([mend.apply(less)]).error is None:
@@ -166,7 +172,7 @@ def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
         yield from _paths(each, (*path, key))
 
 
-def _without(value: Any, path: tuple[str | int, ...]) -> Any:
+def _without(value: Json, path: tuple[str | int, ...]) -> Json:
     """Return a value without what stands at a place; None where nothing stands there any more."""
     key, *rest = path
     if isinstance(value, dict):

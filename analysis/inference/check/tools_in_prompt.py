@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.json_document import AnyJson
 from autoparser.analysis.core.schema import BY_NAME, VALUES, below
+from autoparser.analysis.core.value_kind import is_mapping
 
 from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes
 
@@ -266,8 +267,8 @@ class _PartSearch:
         owner: Any = self._tools[part.tool]
         for step in part.path[:-1]:
             owner = owner[step]
-        beside = frozenset(owner) if isinstance(owner, dict) else frozenset[str]()
-        kind = repr(owner.get("type")) if isinstance(owner, dict) else ""
+        beside: frozenset[str] = frozenset(owner if is_mapping(owner) else ())
+        kind = repr(owner.get("type")) if is_mapping(owner) else ""
         names = frozenset(_names(part.path)) & _KEYWORDS
         way = tuple(
             step
@@ -327,7 +328,7 @@ class _PartSearch:
 
         def whole(place: tuple[int, PartPath]) -> bool:
             """Whether to name a place instead of what stands in it."""
-            *_, outer, last = (None, "", *place[1])
+            outer, last = ("", "", *place[1])[-2:]
             holds = last in _LISTING or outer in _DEFINITIONS or place in named
             return gone[place] == every[place] and holds
 
@@ -438,7 +439,7 @@ def _changed(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
     return cast("Tool", found)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Json) -> Json:
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
