@@ -72,6 +72,11 @@ _EDGES: Mapping[Strip, str] = {
     Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
+_NOTHING = "/a/ & /b/"
+_BYTES = f"~({_NOTHING})"
+"""Any bytes, be they text or not. llguidance sees at once that nothing but this is nothing; of
+nothing but text it sees it only by trying all that may come: where the length of a text is bounded
+it counts to the bound, and gives up at a hundred characters."""
 _SHORT = 40
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -482,7 +487,7 @@ class _LarkWriter:
     @property
     def never(self) -> str:
         """The terminal that matches nothing."""
-        return self.terminal("NEVER", "/a/ & /b/")
+        return self.terminal("NEVER", _NOTHING)
 
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
@@ -596,7 +601,7 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     whole += _shaped(prose.shape)
     if prose.exclude and not quick:
         kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
-        whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
+        whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
     return whole
 
 
