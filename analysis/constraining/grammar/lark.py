@@ -97,6 +97,8 @@ class _LarkWriter:
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
+        self.edged: bool = begun is not None and begun.edged
+        """Whether some text may be any but for its first character, which is no whitespace."""
         self.rules: Mapping[str, Node] = {}
         """The rules by their names."""
         self.unsettled: list[GuidanceSchema] = []
@@ -254,6 +256,10 @@ class _LarkWriter:
         )
         if quick:
             ways += self._decoy(node, closes)
+            self.edged |= any(
+                exit_.prose is not None and exit_.prose.left is Strip.WHITESPACE
+                for exit_ in node.exits
+            )
         beside = self._beside(node, quick=quick)
         return [in_row(beside, self._either(ways))] if beside else ways
 
@@ -481,7 +487,7 @@ class _LarkWriter:
             return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
-        anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
+        anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
         yield f"{anything} {self.never}"
 
     @property
@@ -521,17 +527,19 @@ class LarkGrammar:
     """Its root is `start`."""
     signs: tuple[str, ...]
     """The signs between which free text is written in stretches."""
+    edged: bool = False
+    """Whether some text begins with any character but whitespace."""
 
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that its masks are quick with; none of them: any are."""
-        return slices_of(self.signs)
+        return slices_of(self.signs, _EDGES[Strip.WHITESPACE] if self.edged else "")
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
     """Write a grammar for a tokenizer with these opaque tokens."""
     written = _written(rules, opaque)
-    return LarkGrammar(written.write(), tuple(written.signs))
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged)
 
 
 def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
