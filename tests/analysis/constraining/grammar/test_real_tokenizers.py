@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
@@ -116,8 +116,9 @@ def test_qwen(name: str) -> None:
 
 def test_a_text_of_bounded_length_ends_at_its_marker() -> None:
     format_ = analysis_of("g1-2-escape-token").format
-    schema = {"type": "object", "properties": {"it": {"type": "string", "maxLength": 5000}}}
-    tools = [{"type": "function", "function": {"name": "note", "parameters": schema}}]
+    text: Json = {"type": "string", "maxLength": 5000}
+    schema: Json = {"type": "object", "properties": {"it": text}}
+    tools: list[Json] = [{"type": "function", "function": {"name": "note", "parameters": schema}}]
     turn = format_.write(Message(calls=(ToolCall("note", {"it": "a <b> c, it's " * 14}),)))
     request, written = request_for(format_, turn, tools)
     lark = grammar_for(format_, request).lark(qwen().opaque)
