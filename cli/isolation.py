@@ -132,7 +132,7 @@ def in_workers(command: Command) -> Command:
 
     def run(limits: Limits | None, arguments: dict[str, Any]) -> object:
         # What the command reads and writes itself is not under a worker's limits.
-        before = pipe_seconds.set(limits and limits.seconds)
+        before = pipe_seconds.set(None if limits is None else limits.seconds)
         try:
             return command(**arguments, limits=limits)
         finally:
