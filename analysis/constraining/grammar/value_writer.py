@@ -242,7 +242,13 @@ class ValueWriter:
         # Nothing is equal to the whole schema that stands in it, but by a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
         told = "" if is_whole else repr(schema)
-        return what, self.reader.place, told, id(container), tuple(texts)
+        # What refers to nothing means the same in every tool: most make up values of any type.
+        is_own = is_whole or self._refers_back(told)
+        return what, self.reader.place if is_own else "", told, id(container), tuple(texts)
+
+    def _refers_back(self, told: str) -> bool:
+        """Whether a schema, as it is told, means what it does in its own document alone."""
+        return self.reader.document.refers and "'$ref'" in told
 
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
@@ -288,7 +294,7 @@ class ValueWriter:
         `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
         told = repr(schema)
-        refers_back = self.reader.document.refers and "'$ref'" in told
+        refers_back = self._refers_back(told)
         exclude = tuple(exclude)
         case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
         whole = None if made_up else self.closed.paths.get((name, case))
