@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.loading.bounded_reading import pipe_seconds
 from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits
 
 __all__ = ["in_worker", "in_workers", "isolation"]
@@ -130,7 +131,12 @@ def in_workers(command: Command) -> Command:
     """
 
     def run(limits: Limits | None, arguments: dict[str, Any]) -> object:
-        return command(**arguments, limits=limits)
+        # What the command reads and writes itself is not under a worker's limits.
+        before = pipe_seconds.set(None if limits is None else limits.seconds)
+        try:
+            return command(**arguments, limits=limits)
+        finally:
+            pipe_seconds.reset(before)
 
     return _with_options(command, run, None, one_render=False)
 

@@ -43,7 +43,8 @@ class AskedBounds:
 class AskedTally:
     """Counts what is asked, render by render."""
 
-    _forms: Counter[str] = field(default_factory=Counter[str])
+    _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
+    """The forms that stood together in one request."""
     _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
     _messages: int = 0
     _calls: int = 0
@@ -54,6 +55,8 @@ class AskedTally:
     _known_tools: Sequence[Json] | None = None
     """The tools of the last request, which those of the next one mostly are."""
     _tool_forms: set[str] = field(default_factory=set[str])
+    _known_setting: Mapping[str, Json] | None = None
+    """That of the last request, which that of the next one mostly is."""
 
     def add(
         self,
@@ -63,21 +66,28 @@ class AskedTally:
     ) -> None:
         """Count one request that came out as a text."""
         forms: set[str] = set()
-        self._settings.setdefault(repr(dict(setting)), dict(setting))
+        if setting is not self._known_setting:
+            self._known_setting = setting
+            self._settings.setdefault(repr(dict(setting)), dict(setting))
+        calls = 0
+        for each in messages:
+            calls += self._add_message(each, forms)
         self._messages = max(self._messages, len(messages))
-        calls = sum(self._add_message(each, forms) for each in messages)
         self._calls = max(self._calls, calls)
         if tools:
             if tools is not self._known_tools:
                 self._known_tools, self._tool_forms = tools, self._forms_of(tools)
             forms |= self._tool_forms
-        self._forms.update(forms)
+        self._forms[frozenset(forms)] += 1
 
     @property
     def bounds(self) -> AskedBounds:
         """What was asked so far."""
+        counted = Counter[str]()
+        for together, renders in self._forms.items():
+            counted.update(dict.fromkeys(together, renders))
         return AskedBounds(
-            forms=dict(sorted(self._forms.items())),
+            forms=dict(sorted(counted.items())),
             settings=tuple(self._settings.values()),
             messages=self._messages,
             calls=self._calls,
@@ -107,7 +117,6 @@ class AskedTally:
 
     def _add_message(self, message: Mapping[str, Any], forms: set[str]) -> int:
         """Count a message; return how many calls it has."""
-        role = message.get("role")
         content: Any = message.get("content")
         if isinstance(content, str):
             self._longest = max(self._longest, len(content))
@@ -115,14 +124,17 @@ class AskedTally:
         elif is_list(content):
             forms.add("content as a list of parts")
             self._add_value(content)
-        for key in message.keys() - _USUAL_FIELDS:
-            value = message[key]
-            if isinstance(value, str):
-                self._longest = max(self._longest, len(value))
-                forms.add(f"the field {key}")
+        if not message.keys() <= _USUAL_FIELDS:
+            for key, value in message.items():
+                if key not in _USUAL_FIELDS and isinstance(value, str):
+                    self._longest = max(self._longest, len(value))
+                    forms.add(f"the field {key}")
+        role = message.get("role")
         if role not in _USUAL_ROLES:
             forms.add(f"messages of the role {role}")
-        calls = message.get("tool_calls") or ()
+        calls = message.get("tool_calls")
+        if not calls:
+            return 0
         for call in calls:
             self._add_function(call, "calls", forms)
         return len(calls)

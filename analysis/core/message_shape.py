@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall
@@ -127,28 +128,25 @@ class Shape:
 
     def messages(self, dialogue: Dialogue, system: str = "") -> list[dict[str, Json]]:
         """Return a whole conversation in this shape."""
-        # Whoever only says which shape it is needs no conversations.
-        from autoparser.analysis.core.conversation import ToolResult, User  # noqa: PLC0415
-
+        user, result = _entries()
         shaped: list[dict[str, Json]] = []
         if self.system and system:
             shaped.append({"role": "system", "content": self._text(system, self.user_content)})
         for entry in dialogue:
-            match entry:
-                case User():
-                    text = self._content_of(entry, self.user_content)
-                    shaped.append({"role": "user", "content": text})
-                case ToolResult():
-                    shaped.append(
-                        {
-                            "role": "tool",
-                            "name": entry.name,
-                            "tool_call_id": entry.call_id,
-                            "content": self._content_of(entry, self.assistant_content),
-                        }
-                    )
-                case Message():
-                    shaped.append(self.message(entry))
+            if isinstance(entry, Message):
+                shaped.append(self.message(entry))
+            elif isinstance(entry, user):
+                text = self._content_of(entry, self.user_content)
+                shaped.append({"role": "user", "content": text})
+            elif isinstance(entry, result):
+                shaped.append(
+                    {
+                        "role": "tool",
+                        "name": entry.name,
+                        "tool_call_id": entry.call_id,
+                        "content": self._content_of(entry, self.assistant_content),
+                    }
+                )
         return shaped
 
     def user_text(self, text: str) -> Json:
@@ -163,6 +161,14 @@ class Shape:
 
     def _text(self, text: str, form: ContentForm) -> Json:
         return text if form is ContentForm.TEXT else [{"type": "text", "text": text}]
+
+
+@cache
+def _entries() -> tuple[type[User], type[ToolResult]]:
+    # Whoever only says which shape it is needs no conversations.
+    from autoparser.analysis.core.conversation import ToolResult, User  # noqa: PLC0415
+
+    return User, ToolResult
 
 
 USUAL_REASONING = "reasoning_content"

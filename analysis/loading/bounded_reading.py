@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import os
 import stat
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
 from autoparser.analysis.core.errors import TemplateReadError
 
-__all__ = ["LARGEST", "TEMPLATE_HINT", "opened", "pipe_patience", "read_bounded", "read_path"]
+__all__ = [
+    "LARGEST",
+    "TEMPLATE_HINT",
+    "opened",
+    "pipe_patience",
+    "pipe_seconds",
+    "read_bounded",
+    "read_path",
+]
 
 LARGEST = 64 << 20
 """Bytes of a text that is read; the largest of real models have a few million."""
 
 TEMPLATE_HINT = "pass a template, or a directory of a model"
+
+pipe_seconds: ContextVar[float | None] = ContextVar("pipe_seconds", default=None)
+"""The ``--timeout`` of a command that reads and writes files outside of its workers."""
 
 
 def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> bytes:
@@ -51,7 +63,7 @@ def pipe_patience() -> float | None:
     from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, current_guard  # noqa: PLC0415
 
     guard = current_guard()
-    return DEFAULT_LIMITS.seconds if guard is None else guard.limits.seconds
+    return (pipe_seconds.get() or DEFAULT_LIMITS.seconds) if guard is None else guard.limits.seconds
 
 
 def _read_pipe(path: Path, hint: str) -> bytes:

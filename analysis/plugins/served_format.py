@@ -106,8 +106,7 @@ class ServedFormat:
         if reasoning_apart and opened(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         tag = grammar.structural_tag()
-        for each in grammar.loosened("structural_tag"):
-            log_loosening(each)
+        log_loosening(grammar.loosened("structural_tag"))
         return tag
 
     def complete(self, ids: Sequence[int]) -> bool:

@@ -5,12 +5,13 @@ This module alone imports vLLM, and not before it is called.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import Any
 
 from .vllm_parsers import ReasoningHalf, ToolHalf, VllmMessages, WholeParser
 
-__all__ = ["NAME", "register"]
+__all__ = ["NAME", "log_as_server", "register"]
 
 NAME = "autoparser"
 """What `--tool-call-parser` and `--reasoning-parser` are given."""
@@ -44,6 +45,28 @@ def register() -> None:
         NAME, module=type("AutoparserReasoningParser", (ReasoningHalf, thought_base), given)
     )
     _compose_whole(messages)
+    log_as_server()
+
+
+def log_as_server() -> None:
+    """Make lines of the server's log of what this package logs.
+
+    vLLM gives a handler to its own logger alone, and the root of a running server (0.32) takes
+    errors only, so that a warning of another package shows nowhere.
+    """
+    log = logging.getLogger("autoparser")
+    if not any(isinstance(each, _ServerLog) for each in log.handlers):
+        log.addHandler(_ServerLog())
+        log.setLevel(logging.WARNING)
+        log.propagate = False
+
+
+class _ServerLog(logging.Handler):
+    """Hands records to vLLM's logger, whatever its handlers are by then."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Let vLLM's handlers write it."""
+        logging.getLogger("vllm").handle(record)
 
 
 def _attribute(module: str, name: str) -> Any:

@@ -117,8 +117,7 @@ class ChatPreparer:
             if not free or isinstance(error, StrictSchemaError):
                 raise
             return grammar, False
-        for each in grammar.loosened("gbnf"):
-            log_loosening(each)
+        log_loosening(grammar.loosened("gbnf"))
         return grammar, True
 
     def _bridged(

@@ -121,13 +121,24 @@ def test_a_pipe_without_another_end_is_not_waited_for_without_end(
     assert (ran.code, "nobody read it for 0.1 seconds" in ran.err) == (2, True), ran.err
 
 
-def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("analyze", "PIPE"),
+        ("decode", "PIPE"),
+        ("lint", TEMPLATE, "--isolated", "--no-cache", "--tools", "PIPE"),
+        ("lint", TEMPLATE, "--isolated", "--no-cache", "--select", "AP306", "-o", "PIPE"),
+    ],
+)
+def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
+    given = [str(pipe) if each == "PIPE" else each for each in arguments]
     ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
-        [sys.executable, "-m", "autoparser", "analyze", str(pipe), "--timeout", "0.5"],
+        [sys.executable, "-m", "autoparser", *given, "--timeout", "0.5"],
         capture_output=True,
         text=True,
+        cwd=ROOT,
         check=False,
     )
     assert (ran.returncode, "for 0.5 seconds" in ran.stderr) == (2, True), ran.stderr

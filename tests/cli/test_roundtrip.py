@@ -283,17 +283,29 @@ def test_what_says_nothing_of_an_edited_template_is_refused(autoparser: Run) -> 
     assert "--json says nothing beside --to" in ran.err
 
 
-def test_renders_that_never_end_are_missing_and_said_to_be(tmp_path: Path) -> None:
-    endless = (
-        "{%- if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(9999) %}"
-        "{% set c = b %}{% endfor %}{% endfor %}{% endif %}"
-        "{%- for message in messages %}"
-        "{{ '<|' + message.role + '|>' + message.content + '<|end|>' }}"
-        "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>{% endif %}"
-    )
-    (tmp_path / "endless.jinja").write_text(endless, "utf-8")
-    ran = subprocess.run(
-        [sys.executable, "-m", "autoparser", "roundtrip", "endless.jinja", "--timeout", "4"],
+ENDLESS = (
+    "{%- if messages | length > 3 %}{% for a in range(99999) %}{% for b in range(9999) %}"
+    "{% set c = b %}{% endfor %}{% endfor %}{% endif %}"
+    "{%- for message in messages %}"
+    "{{ '<|' + message.role + '|>' + message.content }}{{ '<|end|>' }}"
+    "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""It ends for no more than three messages."""
+CALLING = ENDLESS.replace(
+    "{{ '<|end|>'",
+    "{% for call in message.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}"
+    "{{ '<|end|>'",
+)
+
+
+@pytest.mark.parametrize(("template", "options"), [(ENDLESS, ()), (CALLING, ("--full",))])
+def test_renders_that_never_end_are_missing_and_said_to_be(
+    tmp_path: Path, template: str, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "endless.jinja").write_text(template, "utf-8")
+    given = ["-m", "autoparser", "roundtrip", "endless.jinja", "--timeout", "4", *options]
+    ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, *given],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -302,3 +314,5 @@ def test_renders_that_never_end_are_missing_and_said_to_be(tmp_path: Path) -> No
     assert ran.returncode == 2
     assert "ended by a limit: conversations such as these are not among the" in ran.stdout
     assert "ended by a limit: nothing is known of such conversations" in ran.stderr
+    assert "the template raises" not in ran.stdout, "a limit is not the template's word"
+    assert ("a limit ended the next request" in ran.stdout) is bool(options)

@@ -73,6 +73,11 @@ _EDGES: Mapping[Strip, str] = {
     Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
+_NOTHING = "/a/ & /b/"
+_BYTES = f"~({_NOTHING})"
+"""Any bytes, be they text or not. llguidance sees at once that nothing but this is nothing; of
+nothing but text it sees it only by trying all that may come: where the length of a text is bounded
+it counts to the bound, and gives up at a hundred characters."""
 _SHORT = 40
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -93,6 +98,8 @@ class _LarkWriter:
         """Names of whole grammars that were written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
+        self.edged: bool = begun is not None and begun.edged
+        """Whether some text may be any but for its first character, which is no whitespace."""
         self.rules: Mapping[str, Node] = {}
         """The rules by their names."""
         self.tools: Mapping[str, str] = {}
@@ -267,6 +274,10 @@ class _LarkWriter:
         )
         if quick:
             ways += self._decoy(node, closes)
+            self.edged |= any(
+                exit_.prose is not None and exit_.prose.left is Strip.WHITESPACE
+                for exit_ in node.exits
+            )
         beside = self._beside(node, quick=quick)
         return [in_row(beside, self._either(ways))] if beside else ways
 
@@ -494,13 +505,13 @@ class _LarkWriter:
             return
         left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
         first = left.pop() if len(left) == 1 else ""
-        anything = self.terminal("ANY", f"/{first}{_ANYTHING}/")
+        anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
         yield f"{anything} {self.never}"
 
     @property
     def never(self) -> str:
         """The terminal that matches nothing."""
-        return self.terminal("NEVER", "/a/ & /b/")
+        return self.terminal("NEVER", _NOTHING)
 
     def _is_any(self, prose: Prose) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
@@ -534,17 +545,19 @@ class LarkGrammar:
     """Its root is `start`."""
     signs: tuple[str, ...]
     """The signs between which free text is written in stretches."""
+    edged: bool = False
+    """Whether some text begins with any character but whitespace."""
 
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that its masks are quick with; none of them: any are."""
-        return slices_of(self.signs)
+        return slices_of(self.signs, _EDGES[Strip.WHITESPACE] if self.edged else "")
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
     """Write a grammar for a tokenizer with these opaque tokens."""
     written = _written(rules, opaque)
-    return LarkGrammar(written.write(), tuple(written.signs))
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged)
 
 
 def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
@@ -614,7 +627,7 @@ def _prose(prose: Prose, *, quick: bool) -> str:
     whole += _shaped(prose.shape)
     if prose.exclude and not quick:
         kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
-        whole += f" & ~/{_ANYTHING}(?:{kept_out}){_ANYTHING}/"
+        whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
     return whole
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.inert import escaped
 from autoparser.analysis.core.schema import (
     SchemaError,
     UnheldKeywordError,
@@ -71,10 +72,26 @@ class LooseRequest:
     form: GrammarForm
 
 
-@lru_cache(maxsize=4096)
-def log_loosening(loosened: Loosening) -> None:
-    """Log what a grammar is not held to, once a process: servers make many of the same tools."""
-    _LOG.warning("%s", loosened)
+@lru_cache(maxsize=1024)
+def log_loosening(loosened: tuple[Loosening, ...]) -> None:
+    """Log what a grammar is not held to, in one line, and once a process.
+
+    Servers make many grammars of the same tools. Of the keywords that share a reason the first is
+    named; names come from requests, so they are escaped.
+    """
+    if not loosened:
+        return
+    reasons: dict[str, list[Loosening]] = {}
+    for each in loosened:
+        reasons.setdefault(each.reason, []).append(each)
+    told = (_shortened(reason, places) for reason, places in reasons.items())
+    _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(told))
+
+
+def _shortened(reason: str, places: Sequence[Loosening]) -> str:
+    first, *others = places
+    also = f" and {len(others)} more" if others else ""
+    return escaped(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
 
 
 _LOG = logging.getLogger("autoparser")

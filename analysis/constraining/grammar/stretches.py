@@ -375,13 +375,16 @@ def _one_of(regexes: Sequence[str]) -> str:
 
 _JSON = r'[^"\\\x00-\x1F\x7F]'
 """A character that a JSON string holds as it is."""
+_FILLED = r'[^\s"\\\x00-\x1F\x7F]'
+"""One of these that is no whitespace."""
 
 
-def slices_of(signs: Collection[str]) -> tuple[str, ...]:
+def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
     They are its own slices for JSON; what stands between the signs of each text; and all text, so
-    that text which nothing but a token closes is as quick as it was.
+    that text which nothing but a token closes is as quick as it was. `edge` is the class of the
+    characters that such a text begins with: where it is given, a slice has tokens of these alone.
     """
     if not signs:
         return ()
@@ -391,7 +394,11 @@ def slices_of(signs: Collection[str]) -> tuple[str, ...]:
     for each in sorted(signs, key=lambda each: (len(each), each)):
         every.append("".join(sorted({*every[-1], *each})))
     stretches = (f"{any_but(each)}+" for each in dict.fromkeys(reversed(every[1:])))
-    return (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+", *stretches, "(?s:.)+")
+    json = (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+")
+    if edge:
+        # What such a text begins with is sorted out of the first slice, and out of the last one.
+        return (f"{_FILLED}{{1,10}}", *json, *stretches, f"{edge}+", "(?s:.)+")
+    return (*json, *stretches, "(?s:.)+")
 
 
 def any_but(signs: Iterable[str]) -> str:

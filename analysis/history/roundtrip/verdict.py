@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message, User
-from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.format import Opening, TurnFormat, Written
 from autoparser.analysis.inference.probing import Setting
 from autoparser.analysis.reading.parsing import SpanKind, Status
@@ -35,7 +35,8 @@ class Outcome(StrEnum):
     BREAKS = "breaks"
     RAISES = "raises"
     NOT_APPLICABLE = "not applicable"
-    """The format at hand has no such text, or the prompt itself cannot be rendered."""
+    """The format at hand has no such text, the prompt itself cannot be rendered, or a limit ended
+    the render of the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,10 @@ def _judged(
 ) -> Verdict:
     exchange = replay.exchange
     error = replay.error
+    if isinstance(error, TemplateLimitError):
+        # The template has not answered: that it raises would be the limit's word.
+        reason = f"a limit ended the next request: {error.reason}"
+        return Verdict(exchange.setting, exchange.next, Outcome.NOT_APPLICABLE, reason=reason)
     if error is not None:
         return Verdict(
             exchange.setting,

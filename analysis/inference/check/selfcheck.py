@@ -8,15 +8,16 @@ send do not pass where the template crashes on them, even if the format foretell
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.message_shape import FormDeparture, departures_of
+from autoparser.analysis.core.message_shape import FormDeparture, Shape, departures_of
 from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure, FormFault
 from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
 from autoparser.analysis.inference.probing import Prober, answered
@@ -81,14 +82,9 @@ class _Judge:
         strict = prober.as_transformers()
         self._strict = self.observer if strict is prober else Observer(strict)
 
-    def asked(self) -> Iterator[tuple[BatteryCase, bool]]:
+    def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, and of each whether it is told from all before it."""
-        shape = self.observer.prober.shape
-        told: set[str] = set()
-        for case in battery():
-            given = repr(shape.message(case.message))
-            yield case, given not in told
-            told.add(given)
+        return zip(battery(), _told(self.observer.prober.shape), strict=True)
 
     def usual_forms(self) -> tuple[AskedForm, ...]:
         """Ask each message again as users send it, where the template wants another form.
@@ -198,7 +194,9 @@ class _Judge:
 
     def crash(self, case: BatteryCase, turn: ObservedTurn) -> Crash | None:
         """Return transformers' crash on a message; None where it renders or refuses it."""
-        error = self._crash_on(case.message)
+        # What was rendered for the format is mostly rendered as transformers does.
+        usual = self._strict is self.observer
+        error = _crash_in(turn) if usual else self._crash_on(case.message)
         if error is None:
             return None
         return Crash(
@@ -216,14 +214,26 @@ class _Judge:
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
 
     def _crash_on(self, message: Message) -> TemplateRenderError | None:
-        error = self._strict.turn(message).probe.error
-        return None if error is None or error.refused else error
+        return _crash_in(self._strict.turn(message))
 
     def _written(self, message: Message) -> str | None:
         try:
             return self._format.write(message)
         except RefusedMessageError:
             return None
+
+
+@lru_cache(maxsize=64)
+def _told(shape: Shape) -> tuple[bool, ...]:
+    """Return of each message of the battery whether, in this shape, none before it is the same."""
+    given = [repr(shape.message(case.message)) for case in battery()]
+    first = {each: at for at, each in reversed([*enumerate(given)])}
+    return tuple(first[each] == at for at, each in enumerate(given))
+
+
+def _crash_in(turn: ObservedTurn) -> TemplateRenderError | None:
+    error = turn.probe.error
+    return None if error is None or error.refused else error
 
 
 def _size(answer: _Answer) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from autoparser.analysis.core.alignment import diff_split, edge_units, prefix_length
@@ -35,7 +36,7 @@ from autoparser.analysis.inference.probing import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ground:
     """A kind of conversation in which switches are tried, all else being equal."""
 
@@ -75,16 +76,18 @@ class Ground:
         return self._shown(answered(self.prober, self._told), setting)
 
     def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
-        entries = tuple(
-            replace(each, media=self.media) if isinstance(each, User) else each for each in dialogue
-        )
-        return self.prober.probe(entries, tools=self.tools, generation=generation, setting=setting)
+        if self.media:
+            dialogue = tuple(
+                replace(each, media=self.media) if isinstance(each, User) else each
+                for each in dialogue
+            )
+        return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
 
     @property
     def _told(self) -> Message:
         return Message(self.prober.sentinels.content, self.prober.sentinels.reasoning)
 
-    @property
+    @cached_property
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
         # A switch may shorten what was said long ago; words of sentinels hold no value of one.
@@ -96,6 +99,7 @@ class Ground:
         return (asked, called, answer, told, user)
 
 
+@lru_cache(maxsize=64)
 def _long(word: str) -> str:
     return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+import marshal
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
 from autoparser.analysis.core.asked_bounds import AskedTally
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult, User
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape, offered
 from autoparser.analysis.loading.template import ChatTemplate, RenderTrace, Sandbox, SourceMap
@@ -62,7 +71,31 @@ class Meter:
     """What the messages were that came out as a text."""
 
 
-_Key: TypeAlias = tuple[str, int, bool, str]
+_Key: TypeAlias = tuple[Hashable, bool, bool, str]
+
+
+def _told(dialogue: Dialogue) -> Hashable:
+    """Return what a conversation says, to know it by: 1 is not True, as in its own text.
+
+    No two kinds of entries have as many fields.
+    """
+    told: list[Hashable] = []
+    for each in dialogue:
+        if isinstance(each, Message):
+            told.append((each.content, each.reasoning, _said(each.calls) if each.calls else ""))
+        elif isinstance(each, User):
+            told.append((each.text, each.media))
+        else:
+            told.append((each.text, each.name, each.call_id, each.media))
+    return tuple(told)
+
+
+def _said(calls: Sequence[ToolCall]) -> Hashable:
+    """Return the same of calls, as bytes where their values are of built-in types alone."""
+    try:
+        return marshal.dumps([(each.name, each.arguments, each.id) for each in calls], 2)
+    except ValueError:
+        return repr(calls)
 
 
 class Prober:
@@ -94,7 +127,8 @@ class Prober:
         self.meter = Meter()
         self._offered = offered(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
-        self._base: str | None = None
+        self.user = self._first_message()
+        """The message that begins every probe behind the history: of a user, or of a tool."""
 
     def using(
         self,
@@ -150,7 +184,7 @@ class Prober:
         """Render a conversation; a refusal or a crash is part of the answer."""
         chosen = self.setting if setting is None else setting
         dialogue = (*self.history, *dialogue)
-        key = (repr(dialogue), tools, generation, repr(chosen))
+        key = (_told(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
         known = self._renders.get(key)
         if known is None:
             known = self._render(dialogue, tools, generation, chosen)
@@ -263,13 +297,11 @@ class Prober:
 
     def seen(self, text: str) -> bool:
         """Whether a render so far, under any setting, holds a text that no message brought."""
-        return any(
-            text in each.text and text not in repr(each.dialogue) for each in self._renders.values()
-        )
+        # The later ones have more in them.
+        renders = reversed(self._renders.values())
+        return any(text in each.text and text not in repr(each.dialogue) for each in renders)
 
-    @property
-    def user(self) -> User | ToolResult:
-        """The message that begins every probe behind the history: of a user, or of a tool."""
+    def _first_message(self) -> User | ToolResult:
         last = self.history[-1] if self.history else None
         if isinstance(last, Message) and last.calls:
             return ToolResult(self.sentinels.user, last.calls[-1].name, last.calls[-1].id)

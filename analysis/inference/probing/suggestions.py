@@ -11,6 +11,7 @@ from functools import cached_property
 from jinja2 import nodes
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.value_kind import is_list
 from autoparser.analysis.loading.template import (
     PASSED,
     ChatTemplate,
@@ -97,6 +98,12 @@ def suggest(tree: nodes.Template) -> Suggestions:
     return found.suggestions(tree)
 
 
+_CHILDLESS = (nodes.Const, nodes.Name, nodes.TemplateData)
+_FILTERS = (nodes.Filter, nodes.Test)
+_CHOOSING = (nodes.Call, nodes.CondExpr, nodes.Filter, nodes.And, nodes.Or)
+"""What may be one of several values, or one that is respelled."""
+_STANDING_IN = (nodes.CondExpr, nodes.Filter, nodes.Or)
+
 _RESPELLING = frozenset(
     {"capitalize", "casefold", "d", "default", "e", "escape", "forceescape", "lower", "lstrip"}
     | {"replace", "rstrip", "safe", "string", "strip", "striptags", "title", "trim", "upper"}
@@ -106,6 +113,8 @@ _RESPELLING = frozenset(
 
 def _unset_names(node: nodes.Node) -> set[str]:
     """Return the name that a node takes for one that may be unset; none for another node."""
+    if not isinstance(node, _FILTERS):
+        return set()
     match node:
         case (
             nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name))
@@ -136,10 +145,6 @@ LONGEST_DEFAULT = 40
 """Longer texts that stand in for an unset variable are contents, such as a system message."""
 
 
-_LEAVES = (nodes.Const, nodes.Name, nodes.Operand, nodes.Output, nodes.TemplateData)
-"""The most frequent nodes, by which no value goes on and nothing is asked."""
-
-
 class _Collector:
     """What has been seen of the tree; dictionaries stand for ordered sets."""
 
@@ -155,18 +160,31 @@ class _Collector:
         self.flow = _ValueFlow()
 
     def visit(self, node: nodes.Node) -> None:
-        if not isinstance(node, _LEAVES):
-            self.flow.visit(node)
-            self._visit_unset(node)
+        # The most frequent nodes first; by what has no case of its own a value may go on.
         match node:
+            case nodes.Operand() | nodes.Output() | nodes.TemplateData():
+                pass
             case nodes.Name(name=name, ctx="load"):
                 self.loaded[name] = None
-            case nodes.Name(name=name) | nodes.Macro(name=name):
+            case nodes.Name(name=name):
                 self.stored.add(name)
-            case nodes.Const(value=str() as value):
-                self.constants[value] = None
-            case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
+            case nodes.Const(value=value):
+                if isinstance(value, str):
+                    self.constants[value] = None
+            case nodes.Getattr(attr=name):
                 self.fields[name] = None
+                self.flow.visit_structure(node)
+            case _:
+                self.flow.visit(node)
+                self._visit_unset(node)
+                self._visit_statement(node)
+
+    def _visit_statement(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Getitem(arg=nodes.Const(value=str() as name)):
+                self.fields[name] = None
+            case nodes.Macro(name=name):
+                self.stored.add(name)
             case nodes.Assign(target=nodes.Name(name=name), node=value):
                 self._question(name, value)
             case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
@@ -182,7 +200,7 @@ class _Collector:
         if isinstance(node, nodes.Macro) and node.args:
             own = {each.name for each in node.args}
             self.own |= {id(each) for each in _walk(node) if _unset_names(each) & own}
-        if id(node) not in self.own:
+        if isinstance(node, _FILTERS) and id(node) not in self.own:
             self.questioned |= _unset_names(node)
 
     def _question(self, name: str, read: nodes.Node) -> None:
@@ -305,7 +323,7 @@ class _ValueFlow:
         """The nodes that name a method."""
 
     def visit(self, node: nodes.Node) -> None:
-        self._visit_structure(node)
+        self.visit_structure(node)
         match node:
             case nodes.Assign(
                 target=nodes.Name(name=name),
@@ -332,17 +350,17 @@ class _ValueFlow:
                 self._visit_test(node)
                 self._visit_comparison(node)
 
-    def _visit_structure(self, node: nodes.Node) -> None:
+    def visit_structure(self, node: nodes.Node) -> None:
         if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
             self._methods.add(id(node.node))
-            self._read.update(_value_names(node))
+            self._read_each(_value_names(node))
         match node:
             case nodes.Call(node=nodes.Getattr(node=inner, attr="items" | "values")):
                 self._read_behind(inner, _VALUE)
             case nodes.Getattr() | nodes.Getitem(arg=nodes.Const(value=str())) if (
                 id(node) not in self._methods
             ):
-                self._read.update(_value_names(node))
+                self._read_each(_value_names(node))
             case nodes.Getitem(node=inner, arg=nodes.Name()):
                 self._read_behind(inner, _VALUE)
             case nodes.For(target=nodes.Name(name=item), iter=gone_through):
@@ -360,7 +378,11 @@ class _ValueFlow:
                 pass
 
     def _read_behind(self, inner: nodes.Node, key: str) -> None:
-        self._read.update(f"{name}.{key}" for name in _value_names(inner))
+        self._read_each(f"{name}.{key}" for name in _value_names(inner))
+
+    def _read_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._read[name] += 1
 
     def structures(
         self, variables: Collection[str]
@@ -420,7 +442,7 @@ class _ValueFlow:
         return reached
 
     def _visit_test(self, node: nodes.Node) -> None:
-        if isinstance(node, nodes.Or | nodes.CondExpr | nodes.Filter):
+        if isinstance(node, _STANDING_IN):
             self._choices.append(node)
         match node:
             case nodes.If(test=test) | nodes.CondExpr(test=test) | nodes.Not(node=test):
@@ -576,39 +598,45 @@ def _beside(values: Iterable[Json], operator: str) -> list[Json]:
     return found
 
 
-def _alternatives(node: nodes.Node) -> Iterator[nodes.Node]:
+def _alternatives(node: nodes.Node) -> Sequence[nodes.Node]:
     """Return what an expression may be, respelled or not: `(x or 'usual') | lower`."""
+    if not isinstance(node, _CHOOSING):
+        return (node,)
     match node:
-        case nodes.CondExpr(expr1=one, expr2=other):
-            yield from _alternatives(one)
-            if other is not None:
-                yield from _alternatives(other)
-        case nodes.Or(left=left, right=right) | nodes.And(left=left, right=right):
-            yield from _alternatives(left)
-            yield from _alternatives(right)
-        case nodes.Filter(node=nodes.Node() as inner, name=name, args=others) if (
-            name in _RESPELLING
+        case nodes.CondExpr(expr1=one, expr2=None):
+            return _alternatives(one)
+        case (
+            nodes.CondExpr(expr1=one, expr2=nodes.Node() as other)
+            | nodes.Or(left=one, right=other)
+            | nodes.And(left=one, right=other)
         ):
-            yield from _alternatives(inner)
-            if name in ("default", "d"):
-                for other in others[:1]:
-                    yield from _alternatives(other)
-        case nodes.Call(node=nodes.Getattr(node=inner, attr=name)) if name in _RESPELLING:
-            yield from _alternatives(inner)
+            return (*_alternatives(one), *_alternatives(other))
+        case nodes.Filter(node=nodes.Node() as inner, name="default" | "d", args=[other, *_]):
+            return (*_alternatives(inner), *_alternatives(other))
+        case (
+            nodes.Filter(node=nodes.Node() as inner, name=name)
+            | nodes.Call(node=nodes.Getattr(node=inner, attr=name))
+        ) if name in _RESPELLING:
+            return _alternatives(inner)
         case _:
-            yield node
+            return (node,)
 
 
 def _value_names(node: nodes.Node) -> list[str]:
     """Return the names, and attributes of names, whose value an expression may have."""
+    if isinstance(node, nodes.Name):
+        return [node.name]
+    if isinstance(node, nodes.Getattr):
+        return [f"{name}.{node.attr}" for name in _value_names(node.node)]
     names: list[str] = []
     for each in _alternatives(node):
         match each:
             case nodes.Name(name=name):
                 names.append(name)
+            case nodes.Getattr():
+                names += _value_names(each)
             case (
-                nodes.Getattr(node=inner, attr=str() as key)
-                | nodes.Getitem(node=inner, arg=nodes.Const(value=str() as key))
+                nodes.Getitem(node=inner, arg=nodes.Const(value=str() as key))
                 | nodes.Call(
                     node=nodes.Getattr(node=inner, attr="get"),
                     args=[nodes.Const(value=str() as key), *_],
@@ -647,4 +675,15 @@ def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting.extend(reversed(list(current.iter_child_nodes())))
+        if isinstance(current, _CHILDLESS):
+            continue
+        # As `iter_child_nodes` does, in half the time.
+        inner: list[nodes.Node] = []
+        for name in current.fields:
+            value: object = getattr(current, name, None)
+            if isinstance(value, nodes.Node):
+                inner.append(value)
+            elif is_list(value):
+                inner += [each for each in value if isinstance(each, nodes.Node)]
+        inner.reverse()
+        waiting += inner

@@ -15,11 +15,12 @@ rewrite the syntax tree that others read.
 from __future__ import annotations
 
 import json
+import marshal
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import BuiltinMethodType, MethodType
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 from jinja2 import meta, nodes
@@ -197,8 +198,9 @@ class _Remembering(SandboxedEnvironment):
         """
         kind = type(obj)
         if kind is dict and attribute not in _METHODS:
+            held: Any = obj
             try:
-                return cast("Any", obj)[attribute]
+                return held[attribute]
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
         if self._safe.get((kind, attribute)) and attribute not in _FORMATTING:
@@ -278,17 +280,46 @@ def _refuse_private(name: object) -> None:
         raise SecurityError(f"a namespace cannot hold the private name {name!r}; rename it")
 
 
+_JsonKey: TypeAlias = tuple[bytes, bool, int | None, bool]
+_WRITTEN: dict[_JsonKey, str] = {}
+"""What was written as JSON lately, by the value: each render writes the same tools again."""
+_MOST_WRITTEN, _LONGEST_WRITTEN = 512, 10_000
+
+
 def tojson(
-    x: object,
+    x: Any,
     ensure_ascii: bool = False,
     indent: int | str | None = None,
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
     """Return ``x`` as JSON; the parameters have the names by which templates pass them."""
-    return json.dumps(
-        x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+    key = _json_key(x, ensure_ascii, indent, sort_keys) if separators is None else None
+    text = None if key is None else _WRITTEN.get(key)
+    if text is None:
+        text = json.dumps(
+            x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+        )
+        if key is not None:
+            if len(_WRITTEN) >= _MOST_WRITTEN:
+                _WRITTEN.clear()
+            _WRITTEN[key] = text
+    return text
+
+
+def _json_key(
+    x: Any, ensure_ascii: bool, indent: int | str | None, sort_keys: bool
+) -> _JsonKey | None:
+    """Return what a value as JSON is known by; None where another one could be known by it, too."""
+    if indent is not None and type(indent) is not int:
+        return None
+    try:
+        # It takes built-in types alone, and writes each as itself: 1, 1.0 and True are three.
+        told = marshal.dumps(x, 2)
+    except ValueError:
+        return None
+    long = len(told) > _LONGEST_WRITTEN
+    return None if long else (told, bool(ensure_ascii), indent, bool(sort_keys))
 
 
 def raise_exception(message: str) -> NoReturn:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 from jinja2 import Template
 
@@ -25,9 +27,21 @@ def failure_line(error: BaseException) -> int | None:
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
         if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
-            line = template.get_corresponding_lineno(traceback.tb_lineno)
+            line = _line_of(template, traceback.tb_lineno)
             if isinstance(error, RecursionError) and line in seen:
                 return line
             seen.add(line)
         traceback = traceback.tb_next
     return line
+
+
+_LINES: WeakKeyDictionary[Template, Sequence[tuple[int, int]]] = WeakKeyDictionary()
+"""The lines of a template, and those of its code: Jinja reads them anew at each question."""
+
+
+def _line_of(template: Template, code_line: int) -> int:
+    """Answer as Jinja's `get_corresponding_lineno` does."""
+    lines = _LINES.get(template)
+    if lines is None:
+        lines = _LINES[template] = template.debug_info
+    return next((line for line, begins in reversed(lines) if begins <= code_line), 1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +26,7 @@ from autoparser.analysis.plugins.vllm_parsers import (
     VllmMessages,
     WholeParser,
 )
+from autoparser.analysis.plugins.vllm_plugin import log_as_server
 
 from .served_model import NAMES, TEMPLATES, TOOLS, answers, tokenizer_for, values
 
@@ -98,6 +101,32 @@ def test_what_is_required_is_held_by_a_tag() -> None:
     held = parser.adjust_request(asked(tool_choice="required", response_format={"type": "text"}))
     assert json.loads(held.structured_outputs.structural_tag)["type"] == "structural_tag"
     assert held.response_format is None
+
+
+def test_what_a_tag_leaves_out_is_one_line_of_the_servers_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root, own, vllm = map(logging.getLogger, (None, "autoparser", "vllm"))
+    server = StringIO()
+    # As vLLM 0.32 sets them in a running server.
+    monkeypatch.setattr(vllm, "handlers", [logging.StreamHandler(server)])
+    monkeypatch.setattr(vllm, "propagate", False)
+    for name, value_ in (("handlers", []), ("propagate", True), ("level", logging.NOTSET)):
+        monkeypatch.setattr(own, name, value_)
+    level = root.level
+    root.setLevel(logging.ERROR)
+    unlike = {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": True}}}
+    tool = {"type": "function", "function": {"name": "sets_of_a_server", "parameters": unlike}}
+    try:
+        log_as_server()
+        log_as_server()
+        for _ in range(2):
+            parser = Whole(tokenizer_for(NAMES[0]), [tool])
+            parser.adjust_request(asked(tools=[tool], tool_choice="required"))
+    finally:
+        root.setLevel(level)
+    (line,) = server.getvalue().splitlines()
+    assert "the parameters of sets_of_a_server, #/properties/a/uniqueItems" in line
 
 
 def test_reasoning_ends_in_as_many_steps_as_there_are_new_ids() -> None:

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
 from autoparser.analysis.inference.check import battery
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
@@ -111,6 +112,22 @@ def test_a_token_inside_a_longer_marker(name: str) -> None:
 def test_qwen(name: str) -> None:
     assert {"<think>", "</think>", "<tool_call>", "</tool_call>"} <= set(qwen().opaque.ids)
     assert refused(analysis_of(name).format, qwen()) == []
+
+
+def test_a_text_of_bounded_length_ends_at_its_marker() -> None:
+    format_ = analysis_of("g1-2-escape-token").format
+    text: Json = {"type": "string", "maxLength": 5000}
+    schema: Json = {"type": "object", "properties": {"it": text}}
+    tools: list[Json] = [{"type": "function", "function": {"name": "note", "parameters": schema}}]
+    turn = format_.write(Message(calls=(ToolCall("note", {"it": "a <b> c, it's " * 14}),)))
+    request, written = request_for(format_, turn, tools)
+    lark = grammar_for(format_, request).lark(qwen().opaque)
+    matcher = LLMatcher(qwen().loaded, LLMatcher.grammar_from_lark(lark), log_level=0)
+    for token in qwen().encode(turn[written:]):
+        # The mask is what counts all that may come.
+        assert matcher.compute_logit_bias()[token], matcher.get_error()
+        assert matcher.consume_token(token)
+    assert matcher.is_accepting()
 
 
 @pytest.mark.parametrize(

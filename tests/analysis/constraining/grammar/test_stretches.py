@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from llguidance import LLMatcher
@@ -21,7 +22,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     Prose,
 )
 from autoparser.analysis.constraining.grammar.stretches import signs_of, stretched
-from autoparser.analysis.core.format import Formats
+from autoparser.analysis.core.format import Formats, Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
 
@@ -37,6 +38,15 @@ def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
     made = LLMatcher(loaded, text, log_level=0)
     assert not made.is_error(), made.get_error()
     return made
+
+
+def done_by(start: LLMatcher, refused: str) -> dict[str, int]:
+    """Return what a matcher has done, which it tells once it is over."""
+    start.consume_tokens(ids(byte_tokenizer(), refused))
+    told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
+    assert told is not None
+    done: dict[str, int] = json.loads(told[1])
+    return done
 
 
 def accepts(start: LLMatcher, text: str) -> bool:
@@ -130,15 +140,21 @@ def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
     for token in ids(byte_tokenizer(), "x < y > z = <d> </e> <b/b </a"):
         start.compute_logit_bias()
         assert start.consume_token(token)
-    start.consume_tokens(ids(byte_tokenizer(), ">\n"))
-    # A matcher tells what it has done once it is over.
-    told = re.search(r"Parser: (\{.*?\n\})", start.get_error(), re.DOTALL)
-    assert told is not None
-    done = json.loads(told[1])
+    done = done_by(start, ">\n")
     other = sum(char in signs or not char.isascii() for char in map(chr, range(256)))
     its_ends = 2
     assert done["slices_applied"] > 10
     assert done["trie_nodes_walked"] <= done["slices_applied"] * (other + its_ends)
+
+
+def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -> None:
+    prose = Prose(left=Strip.WHITESPACE, right=Strip.WHITESPACE)
+    rules = GrammarRules(FreeTextNode((Exit(prose, "", NOTHING),)), {})
+    # Beside a text that is closed by a sign, since slices are made where there is one.
+    slices = replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
+    start = matcher_of(rules, slices)
+    start.compute_logit_bias()
+    assert done_by(start, " ")["slices_applied"] == 1
 
 
 @pytest.mark.parametrize("text", ["ends", "</a b", "<a "])

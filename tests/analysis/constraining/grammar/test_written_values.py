@@ -602,6 +602,16 @@ def test_a_bounded_text_stays_filled_where_its_bound_is_left_out() -> None:
         assert grammar.accepts(call, dialect=GrammarDialect.GBNF).accepted == bool(text)
 
 
+@pytest.mark.parametrize("most", [200, 10_000])
+@pytest.mark.parametrize("path", [SORTED, MARKED, LINES])
+def test_a_text_that_a_marker_closes_is_as_long_as_it_may_be(path: Path, most: int) -> None:
+    schema = members(it={"type": "string", "minLength": 1, "maxLength": most}, to=TEXT)
+    grammar = grammar_of(path, schema)
+    for text in ("", "it's <b a>, a text", "x" * most, "x" * (most + 1)):
+        call = written(path, schema, {"it": text, "to": "Oslo"}).rstrip("\n")
+        assert grammar.accepts(call).accepted == (1 <= len(text) <= most), len(text)
+
+
 @BOTH
 @pytest.mark.parametrize(
     ("key", "is_good"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.inference.probing import Shape, ToolForm
 from tests.analysis.tiny import CONTENT, prober_of, turn
 
@@ -55,3 +55,13 @@ def test_what_a_template_is_given() -> None:
     prober = prober_of(ChatTemplate(text))
     probe = prober.probe((prober.user,), tools=False, generation=True, setting={"loud": 1})
     assert probe.text == "True True True 1"
+
+
+def test_values_that_are_equal_and_written_otherwise_are_rendered_each() -> None:
+    values: tuple[Json, ...] = (1, True, 1.0, "1", [1], [True], None)
+    prober = prober_of(ChatTemplate("{{ messages[1].tool_calls[0].function.arguments.x }}"))
+    texts = [
+        prober.probe((prober.user, Message(calls=(ToolCall("f", {"x": each}),)))).text
+        for each in values
+    ]
+    assert texts == [str(each) for each in values]

@@ -44,6 +44,11 @@ class Model:
         ("{{ [1, 2]|tojson(separators=(',', ':')) }}", "[1,2]", "tojson takes separators"),
         ("{{ {'b': 1, 'a': 2}|tojson(sort_keys=true) }}", '{"a": 2, "b": 1}', "and an order"),
         ("{{ [1]|tojson(indent=1) }}", "[\n 1\n]", "and an indent"),
+        (
+            "{{ [1]|tojson }}{{ [true]|tojson }}{{ [1.0]|tojson }}{{ [1]|tojson }}",
+            "[1][true][1.0][1]",
+            "tojson tells values apart that are equal",
+        ),
         ("{{ '<' | e }}", "&lt;", "other filters are Jinja's"),
         ("{% for i in [1, 2] %}{{ i }}{% break %}{% endfor %}", "1", "loop controls"),
         ("a{% generation %}b{% endgeneration %}c", "abc", "the generation tag leaves no text"),
