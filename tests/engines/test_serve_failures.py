@@ -86,9 +86,7 @@ def whole(connection: socket.socket) -> None:
 
 def strange(connection: socket.socket) -> None:
     # In pieces that end in the middle of a character, with what other readers take for line ends.
-    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(
-        b"{", '{"more": "\u2028\x85 é",'.encode(), 1
-    )
+    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
     connection.sendall(HEAD + b"".join(chunk(bytes([byte])) for byte in said))
     connection.sendall(chunk(LAST) + chunk(b""))
 
