@@ -1,4 +1,4 @@
-"""The linter over every twentieth template of the corpus: nothing crashes, and the order is always the same."""
+"""The linter over a twentieth of the corpus: nothing crashes, and the order is always the same."""
 
 from __future__ import annotations
 
