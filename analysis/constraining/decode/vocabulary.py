@@ -105,7 +105,7 @@ def _names_beside(node: Node, named: Mapping[str, Node]) -> Iterator[str]:
 
 def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
     """Return what alternatives begin with, those of the rules that they refer to as well."""
-    left = [node] if isinstance(node, ChoiceNode) else []
+    left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
     for option in left:
         match option:
             case ChoiceNode(options):
