@@ -28,7 +28,7 @@ class BatteryCase(NamedTuple):
 
 CITY_TOOL = "get_forecast"
 MIXED_TOOL = "update_record"
-EDGE_TOOL = "Find-Town_2"
+EDGE_TOOL = "1Find-Town_2"
 """With what a name may hold in a request: a capital, a hyphen, an underscore and a digit."""
 EDGE_KEY = "Post-Code_2"
 STRANGE_KEY = "naïve'&<\\key"
@@ -102,6 +102,7 @@ _EDGE_NAMES = (
     ("a capital in a tool's name", "FindTown"),
     ("a hyphen in a tool's name", "find-town"),
     ("a digit in a tool's name", "findtown2"),
+    ("a digit that begins a tool's name", "1findtown"),
     ("an underscore in a tool's name", "find_town"),
 )
 

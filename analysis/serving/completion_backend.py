@@ -123,7 +123,7 @@ class CompletionBackend:
     async def _pieces(self, answer: httpx2.Response) -> AsyncIterator[CompletionPiece]:
         """Read the events; raises ChatError where they stop before the end."""
         end: CompletionEnd | None = None
-        async for line in answer.aiter_lines():
+        async for line in _lines(answer):
             if not line.startswith(_DATA):
                 if line.startswith("error:"):
                     raise self._refusal(200, line)
@@ -165,3 +165,17 @@ class CompletionBackend:
         if isinstance(error, httpx2.PoolTimeout):
             return ChatError("all connections to the backend are taken", ChatErrorKind.BUSY)
         return ChatError("the backend broke off in the middle of its answer", ChatErrorKind.BACKEND)
+
+
+async def _lines(answer: httpx2.Response) -> AsyncIterator[str]:
+    """Read the lines of a stream of events.
+
+    They end at a line feed alone. httpx2's own lines end at U+2028 and its like, too, which may
+    stand in a model's text and in the grammar that llama-server repeats.
+    """
+    held = b""
+    async for piece in answer.aiter_bytes():
+        *lines, held = (held + piece).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace").removesuffix("\r")
+    yield held.decode(errors="replace")

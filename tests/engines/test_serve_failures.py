@@ -84,6 +84,13 @@ def whole(connection: socket.socket) -> None:
     connection.sendall(HEAD + chunk(EVENT) + chunk(LAST) + chunk(b""))
 
 
+def strange(connection: socket.socket) -> None:
+    # In pieces that end in the middle of a character, with what other readers take for line ends.
+    said = EVENT.replace(b"\n\n", b"\r\n\r\n").replace(b"{", '{"more": "\u2028\x85 é",'.encode(), 1)
+    connection.sendall(HEAD + b"".join(chunk(bytes([byte])) for byte in said))
+    connection.sendall(chunk(LAST) + chunk(b""))
+
+
 def dying(connection: socket.socket) -> None:
     connection.sendall(HEAD + chunk(EVENT))
 
@@ -156,6 +163,14 @@ def test_what_a_backend_does_wrong_is_one_error(
             assert stream.status_code == 200
             assert words(events(stream)[-1]) == said
             assert "[DONE]" not in stream.text
+
+
+@pytest.mark.parametrize("talk", [whole, strange])
+def test_an_event_ends_at_a_line_feed_alone(talk: Talk) -> None:
+    with backend(talk) as running, running_serve(analysis_of(TEMPLATE), running.url) as url:
+        answer = ask(url)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
 def test_no_backend_is_one_error() -> None:

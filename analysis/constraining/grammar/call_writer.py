@@ -123,13 +123,20 @@ class CallWriter:
     def each(self, *, first: bool) -> list[Path]:
         """Return the ways to call each tool.
 
-        A tool is left out where its schema requires what the format never writes.
+        A tool is left out where its schema requires what the format never writes. Raises
+        SchemaError for the first that is refused; it names all that are.
         """
-        found = [
-            path
-            for name, schema in self.tools.items()
-            for path in self._scoped(name, schema, first)
-        ]
+        found: list[Path] = []
+        refused: dict[str, SchemaError] = {}
+        for name, schema in self.tools.items():
+            try:
+                found += self._scoped(name, schema, first)
+            except SchemaError as error:
+                refused[name] = error
+        if refused:
+            first_refusal = next(iter(refused.values()))
+            first_refusal.tools = tuple(refused)
+            raise first_refusal
         if not found:
             raise GrammarError(
                 "each tool requires an argument of a type that this format does not write",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from autoparser.analysis.core.format import Container, JsonType, Notation, Row, Slot
 
 from .paths import Item, Path
@@ -20,7 +22,28 @@ def filled(row: Row, key: Path, value: Path) -> list[Item]:
     return items
 
 
-def is_closed(tail: Row) -> bool:
+def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) -> Row | None:
+    """Return the pieces that rows begin with, where a text of its own closes the value of each.
+
+    One row begins with all before its value; of others the last piece is the text up to where they
+    part. None where a value is not closed so, or where the rows do not part in a text.
+    """
+    heads: list[Row] = []
+    for row in rows:
+        at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+        if not _is_closed(row[at + 1 :]):
+            return None
+        heads.append(row[:at])
+    if len(heads) < 2:  # noqa: PLR2004 - nothing parts from one
+        return heads[0] if heads else None
+    lasts = [piece for head in heads for piece in head[-1:] if not isinstance(piece, Slot)]
+    if len(lasts) < len(heads) or len({head[:-1] for head in heads}) > 1:
+        return None
+    text = shared(lasts)
+    return (*heads[0][:-1], text) if text and text not in lasts else None
+
+
+def _is_closed(tail: Row) -> bool:
     """Whether what stands after a value ends it, whatever it is: one text, and no single sign."""
     return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
 

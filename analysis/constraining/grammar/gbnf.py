@@ -118,7 +118,7 @@ class GbnfWriter:
         self.table = table
         self.names: dict[str, str] = {}
         for name in rules.named:
-            table.section = rules.sections.get(name, "calls")
+            table.section = f"call of {rules.tools[name]}" if name in rules.tools else "calls"
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
         self._texts: dict[tuple[str, ...], list[str]] = {}

@@ -21,6 +21,7 @@ from functools import partial
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Strip
+from autoparser.analysis.core.schema import SchemaError
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from autoparser.analysis.reading.expression import IdentityCache
 
@@ -101,8 +102,14 @@ class _LarkWriter:
         """Whether some text may be any but for its first character, which is no whitespace."""
         self.rules: Mapping[str, Node] = {}
         """The rules by their names."""
+        self.tools: Mapping[str, str] = {}
+        """The tool that a rule is of, where it is of one."""
         self.unsettled: list[GuidanceSchema] = []
         """Schemas of which llguidance has still to be asked whether it loads them."""
+        self.askers: list[str] = []
+        """The tool that each of these is of; empty: of none."""
+        self.tool = ""
+        """The tool whose rule is being written."""
         self.plain: bool = begun is None or begun.plain
         """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
         that it would choose itself, and it chooses others where a token ends within a character.
@@ -110,12 +117,21 @@ class _LarkWriter:
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
         """Write the root, and the rules that are not written yet."""
-        self.rules = rules.named
+        self.rules, self.tools = rules.named, rules.tools
         self.root = self.root or self.body(rules.root)
+        refused: dict[str, SchemaError] = {}
         for name, node in rules.named.items():
             if name not in self.named and not isinstance(node, JsonValue):
-                self.named[name] = self.body(node)
-        ensure_loaded(self.unsettled)
+                self.tool = rules.tools.get(name, "")
+                try:
+                    self.named[name] = self.body(node)
+                except SchemaError as error:
+                    refused.setdefault(self.tool, error)
+        if refused:
+            first_refusal = next(iter(refused.values()))
+            first_refusal.tools = tuple(filter(None, refused))
+            raise first_refusal
+        ensure_loaded(self.unsettled, self.askers)
         return self
 
     def body(self, node: Node) -> str:
@@ -165,6 +181,7 @@ class _LarkWriter:
             target = self.rules.get(name)
             if not isinstance(target, JsonValue):
                 return _rule(name)
+            self.tool = self.tools.get(name, self.tool)
             known = self.values[name] = self.node(target)
         return known
 
@@ -222,6 +239,7 @@ class _LarkWriter:
         found = guidance_schema(schema)
         if found.questions:
             self.unsettled.append(found)
+            self.askers.append(self.tool)
         told = found.text
         options: dict[str, Json] = {
             "item_separator": style.item_separator,

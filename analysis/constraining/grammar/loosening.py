@@ -108,39 +108,52 @@ def written_grammar(
     case = (request.form, repr(tools), repr(content))
     # What an earlier request has found of the same tools is left out at once.
     known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
+    left_out = _left_out(request, known)
     try:
-        return _held(write, request, known)
+        return WrittenGrammar(write(*_loosened(request, known)), left_out)
     except SchemaError as error:
-        if isinstance(error, StrictSchemaError):
-            raise
         refused = error
-    found: dict[str, _Loosened] = {
-        name: _looser(tools[name], _only(write, name), name)
-        for name in _refused(write, tools, list(tools), is_known=content is None)
-    }
-    if content is not None:
-        found[""] = _looser(content, lambda each: _attempt(write, {}, each), "")
-    found = {name: each for name, each in found.items() if each.loosened}
+    found: dict[str, _Loosened] = {}
+    written: list[Written] = []
+    # Most errors name all tools that are refused at one step of the writing.
+    while named := [name for name in tools if name in refused.tools and name not in found]:
+        found |= {name: _looser(tools[name], _only(write, name), name) for name in named}
+        try:
+            written = [write(*_loosened(request, found))]
+            break
+        except SchemaError as error:
+            refused = error
+    if not written:
+        names = [name for name in tools if name not in found]
+        for name in _refused(write, tools, names, is_known=content is None and not found):
+            found[name] = _looser(tools[name], _only(write, name), name)
+        if content is not None:
+            found[""] = _looser(content, lambda each: _attempt(write, {}, each), "")
+    found = {name: found[name] for name in (*tools, "") if name in found and found[name].loosened}
     if not found:
         raise refused
     known |= found
-    return _held(write, request, found)
+    left_out = _left_out(request, found)
+    return WrittenGrammar(written[0] if written else write(*_loosened(request, found)), left_out)
 
 
-def _held(
-    write: GrammarWriter[Written], request: LooseRequest, found: Mapping[str, _Loosened]
-) -> WrittenGrammar[Written]:
-    """Write a grammar without the keywords that were found; raise where one has to be held."""
+def _left_out(request: LooseRequest, found: Mapping[str, _Loosened]) -> tuple[Loosening, ...]:
+    """Return the keywords that are left out; raise where one of them has to be held."""
     barred = [each for name, each in found.items() if not request.may_loosen(name)]
     if barred:
         raise _listed(barred)
+    return tuple(each for tool in found.values() for each in tool.loosened)
+
+
+def _loosened(
+    request: LooseRequest, found: Mapping[str, _Loosened]
+) -> tuple[Mapping[str, Json], Json]:
+    """Return the schemas of tools and content without the keywords that were found."""
     tools = {
         name: found[name].schema if name in found else schema
         for name, schema in request.tools.items()
     }
-    content = found[""].schema if "" in found else request.json_schema
-    left_out = tuple(each for tool in found.values() for each in tool.loosened)
-    return WrittenGrammar(write(tools, content), left_out)
+    return tools, found[""].schema if "" in found else request.json_schema
 
 
 class StrictSchemaError(UnheldKeywordError):

@@ -220,8 +220,8 @@ class GrammarRules:
     root: Node
     named: Mapping[str, Node]
     """The rules that `Ref` names."""
-    sections: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Which part of a turn a rule is of, in words, where it is known."""
+    tools: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The function whose call a rule was made for, where it is of a call; others may share it."""
     frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 
+from autoparser.analysis.core.schema import SchemaError
 from autoparser.analysis.loading.tokens import OpaqueTokens
 
 from .paths import Brancher
@@ -31,8 +32,8 @@ class RuleTable:
         self.named: dict[str, Node] = dict(named or {})
         self.scope = ""
         """The function whose call is being made: its rules are named after it."""
-        self.sections: dict[str, str] = {}
-        """Which part of a turn a rule is of, in words."""
+        self.tools: dict[str, str] = {}
+        """The function whose call a rule was made for; others may share it."""
         self._known: dict[Hashable, Ref] = {}
         self._numbers: dict[Hashable, int] = {}
         self._taken: dict[str, int] = {}
@@ -44,10 +45,15 @@ class RuleTable:
             return known
         ref = Ref(self._free(_name(self.scope, hint)))
         if self.scope:
-            self.sections[ref.name] = f"call of {self.scope}"
+            self.tools[ref.name] = self.scope
         self._known[key] = ref
         self.named[ref.name] = NOTHING
-        self.named[ref.name] = make()
+        try:
+            self.named[ref.name] = make()
+        except SchemaError:
+            # Another tool that shares it is refused as well.
+            del self._known[key]
+            raise
         return ref
 
     def number(self, key: Hashable) -> int:

@@ -65,7 +65,7 @@ def rules_of(
     if calls is not None:
         for name, first in frame.open.items():
             calls.fill(name, first=first)
-    return GrammarRules(frame.rules.root, table.named, table.sections, kept)
+    return GrammarRules(frame.rules.root, table.named, table.tools, kept)
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:

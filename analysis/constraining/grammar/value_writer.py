@@ -20,7 +20,7 @@ In the notation of a template that writes strings as they are and all else as Py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -40,7 +40,7 @@ from autoparser.analysis.core.format import (
 from autoparser.analysis.core.schema import ANY, ROOT, Schema, SchemaError, SchemaPart, place_of
 from autoparser.analysis.reading.expression import IdentityCache
 
-from .entry_rows import closes_of, filled, is_closed, kinds_told, opening_of
+from .entry_rows import closed_alike, closes_of, filled, kinds_told, opening_of
 from .json_schema import may_be_met, plain_words
 from .json_styles import json_style, kind_style
 from .members import MemberRules
@@ -68,7 +68,7 @@ _EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType
 
 @dataclass(frozen=True, slots=True)
 class ClosedEntries:
-    """What was found of entries that are closed by a text of their own."""
+    """What was found of entries; the rules are of those that a text of their own closes."""
 
     rules: dict[_EntryCase, tuple[Row, Ref]] = field(
         default_factory=dict[_EntryCase, tuple[Row, Ref]]
@@ -78,6 +78,10 @@ class ClosedEntries:
         default_factory=dict[tuple[str, _EntryCase], Path]
     )
     """The whole entry, by its name: tools share names of parameters, too."""
+    ways: dict[_EntryCase, list[tuple[Row, list[Path]]]] = field(
+        default_factory=dict[_EntryCase, list[tuple[Row, list[Path]]]]
+    )
+    """The rows of entries that nothing of their own closes, and the values in each."""
 
 
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
@@ -92,7 +96,7 @@ class ValueWriter:
     reader: SchemaReader
     order: Order = Order.GIVEN
     closed: ClosedEntries = field(default_factory=ClosedEntries)
-    """What was found of entries that are closed by a text of their own; writers may share it."""
+    """What was found of entries; writers may share it."""
     is_apart: bool = False
     """Whether its rules are thrown away."""
 
@@ -242,7 +246,13 @@ class ValueWriter:
         # Nothing is equal to the whole schema that stands in it, but by a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
         told = "" if is_whole else repr(schema)
-        return what, self.reader.place, told, id(container), tuple(texts)
+        # What refers to nothing means the same in every tool: most make up values of any type.
+        is_own = is_whole or self._refers_back(told)
+        return what, self.reader.place if is_own else "", told, id(container), tuple(texts)
+
+    def _refers_back(self, told: str) -> bool:
+        """Whether a schema, as it is told, means what it does in its own document alone."""
+        return self.reader.document.refers and "'$ref'" in told
 
     def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
@@ -288,7 +298,7 @@ class ValueWriter:
         `read_as` are the types that its reader takes a text for; None: those of the schema.
         """
         told = repr(schema)
-        refers_back = self.reader.document.refers and "'$ref'" in told
+        refers_back = self._refers_back(told)
         exclude = tuple(exclude)
         case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
         whole = None if made_up else self.closed.paths.get((name, case))
@@ -313,30 +323,39 @@ class ValueWriter:
             if not made_up:
                 self.closed.paths[name, case] = path
             return [path]
-        by_row = self._rows(schema, container)
-        found: list[Path] = []
-        for row, kinds in by_row.items():
-            made = partial(self._ways_of, row, kinds, schema, container, outer, exclude, read_as)
-            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
-            if len(by_row) == 1 and is_closed(row[at + 1 :]):
-                value = self.table.rule(
-                    f"value {case!r}",
-                    f"{name} value",
-                    partial(self._closed, made, row[at + 1 :], _place(schema)),
-                )
-                self.closed.rules[case] = (row[:at], value)
-                return [joined(*filled(row[:at], key, ()), value)]
-            found += [joined(*filled(row, key, way)) for way in made()]
-        return found
+        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        head = closed_alike(list(ways), self.table.brancher.shared)
+        if head is None:
+            open_ways = self.closed.ways.get(case)
+            if open_ways is None:
+                open_ways = [(row, made()) for row, made in ways.items()]
+                self.closed.ways[case] = open_ways
+            return [joined(*filled(row, key, way)) for row, found in open_ways for way in found]
+        made = partial(self._closed, ways, head, schema)
+        value = self.table.rule(f"value {case!r}", f"{name} value", made)
+        self.closed.rules[case] = (head, value)
+        return [joined(*filled(head, key, ()), value)]
 
-    def _rows(self, schema: Json, container: Container) -> dict[Row, frozenset[JsonType]]:
-        """Return the rows of an entry, and the types of the values that each holds."""
+    def _ways_by_row(
+        self,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
+    ) -> dict[Row, Callable[[], list[Path]]]:
+        """Return the rows of an entry, and what makes the ways to write the values in each."""
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
             if row is not None:
                 by_row.setdefault(row, set()).add(kind)
-        return {row: frozenset(kinds) for row, kinds in by_row.items()}
+        return {
+            row: partial(
+                self._ways_of, row, frozenset(kinds), schema, container, outer, exclude, read_as
+            )
+            for row, kinds in by_row.items()
+        }
 
     def _ways_of(
         self,
@@ -356,11 +375,17 @@ class ValueWriter:
         is_inside = container in (outer.object, outer.array)
         return [within_floats(way, closes) for way in ways] if is_inside else ways
 
-    def _closed(self, ways: Callable[[], list[Path]], tail: Row, place: str) -> Node:
-        """Make the rule for a value and the text that closes it."""
-        found = [joined(*way, *map(str, tail)) for way in ways()]
+    def _closed(
+        self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
+    ) -> Node:
+        """Make the rule for what stands behind the text that rows begin with: values, closes."""
+        found: list[Path] = []
+        for row, made in ways.items():
+            head = row[len(before) - 1 : len(before)]
+            text = str(head[0])[len(str(before[-1])) :] if head else ""
+            found += [joined(text, *filled(row[len(before) :], (), way)) for way in made()]
         if not found:
-            raise SchemaError("no value meets this schema", pointer=place)
+            raise SchemaError("no value meets this schema", pointer=_place(schema))
         return self.table.brancher.branch(found)
 
     @property
@@ -383,16 +408,12 @@ class ValueWriter:
 
         None where nothing of its own closes it, or where it refers to other rules.
         """
-        by_row = self._rows(schema, container)
-        for row, kinds in by_row.items():
-            at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
-            if len(by_row) == 1 and is_closed(row[at + 1 :]):
-                made = partial(
-                    self._ways_of, row, kinds, schema, container, outer, exclude, read_as
-                )
-                node = self._closed(made, row[at + 1 :], _place(schema))
-                return None if refers(node) else (row[:at], node)
-        return None
+        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        before = closed_alike(list(ways), self.table.brancher.shared)
+        if before is None:
+            return None
+        node = self._closed(ways, before, schema)
+        return None if refers(node) else (before, node)
 
     def one_of(
         self,

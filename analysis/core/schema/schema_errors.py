@@ -28,6 +28,8 @@ class SchemaError(AutoparserError):
         """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
         self.keyword = keyword
         """The keyword that cannot be held to; empty where no single one is to blame."""
+        self.tools: tuple[str, ...] = ()
+        """The tools known to be refused, where several were read."""
 
     def moved(self, pointer: str) -> SchemaError:
         """Return the same error at another place; empty: at the same one."""

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema import (
@@ -101,15 +102,21 @@ def _guidance_schema(given: str) -> GuidanceSchema:
     return GuidanceSchema(text, given, tuple(parts))
 
 
-def ensure_loaded(schemas: Sequence[GuidanceSchema]) -> None:
-    """Raise SchemaError for the first schema that llguidance does not load: no value meets it."""
+def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
+    """Raise SchemaError for the first schema that llguidance does not load: no value meets it.
+
+    `tools` says for each schema whose it is; the error names all whose schemas are refused.
+    """
     refused = refusals([part for schema in schemas for part in schema.questions])
+    # A member that may be left out may be one that no value meets.
+    asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
+    whole = refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:
-        # A member that may be left out may be one that no value meets.
-        if not refused.keys().isdisjoint(schema.questions):
-            whole = refusals([schema.text])
-            if whole:
-                raise _named(Document.of(json.loads(schema.given)), whole[schema.text])
+        if schema.text in whole:
+            error = _named(Document.of(json.loads(schema.given)), whole[schema.text])
+            refusing = [each.text in whole for each in schemas]
+            error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
+            raise error
 
 
 @lru_cache(maxsize=512)

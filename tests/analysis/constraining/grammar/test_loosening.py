@@ -12,6 +12,7 @@ import pytest
 
 from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError, log_loosening
 from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
+from autoparser.analysis.constraining.grammar.call_writer import CallWriter
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -49,6 +50,30 @@ def test_tools_that_are_not_strict_are_written_without_what_cannot_be_held(
     assert {each.tool for each in found} == {"crawl"}
     assert "#/properties/never/not" in {each.pointer for each in found}
     assert found == analysis_of(style).grammar([GOOD, HARD], tool_choice="required").loosened(form)
+
+
+@FORMS
+@pytest.mark.parametrize("style", [XML, HERMES])
+def test_tools_with_the_same_schema_are_all_found_and_others_are_not_tried_alone(
+    form: Any, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+    each_call = CallWriter.each
+
+    def each(writer: CallWriter, *, first: bool) -> Any:
+        tried.append(len(writer.tools))
+        return each_call(writer, first=first)
+
+    monkeypatch.setattr(CallWriter, "each", each)
+    never: dict[str, Json] = {
+        "never": {"type": "array", "items": {"type": "string", "not": {"const": "y"}}}
+    }
+    good = [tool(f"look_{at}", {"city": {"type": "string"}}) for at in range(14)]
+    grammar = analysis_of(style).grammar([tool("one", never), *good, tool("two", never)])
+    assert write(grammar, form)
+    assert [each.tool for each in grammar.loosened(form)] == ["one", "two"]
+    if form == "lark":
+        assert set(tried) == {16, 1}
 
 
 def test_a_strict_tool_is_an_error_that_lists_every_keyword_at_once() -> None:
