@@ -103,10 +103,12 @@ class Observer:
         shared = common_suffix(
             alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
         )
+        if not shared.strip():
+            return ""
         later = self.prober.probe((self.prober.user, content, self.next_user)).text
         between = later[later.find(marks.content) : later.find(marks.next_user)]
         between = between.removeprefix(marks.content)
-        if not shared.strip() or shared in between or not later.endswith(shared):
+        if shared in between or not later.endswith(shared):
             return ""
         return shared[len(_end_in_both(shared, between)) :]
 

@@ -297,9 +297,16 @@ class Prober:
 
     def seen(self, text: str) -> bool:
         """Whether a render so far, under any setting, holds a text that no message brought."""
-        # The later ones have more in them.
-        renders = reversed(self._renders.values())
-        return any(text in each.text and text not in repr(each.dialogue) for each in renders)
+        lacking: set[str] = set()
+        # The later ones have more in them, and many come out alike.
+        for each in reversed(self._renders.values()):
+            if each.text in lacking:
+                continue
+            if text not in each.text:
+                lacking.add(each.text)
+            elif text not in repr(each.dialogue):
+                return True
+        return False
 
     def _first_message(self) -> User | ToolResult:
         last = self.history[-1] if self.history else None
