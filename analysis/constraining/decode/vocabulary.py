@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from unicodedata import category
@@ -16,6 +16,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Node,
     PatternNode,
+    Ref,
     SequenceNode,
 )
 from autoparser.analysis.core.format import CallFormat, Literal, Order
@@ -91,20 +92,30 @@ def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple
         closes.update(dict.fromkeys(filter(None, _texts(node))))
     if calls is not None and calls.arguments.members.order is not Order.GIVEN:
         for node in rules.named.values():
-            closes.update(dict.fromkeys(_names_beside(node)))
+            closes.update(dict.fromkeys(_names_beside(node, rules.named)))
     return (*closes, *JSON_CLOSERS)
 
 
-def _names_beside(node: Node) -> Iterator[str]:
+def _names_beside(node: Node, named: Mapping[str, Node]) -> Iterator[str]:
     """Return the texts that may stand where a name may be made up."""
-    if not isinstance(node, ChoiceNode):
-        return
-    firsts = [
-        option.items[0] if isinstance(option, SequenceNode) and option.items else option
-        for option in node.options
-    ]
+    firsts = list(_firsts(node, named))
     if any(isinstance(first, PatternNode) and first.but_not for first in firsts):
         yield from (first.text for first in firsts if isinstance(first, LiteralNode))
+
+
+def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
+    """Return what alternatives begin with, those of the rules that they refer to as well."""
+    left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
+    for option in left:
+        match option:
+            case ChoiceNode(options):
+                left += options
+            case Ref(name):
+                left.append(named[name])
+            case SequenceNode((first, *_)):
+                yield first
+            case _:
+                yield option
 
 
 def _texts(node: Node) -> Iterator[str]:

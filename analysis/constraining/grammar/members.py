@@ -31,7 +31,7 @@ since neither stands between texts of its own:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -254,11 +254,55 @@ class MemberRules:
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""
-        return self.table.brancher.branch(self._paths(at))
+        if not self._heads_differ:
+            return self.table.brancher.branch(self._paths(at))
+        if not self._mixed or at == len(self.names):
+            return self._one_or_later(at)
+        # Names that are made up may stand before all that are named, and they go on from here.
+        others = self.table.brancher.branch(
+            self._step_paths([(each, at) for each in self._entries[-1]])
+        )
+        return choice(self._named_state(at), others)
+
+    def _named_state(self, at: int) -> Node:
+        """Return the rule for the members from one on, of which one that is named comes first."""
+        return self.table.rule(
+            (self.key, at, "named"), self._hint(at), lambda: self._one_or_later(at)
+        )
+
+    def _one_or_later(self, at: int) -> Node:
+        """Make the rule for this member and what follows, or a later one: each is written once."""
+        following = min(at + 1, len(self.names))
+        steps = [(entry, following) for entry in self._entries[at]]
+        one = self.table.brancher.branch(self._step_paths(steps))
+        named = at < len(self.names)
+        if not named or self.names[at] in self.required or not self.goes_on(at + 1):
+            return one
+        if self._mixed:
+            return choice(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
+        return choice(one, self._state(at + 1))
+
+    @cached_property
+    def _heads_differ(self) -> bool:
+        """Whether no member begins as another one does, but for names that are made up."""
+        if not all(self._entries) or self._lead:
+            return False
+        texts: list[str] = []
+        for entry in self._entries[: len(self.names)]:
+            heads = [path[0] for path in entry if path and isinstance(path[0], str)]
+            if len(heads) < len(entry):
+                return False
+            texts.append(self.table.brancher.shared(heads))
+        if self.more and not self._mixed:
+            return False
+        return all(texts) and not _clash(texts)
 
     def _paths(self, at: int) -> list[Path]:
+        return self._step_paths(self.steps(at))
+
+    def _step_paths(self, steps: Iterable[tuple[Path, int]]) -> list[Path]:
         paths: list[Path] = []
-        for entry, following in self.steps(at):
+        for entry, following in steps:
             if self.goes_on(following):
                 lead = self.lead(entry)
                 later = self.led(following) if lead else self._state(following)

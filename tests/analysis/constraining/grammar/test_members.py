@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from string import ascii_letters
 from typing import Any
 
 import jsonschema
@@ -158,3 +159,38 @@ def test_where_no_tool_can_be_called_it_is_said() -> None:
     with pytest.raises(GrammarError, match="does not write") as caught:
         grammar.lark(byte_tokenizer())
     assert caught.value.place == "c"
+
+
+SORTS = "g1-pseudo-json"
+"""A format that sorts members, so made-up names may stand between those that a schema names."""
+
+
+@pytest.mark.parametrize("load", [decoder, gbnf_decoder])
+@pytest.mark.parametrize(
+    ("arguments", "accepted"),
+    [
+        ("aa:1,bb:1,cc:1", True),
+        ("a:1,aa:1,b:1,cc:1,d:1", True),
+        ("cc:1", True),
+        ("a:1,bb:1", False),
+        ("bb:1,aa:1,cc:1", False),
+        ("bb:1,cc:1,bb:1", False),
+    ],
+)
+def test_a_sorted_member_goes_on_to_later_ones_and_to_made_up_names(
+    load: Any, arguments: str, accepted: bool
+) -> None:
+    found = load(sorted_members(["aa", "bb", "cc"]), byte_tokenizer(), guidance())
+    text = f"<|tool_call>call:f{{{arguments}}}<tool_call|>"
+    assert (refusal(found, text) == "") is accepted
+
+
+def test_a_grammar_of_sorted_members_grows_as_they_do() -> None:
+    few, many = (len(sorted_members([*ascii_letters[:count]]).gbnf()) for count in (20, 40))
+    assert many < 2.2 * few
+
+
+def sorted_members(names: list[str]) -> Grammar:
+    schema = {"properties": {name: {"type": "integer"} for name in names}, "required": names[-1:]}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    return analysis_of(SORTS).grammar([tool], tool_choice="required")
