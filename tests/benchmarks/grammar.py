@@ -3,7 +3,8 @@
 With `--real-tools FOLDER`, what creation costs in real templates for the tools of a folder alone.
 
 Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
-masks DeepSeek's, in which all are; tools of six properties.
+masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
+templates alone: the first mask of each kind of state, in a grammar that has seen no text yet.
 Creation is the writing of the grammar and the loading of it, against the loading of the arguments'
 schemas alone; masks are held against those of plain JSON. All figures of one table come from one
 run on one machine; ratios can be compared between machines, microseconds cannot. Nothing is written
@@ -24,11 +25,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from itertools import takewhile, zip_longest
+from math import inf
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from llguidance import LLMatcher
+from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.constraining.constrained import Constraint, GrammarBackend
@@ -275,24 +278,115 @@ def _in_child(measure: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
     return found
 
 
+STATES = {
+    "Qwen-Qwen3-0.6B": qwen,
+    "Qwen3-Coder": qwen,
+    "Qwen3.5-4B": qwen,
+    "deepseek-ai-DeepSeek-V3.1": deepseek,
+    "deepseek-ai-DeepSeek-V3.2": deepseek,
+    "deepseek-ai-DeepSeek-V4": deepseek,
+}
+"""Templates of the corpus, and the vocabulary of each family."""
+PLACES = {
+    "reasoning": ("I should think this over.", 0),
+    "goes on": ("I should think this over.", 8),
+    "content": ("The fox is quick, and brown.", 0),
+    "goes on ": ("The fox is quick, and brown.", 7),
+    "call": ("look_up_9", 0),
+    "string": ("Lovely weather in the old town", 0),
+    "bounded": ("A note of some length", 0),
+    "number": ("31415", 0),
+}
+"""Where a mask is asked for: so many characters into a text of the turn."""
+
+
+def states(_: ModelTokenizer) -> Iterator[str]:
+    """Return what the first mask of each kind of state costs, in µs, with ten tools.
+
+    Each is the least of five grammars, which are loaded anew: nothing of an earlier mask is known.
+    """
+    yield f"{'first mask, µs':<{WIDTH}}" + "".join(f"{n:>10}" for n in ("p99", *PLACES, "end"))
+    known = {path.stem: path for path in corpus_paths()}
+    for name, vocabulary in STATES.items():
+        tokenizer = vocabulary()
+        with GrammarBackend(tokenizer) as backend:
+            plain = backend.grammar(Constraint.json_schema(schema(0)))
+            base = mask_spread(plain, tokenizer.encode(arguments(0)))[1]
+        first = _first_masks(analysis_at(known[name]), tokenizer)
+        told = (
+            f"{first[each]:>10.0f}" if each in first else f"{'':>10}" for each in (*PLACES, "end")
+        )
+        yield f"{name:<{WIDTH}}{base:>10.0f}{''.join(told)}"
+
+
+def _first_masks(analysis: Analysis, tokenizer: ModelTokenizer) -> dict[str, float]:
+    texts = [text for text, _ in PLACES.values()]
+    values: dict[str, Json] = {"text": texts[5], "note": texts[6], "count": int(texts[7])}
+    call = ToolCall("look_up_9", values)
+    offered = [_look_up(at) for at in range(10)]
+    turns = analysis.turns(offered)
+    written = turns.written(Message(texts[2], texts[0], (call,)))
+    if written.continuation is None:
+        written = turns.written(Message(texts[2], "", (call,)))
+    prompt, turn = written.prompt, written.rest
+    # What the prompt ends with may stand in the turn again.
+    again = max(at for at in range(len(turn) + 1) if prompt.endswith(turn[:at]))
+    turn = turn if written.continuation is not None else turn[again:]
+    places = {name: turn.find(text) + at for name, (text, at) in PLACES.items() if text in turn}
+    stops = (stop for stop in analysis.format.stop_strings if turn.rstrip().endswith(stop))
+    places["end"] = len(turn.rstrip()) - len(next(stops, ""))
+    grammar = analysis.grammar(offered, prompt=prompt)
+    lark = LLMatcher.grammar_from_lark(grammar.lark(tokenizer))
+    loaded = tokenizer.ll_with(grammar.slices(tokenizer))
+    mask = allocate_token_bitmask(1, tokenizer.vocab_size)
+    least: dict[str, float] = {}
+    for _ in range(5):
+        matcher, written_to = LLMatcher(loaded, lark, log_level=0), 0
+        for name, place in sorted(places.items(), key=lambda item: item[1]):
+            tokens = tokenizer.encode(turn[written_to:place])
+            if matcher.try_consume_tokens(tokens) != len(tokens):
+                raise ValueError(f"refused before {name}: {turn[written_to:place]!r}")
+            written_to = place
+            begun = thread_time()
+            fill_next_token_bitmask(matcher, mask)
+            least[name] = min(least.get(name, inf), (thread_time() - begun) * 1e6)
+    return least
+
+
+def _look_up(number: int) -> dict[str, Json]:
+    """Offer a tool with a text, a text of bounded length and a number."""
+    properties: dict[str, Json] = {
+        "text": {"type": "string"},
+        "note": {"type": "string", "maxLength": 1000},
+        "count": {"type": "integer"},
+    }
+    parameters: Json = {"type": "object", "properties": properties, "required": [*properties]}
+    function = {"name": f"look_up_{number}", "description": "Look.", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", nargs="?", choices=["states"], help="this table alone")
     parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
-    folder: Path | None = parser.parse_args().real_tools
-    if folder is not None:
-        for line in real_creation(folder):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+    options = parser.parse_args()
+    if options.real_tools is not None:
+        _print_lines(real_creation(options.real_tools))
         return
     begun = perf_counter()
     tokenizer = qwen()
     tokenizer.bytes_of(0)
     sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
-    for table in (creation, masks, xgrammar_beside):
-        for line in table(tokenizer):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+    tables = (states,) if options.table == "states" else (creation, masks, xgrammar_beside)
+    for table in tables:
+        _print_lines(table(tokenizer))
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -254,8 +254,8 @@ def _without_refused(arguments: Arguments) -> Container:
 def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNode:
     """Match an id; where no name is written, the id carries it."""
     if naming is not None:
-        return PatternNode(
-            naming.pattern(escaped(name), escaped, word="[A-Za-z0-9_]{1,32}", number="[0-9]{1,6}")
-        )
+        # A bounded word would be counted for each tool: llguidance gives up with some hundreds.
+        word = f"[{_ID_CHARACTERS}]+"
+        return PatternNode(naming.pattern(escaped(name), escaped, word=word, number="[0-9]{1,6}"))
     more = "".join(char for char in ".:-" if not following.startswith(char))
     return PatternNode(f"[{_ID_CHARACTERS}{more}]{{1,64}}")

@@ -265,7 +265,7 @@ class _LarkWriter:
             for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
         )
         if not quick:
-            written = self._in_stretches(node)
+            written = self._in_stretches(node) or self._in_length(node)
             if written is not None:
                 return [written]
         ways = grouped_ways(
@@ -309,6 +309,29 @@ class _LarkWriter:
             # A stretch of the text would go on past such a mark; it ends with a text kept out.
             return None
         return self._closed(prose, thens, alone, kept_out, signs)
+
+    def _in_length(self, node: FreeTextNode) -> str | None:
+        """Write text of bounded length as one terminal with its close; None where it cannot be.
+
+        Beside it stands a stretch as long that leads nowhere: up to the first sign llguidance sees
+        a slice in that, while of a lazy rule it sees none.
+        """
+        exit_, *others = node.exits
+        prose = exit_.prose
+        bounds = None if others or prose is None else _length(prose)
+        if prose is None or bounds is None or self._first_token(exit_.close)[1] is not None:
+            return None
+        kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
+        signs = signs_of([(exit_.close,)], kept_out)
+        # The terminal has to be over with its first close, as a lazy rule is.
+        over = any(text and text in exit_.close for text in kept_out)
+        if not signs or not over or _overlaps(exit_.close):
+            return None
+        self.text(exit_.close)
+        whole = self.terminal("TEXT", _behind(_prose(prose, quick=False), escaped(exit_.close)))
+        stretch = self.terminal("STRETCH", f"/{any_but(signs)}{bounds}/")
+        text = self.rule("text", f"{whole} | {stretch} {self.never}")
+        return in_row(text, self.node(exit_.then))
 
     def _opened(self, exit_: Exit) -> Iterator[Exit]:
         """Return what stands in the place of a text with the texts that it begins with.
@@ -591,6 +614,21 @@ def _same_prose(exits: Sequence[Exit]) -> Prose | None:
     if prose is None or prose.is_shaped or prose.tokens:
         return None
     return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
+
+
+def _length(prose: Prose) -> str | None:
+    """Return how long a text may be, as a repetition; None where more than that is said of it."""
+    shape = prose.shape
+    if shape is None or shape.patterns or prose.shapes or prose.tokens or prose.space:
+        return None
+    if shape.most == 0 or _EDGES[prose.left] or _EDGES[prose.right]:
+        return None
+    return "+" if shape.most is None else f"{{1,{shape.most}}}"
+
+
+def _overlaps(text: str) -> bool:
+    """Whether a text may begin within itself."""
+    return any(text.startswith(text[at:]) for at in range(1, len(text)))
 
 
 def _token(number: int) -> str:

@@ -393,7 +393,12 @@ def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     every: list[str] = [""]
     for each in sorted(signs, key=lambda each: (len(each), each)):
         every.append("".join(sorted({*every[-1], *each})))
-    stretches = (f"{any_but(each)}+" for each in dict.fromkeys(reversed(every[1:])))
+    stretches = [
+        f"{any_but(each)}{some}"
+        for each in dict.fromkeys(reversed(every[1:]))
+        # The first one is for texts of bounded length.
+        for some in ("{1,30}", "+")
+    ]
     json = (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+")
     if edge:
         # What such a text begins with is sorted out of the first slice, and out of the last one.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from string import ascii_lowercase
+
 import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
@@ -15,6 +18,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     Prose,
     sequence,
 )
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -125,3 +129,21 @@ def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeat
         tokens = ids(byte_tokenizer(), text)
         taken = matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
         assert taken is is_taken, text
+
+
+def test_hundreds_of_tools_whose_ids_carry_the_name_share_one_lexer() -> None:
+    analysis = analysis_of("t5-id-carries-name")
+    assert analysis.format.calls is not None
+    assert analysis.format.calls.naming is not None
+    rng = random.Random(5)
+    names = ["".join(rng.choices(ascii_lowercase, k=rng.randrange(6, 30))) for _ in range(300)]
+    offered: list[Json] = [{"type": "function", "function": {"name": name}} for name in names]
+    grammar = analysis.grammar(offered, tool_choice="required")
+    loaded = LLMatcher.grammar_from_lark(grammar.lark(byte_tokenizer()))
+    start = LLMatcher(guidance(), loaded, log_level=0)
+    turns = analysis.turns(offered)
+    for name in names:
+        call = ToolCall(name, {}, f"{name}:0")
+        tokens = ids(byte_tokenizer(), turns.written(Message(calls=(call,))).rest)
+        # Copies of a matcher share its lexer, and what it has built for other answers.
+        assert start.deep_copy().validate_tokens(tokens) == len(tokens), name

@@ -12,6 +12,7 @@ import pytest
 from llguidance import LLMatcher
 
 from autoparser.analysis.constraining.grammar import format_slices
+from autoparser.analysis.constraining.grammar.json_schema import StringShape
 from autoparser.analysis.constraining.grammar.lark import write_lark
 from autoparser.analysis.constraining.grammar.rules import (
     NOTHING,
@@ -21,7 +22,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Prose,
 )
-from autoparser.analysis.constraining.grammar.stretches import signs_of, stretched
+from autoparser.analysis.constraining.grammar.stretches import signs_of, slices_of, stretched
 from autoparser.analysis.core.format import Formats, Strip
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -30,6 +31,7 @@ from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
+FREE = Prose(("</a>",), may_be_empty=True)
 
 
 def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
@@ -95,6 +97,51 @@ def test_the_texts_are_those_that_a_search_finds(
         seen[expected] += 1
         assert accepts(start, text) is expected, text
     assert min(seen.values()) > 50
+
+
+@pytest.mark.parametrize(
+    ("close", "kept_out", "least", "most"),
+    [
+        ("</a>", ("</a>", "<b="), 0, 9),
+        ("\n</a>", ("</a>", "<b=", "</c>"), 2, 9),
+        ("]<]v[>[</", ("]<]v[>[</", "</b>"), 0, 14),
+        ("</a>", ("</a>",), 3, None),
+        # A text that may begin within itself, one without a sign, and one that is not kept out.
+        ("||", ("||", "<b>"), 0, 5),
+        ("end", ("end", "<b>"), 0, 5),
+        ("</a>", ("<b>",), 0, 6),
+    ],
+)
+def test_texts_of_bounded_length_are_those_that_a_search_finds(
+    close: str, kept_out: tuple[str, ...], least: int, most: int | None
+) -> None:
+    prose = Prose(kept_out, may_be_empty=True, shape=StringShape(least=least, most=most))
+    rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
+    start = matcher_of(rules, slices_of(">|"))
+    rng = random.Random(7)
+    pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:]]
+    seen = {True: 0, False: 0}
+    for _ in range(600):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(9))) + close
+        long = len(text) - len(close)
+        expected = closed_well(text, close, kept_out, may_be_empty=True)
+        expected = expected and least <= long and (most is None or long <= most)
+        seen[expected] += 1
+        assert accepts(start, text) is expected, text
+    assert min(seen.values()) > 50
+
+
+def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
+    prose = Prose(("</a>",), may_be_empty=True, shape=StringShape(most=100))
+    rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
+    # Those of the same text without bounds, since the slices are those of the format.
+    slices = write_lark(replace(rules, root=FreeTextNode((Exit(FREE, "</a>", NOTHING),))), ALL_TEXT)
+    start = matcher_of(rules, slices.slices)
+    text = "a word"
+    for token in ids(byte_tokenizer(), text):
+        start.compute_logit_bias()
+        assert start.consume_token(token)
+    assert done_by(start, "</a>\n")["slices_applied"] == len(text)
 
 
 def test_two_closes_and_an_end_are_told_apart() -> None:
