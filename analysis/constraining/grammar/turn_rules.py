@@ -250,7 +250,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
             heads.append(written.trigger)
     if heads:
         return heads
-    head = (calls.section_open + first).strip()
+    head = calls.opening.strip()
     at = row.index(Slot.NAME) if Slot.NAME in row else -1
     follows = literal_at(row, at + 1).strip()[:1]
     return [f"{head}{name}{follows}" for name in names]

@@ -155,10 +155,15 @@ class CallFormat:
         return json_fields_of(self.row)
 
     @property
+    def opening(self) -> str:
+        """What all calls begin with, up to the first slot of the first one."""
+        first = self.row[0] if self.row and not isinstance(self.row[0], Slot) else ""
+        return self.section_open + first
+
+    @property
     def is_marked(self) -> bool:
         """Whether a marker opens the calls, so that nothing else has to tell them from content."""
-        first = self.row[0] if self.row and not isinstance(self.row[0], Slot) else ""
-        return bool(Literal.of(self.section_open + first).markers)
+        return bool(Literal.of(self.opening).markers)
 
     @property
     def naming(self) -> NamingId | None:

@@ -9,7 +9,6 @@ from autoparser.analysis.core.conversation import Presence
 
 from .layout import Layout, Part
 from .literal import Block, Literal
-from .notation import Slot
 from .shape import TurnShape
 
 
@@ -73,6 +72,5 @@ def _behind(format_: TurnShape, layout: Layout, at: int) -> str:
     text = layout.literals[at + 1]
     calls = format_.calls
     if calls is not None and layout.parts[at + 1 : at + 2] == (Part.CALLS,):
-        first = calls.row[0]
-        text += calls.section_open + ("" if isinstance(first, Slot) else first)
+        text += calls.opening
     return text

@@ -48,7 +48,7 @@ class NewTurn:
     turn: Turn
     new: Messages
     lead: str | None
-    """What the model wrote before its content, where that is all of its turn."""
+    """What the model wrote before its content or its calls, where these are all of its turn."""
     number: int | None = None
     """Of its first call, where calls are counted through the conversation."""
 
@@ -66,7 +66,7 @@ class Continued:
     text: str
     last: LastText
     lead: str | None
-    """What the model wrote before its content, where that is all of its turn."""
+    """What the model wrote before its content or its calls, where these are all of its turn."""
 
 
 class Bridge:
@@ -246,7 +246,7 @@ class Bridge:
         message = response.message
         kind = (bool(message.reasoning_content), bool(message.content), len(message.tool_calls))
         number = next(iter(self._skeletons.numbers(response.text)), None)
-        turn = NewTurn(self._skeletons.turn(message, new), new, _lead(response), number)
+        turn = NewTurn(self._skeletons.turn(message, new), new, self._lead(response), number)
         key = (
             (*kind, turn.lead, number),
             purpose.roles,
@@ -338,6 +338,22 @@ class Bridge:
         return max(
             (len(stop.text) for stop in stops if found.last.text.endswith(stop.text)), default=0
         )
+
+    def _lead(self, response: ReadOutput) -> str | None:
+        """Return what stands before the content or the calls of a turn that is these alone.
+
+        Empty for a turn of nothing; None where it is not known.
+        """
+        message, calls = response.message, self._format.calls
+        if message.reasoning_content or (message.content and message.tool_calls):
+            return None
+        first = message.content or ""
+        if message.tool_calls:
+            first = "" if calls is None else calls.opening
+        if response.text and not first:
+            return None
+        at = response.text.find(first)
+        return response.text[:at] if at >= 0 else None
 
     def _bare(self, text: str) -> str:
         """Return a text without its reasoning and the marks of it."""
@@ -432,12 +448,15 @@ class Bridge:
         shown, marks = found.last.before + found.last.text, self._skeletons.marks
         for mark, said in ((marks.content, content), (marks.reasoning, reasoning)):
             shown = shown.replace(mark, said) if said and said == said.strip() else shown
-        if shown.endswith(own):
+        prompt = found.base.prompt
+        if shown.endswith(own) and prompt.endswith(shown.removesuffix(own)):
             return
         turn = replace(turn, content=content, reasoning=reasoning)
         number = next(iter(self._skeletons.numbers(own)), None)
-        _, same, end = self._skeletons.written(turn, number).rpartition(own)
-        if same and (not end or end.lstrip().startswith(tuple(each.text for each in self._stops))):
+        before, same, end = self._skeletons.written(turn, number).rpartition(own)
+        ends = tuple(each.text for each in self._stops)
+        # What the turn begins with may be missing, such as an empty block.
+        if same and prompt.endswith(before) and (not end or end.lstrip().startswith(ends)):
             return
         base = found.base
         messages = [*base.messages, self._skeletons.message(turn), *found.new]
@@ -549,15 +568,6 @@ class Bridge:
             for segment in whole.segments
             if segment.end > start
         )
-
-
-def _lead(response: ReadOutput) -> str | None:
-    """Return what stands before the content of a turn that is content alone, or empty."""
-    message = response.message
-    if message.reasoning_content or message.tool_calls or (response.text and not message.content):
-        return None
-    at = response.text.find(message.content or "")
-    return response.text[:at] if at >= 0 else None
 
 
 def _shared_end(text: str, stop: str) -> str:

@@ -29,8 +29,7 @@ _SHORTEST = 2
 
 def begins_call(content: str, calls: CallFormat) -> bool:
     """Whether content holds what opens calls: one was cut, or is garbled."""
-    first = calls.row[0]
-    opening = (calls.section_open + ("" if isinstance(first, Slot) else first)).strip()
+    opening = calls.opening.strip()
     return len(opening) >= _SHORTEST and opening in content
 
 

@@ -73,12 +73,6 @@ def between(
 ANY: Sequence[Part | None] = (None, *Part)
 
 
-def opening_text(calls: CallFormat) -> str:
-    """Return what is written before the first slot of the first call."""
-    first = calls.row[0]
-    return calls.section_open + ("" if isinstance(first, Slot) else first)
-
-
 def closing_text(calls: CallFormat) -> str:
     """Return what is written after the last slot of the last call."""
     last = calls.row[-1]
@@ -88,7 +82,7 @@ def closing_text(calls: CallFormat) -> str:
 def _call_edges(calls: CallFormat | None) -> tuple[str, str]:
     if calls is None:
         return "", ""
-    opening, closing = opening_text(calls), closing_text(calls)
+    opening, closing = calls.opening, closing_text(calls)
     return (
         opening[: len(opening) - len(opening.lstrip())],
         closing[len(closing.rstrip()) :],

@@ -23,7 +23,7 @@ from autoparser.analysis.core.format import Block, CallFormat, Part, Strip, Turn
 from autoparser.analysis.reading.expression import Turn
 
 from .framing import CallsField
-from .joints import ANY, TargetJoint, between, opening_text
+from .joints import ANY, TargetJoint, between
 from .patterns import ANY_SPACE, either, exact, loose, widest
 
 
@@ -126,6 +126,6 @@ _NEWLINES = {Strip.WHITESPACE, Strip.NEWLINES}
 
 def _no_call(end: str, calls: CallFormat | None) -> str:
     """Look that what ends a turn does not open a call, where calls are opened by the same."""
-    opening = "" if calls is None else opening_text(calls).strip()
+    opening = "" if calls is None else calls.opening.strip()
     rest = opening.removeprefix(end).strip()
     return rf"(?!\s*{loose(rest)})" if opening.startswith(end) and rest else ""

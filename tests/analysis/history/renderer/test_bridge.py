@@ -426,6 +426,30 @@ def test_a_bridge_that_keeps_another_spelling_than_the_templates_says_so(
         assert noted[1] in theirs
 
 
+LAST_BLOCK = SPELLS.replace(
+    "{% if m.reasoning_content %}",
+    "{% if m.reasoning_content or loop.last and not m.role == 'user' %}",
+).replace("m.reasoning_content | trim", "m.reasoning_content or '' | trim")
+
+
+@pytest.mark.parametrize("spelled", ["True", "true"])
+def test_a_call_without_the_empty_block_that_only_the_last_turn_has_is_bridged(
+    spelled: str,
+) -> None:
+    made = Renderer(analyze(ChatTemplate(LAST_BLOCK)), small())
+    prompt = made.render([user()], SPELLING_TOOLS, add_generation_prompt=True).token_ids
+    written = f"<tool_call>get_weather<arg>rain={spelled}</arg></tool_call>"
+    call = {"function": {"name": "get_weather", "arguments": {"rain": True}}}
+    turn = {"role": "assistant", "content": "", "tool_calls": [call]}
+    found = made.bridge_to_next_turn(
+        prompt, made.encode(f"{written}<|im_end|>"), [result()], SPELLING_TOOLS
+    )
+    assert isinstance(found, RenderedTokens), found
+    again = made.render([user(), turn, result()], SPELLING_TOOLS, add_generation_prompt=True)
+    assert (found.token_ids == again.token_ids) == (spelled == "True")
+    assert len(found.notes) == (spelled == "true")
+
+
 SHARED_CLOSE = (
     "{% for m in messages %}{% if m.reasoning_content and loop.index0 + 3 >= messages | length %}"
     "<|im_start|>assistant<think>{{ m.reasoning_content }}<|im_end|>{% endif %}"
