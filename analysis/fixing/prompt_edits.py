@@ -38,12 +38,28 @@ def prompt_edits(
     # What begins a user's message, too, asks nobody for an answer.
     begins_both = bool(header.strip()) and before.rstrip().endswith(header.strip())
     if header and not begins_both:
-        yield from _written(text, header)
+        if _goes_on(subject):
+            yield from _written(text, header)
         yield from ((edit, False) for edit in _asked_for(subject, text, header))
     if any(each.other and each.one.text == each.other.text for each in finding.evidence):
         # Whether one is asked for made no difference.
         yield from ((edit, False) for edit in _at_the_end(text))
         yield from ((edit, False) for edit in _after_the_question(subject, text))
+
+
+def _goes_on(subject: Subject) -> bool:
+    """Whether an answer follows what stands behind a question: a turn can begin there.
+
+    What a template always writes after all messages may ask for another turn, or say who is to be
+    answered: no turn of its own follows that.
+    """
+    question = subject.play((subject.user,))
+    answered = subject.play((subject.user, Message(subject.marks.content)))
+    if not (question.rendered and answered.rendered):
+        return True
+    mark = subject.marks.user
+    behind = question.text.rpartition(mark)[2].rstrip()
+    return answered.text.rpartition(mark)[2].startswith(behind)
 
 
 def _written(text: str, header: str) -> Iterator[tuple[TemplateEdit, bool]]:

@@ -1,5 +1,7 @@
 """Measure what grammars of formats cost: `python -m tests.benchmarks.grammar`, from the root.
 
+With `--real-tools FOLDER`, what creation costs in real templates for the tools of a folder alone.
+
 Qwen's vocabulary, in which the markers of calls are added tokens (`</parameter>` is text), and for
 masks DeepSeek's, in which all are; tools of six properties. With `states` it asks six real
 templates alone: the first mask of each kind of state, in a grammar that has seen no text yet.
@@ -13,15 +15,20 @@ xgrammar (its structural tag of the same calls) is optional, and is skipped visi
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
+import multiprocessing
+import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from math import inf
+from pathlib import Path
 from time import perf_counter, thread_time
+from typing import Any
 
 from llguidance import LLMatcher
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
@@ -31,6 +38,7 @@ from autoparser.analysis.constraining.constrained import Constraint, GrammarBack
 from autoparser.analysis.constraining.grammar import format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import Formats, TurnFormat
+from autoparser.analysis.core.schema import without_keyword
 from autoparser.analysis.loading.tokens import ModelTokenizer, OpaqueTokens
 from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen
 from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
@@ -58,6 +66,16 @@ TAGGED = {
     "keys as tags": "a6-key-is-tag",
 }
 """More formats whose arguments are closed by text that is no token."""
+REAL = {
+    "Qwen-Qwen3-0.6B": qwen,
+    "Qwen-Qwen3-Coder-30B-A3B-Instruct": qwen,
+    "openai-gpt-oss-120b": qwen,
+    "MiniMaxAI-MiniMax-M2": qwen,
+    "google-gemma-4-31B-it": qwen,
+    "deepseek-ai-DeepSeek-V3.2": deepseek,
+}
+"""Templates of the corpus, and the vocabulary that their grammars are loaded with."""
+REAL_COUNTS = (1, 10, 50, 100)
 WIDTH = 26
 
 
@@ -170,6 +188,96 @@ def _mask_row(title: str, times: Sequence[float], base: Sequence[float]) -> str:
     return f"{title:<{WIDTH}}{figures}{ratios}"
 
 
+def real_creation(folder: Path) -> Iterator[str]:
+    """Return what grammars of real tools cost, against their schemas alone, in real templates.
+
+    `new` is the writing for tools that the process never saw, where the format is known, `again`
+    that of a later request with the same tools. In `schemas` stands each schema without the
+    keywords that the grammar leaves out; what llguidance does not know in it, it is told to ignore.
+    """
+    offered = _real_tools(folder)
+    known = {path.stem: path for path in corpus_paths()}
+    columns = ("schemas", "load", "ratio", "new", "ratio", "again", "ratio", "kB")
+    yield f"{'create, ms':<{2 * WIDTH}}" + "".join(f"{each:>9}" for each in columns)
+    for name, tokenizer in REAL.items():
+        analysis = analysis_at(known[name])
+        analysis.grammar(offered[REAL_COUNTS[-1] :]).lark(tokenizer())
+        for count in REAL_COUNTS:
+            some = offered[:count]
+
+            def write(some: Sequence[dict[str, Any]] = some, analysis: Analysis = analysis) -> str:
+                return analysis.grammar(some).lark(tokenizer())  # noqa: B023 - called in this turn
+
+            new = statistics.median(_in_child(lambda: (best_ms(write, 1),))[0] for _ in range(3))
+            schemas, load, again, size = _in_child(
+                partial(_loads, analysis, some, tokenizer(), write)
+            )
+            ratios = (load / schemas, (load + new) / schemas, (load + again) / schemas)
+            yield f"{f'{name}, {count} tools':<{2 * WIDTH}}" + "".join(
+                f"{each:>9.2f}"
+                for each in (schemas, load, ratios[0], new, ratios[1], again, ratios[2], size)
+            )
+
+
+def _real_tools(folder: Path) -> list[dict[str, Any]]:
+    """Return the tools of a folder, one of each file in turn, and none of a name twice."""
+    lists: list[list[dict[str, Any]]] = [
+        json.loads(path.read_text(encoding="utf-8"))["tools"]
+        for path in sorted(folder.glob("*.json"))
+    ]
+    found: dict[str, dict[str, Any]] = {}
+    for row in zip_longest(*lists):
+        for tool in filter(None, row):
+            found.setdefault(tool["function"]["name"], tool)
+    return list(found.values())
+
+
+def _loads(
+    analysis: Analysis,
+    some: Sequence[dict[str, Any]],
+    tokenizer: ModelTokenizer,
+    write: Callable[[], str],
+) -> tuple[float, ...]:
+    """Return what the schemas alone and the grammar take to load, and what writing it again does.
+
+    The last figure is the size of the grammar in kB.
+    """
+    parameters: dict[str, Any] = {
+        tool["function"]["name"]: tool["function"]["parameters"] for tool in some
+    }
+    for each in analysis.grammar(some).loosened("lark"):
+        parameters[each.tool] = without_keyword(parameters[each.tool], each.pointer)
+    alone: list[str] = []
+    for schema_ in parameters.values():
+        text = json.dumps(schema_)
+        if LLMatcher.validate_grammar(_any_of([text]), tokenizer.ll):
+            text = json.dumps({**schema_, "x-guidance": {"lenient": True}})
+        alone.append(text)
+    lark = write()
+    grammars = (_any_of(alone), LLMatcher.grammar_from_lark(lark))
+    for grammar in grammars:
+        if LLMatcher.validate_grammar(grammar, tokenizer.ll):
+            raise ValueError("llguidance does not load what is measured")
+    loads = [best_ms(partial(LLMatcher, tokenizer.ll, grammar)) for grammar in grammars]
+    return (*loads, best_ms(write, 3), len(lark) / 1000)
+
+
+def _any_of(schemas: Sequence[str]) -> str:
+    return LLMatcher.grammar_from_lark("start: " + " | ".join(f"%json {each}" for each in schemas))
+
+
+def _in_child(measure: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
+    """Measure in a fork: what it learns of tools stays there."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: there.send(measure()))
+    child.start()
+    there.close()
+    found: tuple[float, ...] = here.recv()
+    child.join()
+    return found
+
+
 STATES = {
     "Qwen-Qwen3-0.6B": qwen,
     "Qwen3-Coder": qwen,
@@ -259,15 +367,26 @@ def _look_up(number: int) -> dict[str, Json]:
 
 def main() -> None:
     """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", nargs="?", choices=["states"], help="this table alone")
+    parser.add_argument("--real-tools", metavar="FOLDER", type=Path)
+    options = parser.parse_args()
+    if options.real_tools is not None:
+        _print_lines(real_creation(options.real_tools))
+        return
     begun = perf_counter()
     tokenizer = qwen()
     tokenizer.bytes_of(0)
     sys.stdout.write(f"loading the tokenizer: {perf_counter() - begun:.1f} s\n\n")
-    tables = (states,) if "states" in sys.argv[1:] else (creation, masks, xgrammar_beside)
+    tables = (states,) if options.table == "states" else (creation, masks, xgrammar_beside)
     for table in tables:
-        for line in table(tokenizer):
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
+        _print_lines(table(tokenizer))
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -125,6 +125,16 @@ def test_what_begins_a_turn_behind_the_question_is_written_where_it_is_asked_for
     assert template.render(said) == "Q: Why?\n--\nA: So.\n--\n"
 
 
+@pytest.mark.parametrize("asked", ["<|user|>", "<|answer|>: "])
+def test_no_turn_is_begun_behind_what_asks_for_another(asked: str) -> None:
+    text = (
+        "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content + '<|end|>' }}{% endfor %}"
+        f"{asked}"
+    )
+    found = fixed(text, "AP204")
+    assert [fix.edits for fix in found.fixes] == [()]
+
+
 MARKED = {
     # Alone, content may be what could not be put together with a text.
     "{% for m in messages %}{% if m.role == 'system' %}{{ m.content + '\n\n' }}"
