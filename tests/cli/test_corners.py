@@ -1,0 +1,89 @@
+"""Each row of the table of corners in docs/lint.md: its template, and the words that name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+Run = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+BUGS = "tests/analysis/lint/planted/bugs.yaml"
+USUAL = "fixtures/usual_form.yaml"
+SOUND = """\
+{%- set calls = namespace(count=0) %}
+{%- if tools %}{{- '<tools>' + tools | tojson + '</tools>' }}{%- endif %}
+{%- if HEAD %}{{- 'Be grave.' }}{%- endif %}
+{%- for message in messages %}
+    {{- '<|' + message.role + '|>' + (message.content or '') }}
+    {%- for call in message.tool_calls or [] %}
+        {{- '<call' + (NUMBER | string) + '>' + call.function.name + ' ' }}
+        {{- (call.function.arguments | tojson) + '</call>' }}
+        {%- set calls.count = calls.count + 1 %}
+    {%- endfor %}
+    {{- '<|end|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}
+"""
+KINDS = {
+    "names of called tools in lower case": "names in lower case",
+    "hyphens of names become underscores": "hyphens of names are underscores",
+    "integers over 99,999 with commas": "commas in large integers",
+    "answers cut at 2,000 characters": "answers cut at 2000 characters",
+    "more than five tools by name alone": "more than five tools by their names alone",
+}
+"""Rows that the table of planted bugs has in other words."""
+
+
+def rows() -> list[tuple[str, str, str]]:
+    text = (ROOT / "docs" / "lint.md").read_text("utf-8")
+    table = text.split("## At the edges")[1].split("\n## ")[0]
+    return re.findall(r"^\| (.+?) \| (.+?) \| `(.+?)` \|$", table, re.MULTILINE)
+
+
+def template_of(what: str) -> str:
+    """Return the template of a row."""
+    if what.startswith("a variable"):
+        return SOUND.replace("HEAD", "tone == 'grave'").replace("NUMBER", "''")
+    if what.startswith("calls numbered"):
+        return SOUND.replace("HEAD", "false").replace("NUMBER", "calls.count")
+    if what.startswith("arguments reversed"):
+        known = yaml.safe_load((ROOT / USUAL).read_text("utf-8"))
+        return str(known["arguments reversed"]["template"])
+    kind = KINDS.get(what, what)
+    bugs = yaml.safe_load((ROOT / BUGS).read_text("utf-8"))
+    (bug,) = (each for each in bugs if each["kind"] == kind)
+    host = (ROOT / "fixtures" / "templates" / f"{bug['in']}.jinja").read_text("utf-8")
+    assert host.count(bug["replace"]) == 1
+    return host.replace(bug["replace"], bug["with"])
+
+
+@pytest.mark.parametrize(
+    ("what", "by", "words"),
+    [
+        pytest.param(*row, id=row[0], marks=pytest.mark.slow if at % 4 else ())
+        for at, row in enumerate(rows())
+    ],
+)
+def test_a_corner_is_named_as_the_table_says(
+    autoparser: Run, tmp_path: Path, what: str, by: str, words: str
+) -> None:
+    path = tmp_path / "corner.jinja"
+    path.write_text(template_of(what), "utf-8")
+    asked = by.split(", ")
+    for code in asked[: -1 if asked[-1] == "analyze" else None]:
+        found = autoparser("lint", path, "--isolated", "--select", code, "--format", "concise")
+        assert any(f"{code} [" in line and words in line for line in found.out.splitlines())
+    if asked[-1] == "analyze":
+        shown = " ".join(autoparser("analyze", path).out.split())
+        if words not in shown:
+            shown = " ".join(autoparser("analyze", path, "--show", "faults").out.split())
+        assert words in shown
+
+
+def test_there_are_fifteen() -> None:
+    assert len(rows()) == 15
