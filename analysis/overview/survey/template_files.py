@@ -28,6 +28,13 @@ def templates_in(places: Sequence[str]) -> tuple[str, ...]:
                 file=place,
                 hint="name directories with templates, or template files",
             )
+        if not path.is_file() and not path.is_dir():
+            # A template is read for its digest and again for its record; a pipe has one reading.
+            raise TemplateNotFoundError(
+                "this is neither a file nor a directory",
+                file=place,
+                hint="save what it gives as a file",
+            )
         inside = [place] if path.is_file() else [str(each) for each in _below(path)]
         if not inside:
             raise TemplateNotFoundError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,13 @@ def test_nothing_to_survey_is_an_error(tmp_path: Path, empty: bool) -> None:
     place = tmp_path if empty else tmp_path / "nowhere"
     with pytest.raises(AutoparserError, match="there is no"):
         templates_in([str(place)])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_pipe_as_template_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(AutoparserError, match="neither a file nor a directory"):
+        templates_in([str(tmp_path / "pipe")])
 
 
 def test_whatever_a_template_does_is_a_record() -> None:
