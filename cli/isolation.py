@@ -167,6 +167,7 @@ def _with_options(
         limits = Limits(
             # What is not the render comes on top, so that its own limit is the one that is hit.
             seconds=given + BESIDE_RENDER if one_render else given,
+            pipe_seconds=given,
             # However long a command usually takes, a render that does not end is named soon.
             render_seconds=given if one_render else given / RENDERS if timeout else soon,
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,

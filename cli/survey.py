@@ -204,6 +204,12 @@ def _digest(source: str) -> str:
 
 
 def _content(path: Path) -> bytes:
+    if path.is_fifo():
+        raise AutoparserError(
+            "this is a named pipe, and records are read again before they are added to",
+            file=str(path),
+            hint="name a file with --records",
+        )
     try:
         return path.read_bytes() if path.exists() else b""
     except OSError as error:

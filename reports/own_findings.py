@@ -100,7 +100,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
             count = len(crash.titles)
             yield _crashing(crash, f"{count} message{'s' * (count != 1)} crash it{under}")
     if check.different:
-        first = min(check.different, key=lambda failure: failure.size)
+        first = min(check.different, key=lambda failure: failure.rank)
         yield OwnFinding(
             FindingLevel.ERROR,
             f"{len(check.different)} of {check.total} messages are not rendered so{under}:"

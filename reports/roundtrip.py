@@ -261,7 +261,7 @@ def conditions_of(row: Row, found: RoundTrip) -> Iterator[str]:
     groups: dict[str, list[Setting]] = {}
     for each in row.differing:
         words = each.outcome.value
-        if each.outcome is Outcome.BREAKS or not each.holds:
+        if not each.holds and str(each.cause) != words:
             words += f" ({each.cause})"
         groups.setdefault(words, []).append(changed(usual, each.setting))
     for words, settings in groups.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import ArgumentForm
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.inference.check import ToolsInPrompt
@@ -18,7 +19,7 @@ from .provenance import provenance_words
 from .screen_turn import screen_turn
 from .settings import gate_score, gate_style
 from .stops import stops_words
-from .summary import kept_words, limit_words, wants_words
+from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .token_suggestions import unwritten_rows
 from .tools_in_prompt import tools_in_prompt_section
@@ -102,14 +103,14 @@ def screen_rows(learnt: LearntFormat) -> Iterator[Row]:
     """Return what no example shows: what callers give, what is kept, where a turn stops."""
     format_ = learnt.formats.united
     if format_.reasoning is None:
-        yield "Reasoning", Text("none reaches the text")
+        yield "Reasoning", Text(absent_words(learnt, Presence(reasoning=True)))
     else:
         field = learnt.shape.reasoning_field
         cut = "cut out of the content" if format_.reasoning_cut else "no field brings it in"
         given = f"given as {visible(field)}" if field else cut
         yield "Reasoning", sentence(given, kept_words(format_.retention))
     if format_.calls is None:
-        yield "Calls", Text("none reaches the text")
+        yield "Calls", Text(absent_words(learnt, Presence(calls=True)))
     else:
         yield "Calls", Text(f"{limit_words(format_.calls)}; {_arguments(learnt)}")
     wants = wants_words(learnt)

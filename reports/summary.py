@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.format import (
     ArgumentForm,
     Begun,
@@ -106,10 +107,20 @@ def _basis(check: Check) -> str:
     return basis(check) if check.ok else f"{basis(check)}; see the end"
 
 
+def absent_words(learnt: LearntFormat, presence: Presence) -> str:
+    """Say of a part that the format has not whether a message of it alone reaches the text."""
+    found = any(
+        failure.message.presence == presence
+        for check in learnt.checks
+        for failure in check.different
+    )
+    return "in no form that was found, see the findings" if found else "none reaches the text"
+
+
 def _reasoning(analysis: LearntFormat) -> Text:
     mode, markers, format_ = analysis.view.reasoning, analysis.markers, analysis.formats.united
     if mode is ReasoningMode.NONE:
-        return sentence("none reaches the text ", _mode(mode))
+        return sentence(absent_words(analysis, Presence(reasoning=True)), " ", _mode(mode))
     opening = quoted(markers.reasoning_start) if markers.reasoning_start else Text("its start")
     close = quoted(markers.reasoning_end) if markers.reasoning_end else Text("the next part")
     between = sentence("between ", opening, " and ", close)
@@ -202,7 +213,7 @@ def limit_words(calls: CallFormat) -> str:
 def _calls(analysis: LearntFormat) -> Text:
     view, calls = analysis.view, analysis.formats.united.calls
     if calls is None:
-        return sentence("none reaches the text ", _mode(view.tools))
+        return sentence(absent_words(analysis, Presence(calls=True)), " ", _mode(view.tools))
     words = {
         ToolFormat.JSON_NATIVE: "a JSON object that holds name and arguments",
         ToolFormat.TAG_WITH_JSON: "the name, then the arguments as JSON",

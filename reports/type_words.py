@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.alignment import prefix_length, suffix_length
 from autoparser.analysis.core.format import Arguments, JsonType, Row, Slot
 
 __all__ = ["TypeWords", "type_words"]
@@ -61,7 +61,7 @@ def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
     before = min(prefix_length(texts[0], text) for text in texts)
     before -= len(_matched(_WORD_END.search(texts[0][:before])))
     rests = [text[before:] for text in texts]
-    after = min(prefix_length(rests[0][::-1], rest[::-1]) for rest in rests)
+    after = min(suffix_length(rests[0], rest) for rest in rests)
     after -= len(_matched(_WORD_START.match(rests[0][len(rests[0]) - after :])))
     words = [rest[: len(rest) - after] for rest in rests]
     return (before, after) if all(_WORD.fullmatch(word) for word in words) else None

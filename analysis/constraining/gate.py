@@ -9,13 +9,13 @@ that no token hides how a text is cut.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.constraining.grammar import Grammar, grammar_of
 from autoparser.analysis.core.battery import battery_tools, loose_tools
-from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats, Opening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
@@ -28,8 +28,8 @@ from autoparser.analysis.inference.check import (
 )
 from autoparser.analysis.inference.probing import Prober
 from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.expression import build, request_of
-from autoparser.analysis.reading.parsing import OutputParser, Status, message_of
+from autoparser.analysis.reading.expression import Turn, build, request_of
+from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status, message_of
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
@@ -42,6 +42,7 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober
     usual_faults: list[GateFault] = []
     by_prompt: dict[tuple[int, Earlier, bool], list[TemplateContinuation]] = {}
     own_texts: dict[tuple[int, str], str] = {}
+    readers: list[_PromptReader] = []
     for each in found:
         key = (id(each.opening), each.earlier, each.form is None)
         by_prompt.setdefault(key, []).append(each)
@@ -51,7 +52,7 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober
         written = [each for each in group if each.text is not None]
         if not written:
             continue
-        wrong = _wrong(formats, group[0].opening, written, prober)
+        wrong = _wrong(formats, group[0].opening, written, prober, readers)
         if group[0].form is not None:
             told = {fault.title for fault in wrong}
             wrong += [fault for fault in _losses(written, own_texts) if fault.title not in told]
@@ -67,8 +68,23 @@ def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober
     return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
 
 
+@dataclass(frozen=True, slots=True)
+class _PromptReader:
+    """The grammar and the parser of a prompt; the answer for each text is cached."""
+
+    grammar: Grammar
+    turn: Turn
+    refusal: Callable[[str], str]
+    """Returns where the grammar refuses a text, or an empty text if it accepts it."""
+    parse: Callable[[str], ParsedMessage]
+
+
 def _wrong(
-    formats: Formats, opening: Opening, written: Sequence[TemplateContinuation], prober: Prober
+    formats: Formats,
+    opening: Opening,
+    written: Sequence[TemplateContinuation],
+    prober: Prober,
+    readers: list[_PromptReader],
 ) -> list[GateFault]:
     begun = _begun(formats, opening)
     earlier, form = written[0].earlier, written[0].form
@@ -76,17 +92,13 @@ def _wrong(
     tools = loose_tools() if opening.tools else ()
     # Behind other turns, or sent otherwise, a prompt may end otherwise.
     prompt = written[0].prompt if earlier or form else None
-    refusal = _refusal(grammar_of(formats, tools, begun=begun, prompt=prompt))
-    parser = OutputParser(
-        build(formats, request_of(tools or None, begun=begun, prompt=prompt)),
-        offered=frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None,
-    )
+    reader = _reader_of(formats, tools, begun, prompt, readers)
     faults: list[GateFault] = []
     for each in written:
         text = each.text or ""
         answers = {
-            GateQuestion.ACCEPTED: refusal(text),
-            GateQuestion.READ: _misread(turns, parser, each.message, text),
+            GateQuestion.ACCEPTED: reader.refusal(text),
+            GateQuestion.READ: _misread(turns, reader.parse(text), each.message, text),
         }
         faults += [
             GateFault(question, opening.setting, _title(each), text, detail)
@@ -94,6 +106,30 @@ def _wrong(
             if detail
         ]
     return faults
+
+
+def _reader_of(
+    formats: Formats,
+    tools: Sequence[Json],
+    begun: Begun,
+    prompt: str | None,
+    readers: list[_PromptReader],
+) -> _PromptReader:
+    """Return the reader of a prompt: an equal one of `readers`, or a new one, which is added.
+
+    Most prompts of one format ask for the same, and to compile a grammar takes longer than to
+    compare it with all that were compiled.
+    """
+    grammar = grammar_of(formats, tools, begun=begun, prompt=prompt)
+    turn = build(formats, request_of(tools or None, begun=begun, prompt=prompt))
+    for known in readers:
+        if known.grammar == grammar and known.turn == turn:
+            return known
+    offered = frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None
+    parser = OutputParser(turn, offered=offered)
+    made = _PromptReader(grammar, turn, cache(_refusal(grammar)), cache(parser.parse))
+    readers.append(made)
+    return made
 
 
 def _losses(
@@ -152,9 +188,8 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
     return refusal
 
 
-def _misread(turns: TemplateTurns, parser: OutputParser, asked: Message, text: str) -> str:
+def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: str) -> str:
     """Say how what was read differs; an empty answer: the template writes it as the same text."""
-    parsed = parser.parse(text)
     if parsed.status is Status.MALFORMED:
         return f"it is read with the status {parsed.status}"
     try:

@@ -55,6 +55,8 @@ class AskedTally:
     _known_tools: Sequence[Json] | None = None
     """The tools of the last request, which those of the next one mostly are."""
     _tool_forms: set[str] = field(default_factory=set[str])
+    _known_name: object = ""
+    """The name of the last function, which is often that of the next one."""
     _known_setting: Mapping[str, Json] | None = None
     """That of the last request, which that of the next one mostly is."""
 
@@ -121,6 +123,9 @@ class AskedTally:
         if isinstance(content, str):
             self._longest = max(self._longest, len(content))
             forms.add("content as text")
+            if len(message) == len(_PLAIN_FIELDS) and message.get("role") in _USUAL_ROLES:
+                # Most messages hold nothing else.
+                return 0
         elif is_list(content):
             forms.add("content as a list of parts")
             self._add_value(content)
@@ -145,7 +150,10 @@ class AskedTally:
             return
         wrapped = "bare" if function is given else "wrapped as functions"
         forms.add(f"{what} {wrapped}")
-        self._signs.update(str(function.get("name", "")))
+        name = function.get("name", "")
+        if name != self._known_name:
+            self._known_name = name
+            self._signs.update(str(name))
         arguments = function.get("arguments")
         if arguments is not None:
             kind = "JSON text" if isinstance(arguments, str) else "an object"
@@ -166,5 +174,6 @@ class AskedTally:
                 self._add_value(item)
 
 
+_PLAIN_FIELDS = frozenset({"role", "content"})
 _USUAL_ROLES = frozenset({"system", "user", "assistant", "tool"})
 _USUAL_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})

@@ -9,6 +9,7 @@ from enum import StrEnum
 from .conversation import Json, Message
 
 __all__ = [
+    "TEXTS_DIFFER",
     "AskedForm",
     "Check",
     "Crash",
@@ -18,6 +19,9 @@ __all__ = [
     "GateFault",
     "GateQuestion",
 ]
+
+TEXTS_DIFFER = "the texts differ"
+"""The reason of a failure for which no part of the message can be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,11 @@ class Failure:
     """Whether the format is right about it: the template crashes, and agents send such messages."""
 
     @property
-    def size(self) -> int:
-        """How much there is to look at."""
-        return len(self.written or "") + len(self.rendered or "")
+    def rank(self) -> tuple[bool, bool, int]:
+        """The sort key: what the format is wrong about, named causes and short texts first."""
+        # A title of many causes leaves no room for the reason.
+        size = len(self.title) + len(self.written or "") + len(self.rendered or "")
+        return self.foretold, self.reason == TEXTS_DIFFER, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +176,7 @@ class Check:
     @property
     def smallest(self) -> Failure | None:
         """The failure that is quickest to understand; one that the format is wrong about first."""
-        return min(
-            self.failures,
-            key=lambda failure: (failure.foretold, failure.size),
-            default=None,
-        )
+        return min(self.failures, key=lambda failure: failure.rank, default=None)
 
 
 class GateQuestion(StrEnum):

@@ -156,8 +156,9 @@ class Subject:
                 return any(Part.REASONING in each.parts for each in self.format.layouts.values())
 
     def lacking(self, need: Need) -> Need:
-        """Return what is not there for a rule: of other Jinjas that are installed, the analysis."""
-        return Need.ANALYSIS if need is Need.OTHER_JINJAS and self.jinjas else need
+        """Return what is missing for a rule: the analysis, where all else rests on that."""
+        rests = need.part is not None or (need is Need.OTHER_JINJAS and bool(self.jinjas))
+        return Need.ANALYSIS if rests and not self.has(Need.ANALYSIS) else need
 
     @cached_property
     def marks(self) -> Sentinels:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.alignment import prefix_length, suffix_length
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.format import JsonType
 
@@ -40,9 +40,9 @@ def written(subject: Subject, value: Json, kind: JsonType = JsonType.STRING) -> 
     if not (one.rendered and other.rendered and render.rendered) or one.text == other.text:
         return None
     before = one.text[: prefix_length(one.text, other.text)]
-    behind = one.text[::-1][: prefix_length(one.text[::-1], other.text[::-1])]
+    after = one.text[len(one.text) - suffix_length(one.text, other.text) :]
     rest = render.text[prefix_length(render.text, before) :]
-    end = len(rest) - prefix_length(rest[::-1], behind)
+    end = len(rest) - suffix_length(rest, after)
     return WrittenValue(rest[:end], render)
 
 

@@ -56,14 +56,16 @@ def read_path(path: Path, hint: str = TEMPLATE_HINT) -> bytes:
 def pipe_patience() -> float | None:
     """Return for how many seconds the other end of a pipe is waited for, or None for ever.
 
-    It is the time of the task, ``--timeout``: nothing else ends a task that only waits, since its
-    limits are of processor time.
+    It is ``--timeout``: nothing else ends a task that only waits, since its limits are of
+    processor time.
     """
     # Lazy: a command that reads no pipe need not import what starts workers.
     from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, current_guard  # noqa: PLC0415
 
     guard = current_guard()
-    return (pipe_seconds.get() or DEFAULT_LIMITS.seconds) if guard is None else guard.limits.seconds
+    if guard is None:
+        return pipe_seconds.get() or DEFAULT_LIMITS.seconds
+    return guard.limits.pipe_seconds or guard.limits.seconds
 
 
 def _read_pipe(path: Path, hint: str) -> bytes:

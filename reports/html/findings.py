@@ -142,7 +142,7 @@ def self_check(check: Check) -> Element:
     if check.ok:
         return lead(f"{check.passed} of {check.total} fixed messages pass: {basis(check)}.")
     forbidden = sandbox_words(check)
-    by_size = sorted(check.failures, key=lambda failure: (failure.foretold, failure.size))
+    by_size = sorted(check.failures, key=lambda failure: failure.rank)
     shown = by_size[:MOST_FAILURES]
     left_out = len(check.failures) - len(shown)
     return fragment(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from autoparser.analysis.lint import LintFinding, Need, Severity
@@ -121,20 +120,20 @@ def notes(run: LintRun) -> Iterator[str]:
         )
     for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
         yield visible(remark)
-    lacking = Counter(
-        need for template in run.templates for need in {need for _, need in template.left_out}
-    )
-    left_out = [
-        f"{many(sum(rule.needs is need for rule in run.rules), 'rule')} without {need.value}"
-        f" ({hint}) at {many(lacking[need], 'template')}"
-        for need, hint in _HINTS.items()
-        if lacking[need]
-    ]
+    left_out: list[str] = []
+    for need, hint in _HINTS.items():
+        each = [{rule.code for rule, it in one.left_out if it is need} for one in run.templates]
+        lacking = [codes for codes in each if codes]
+        if lacking:
+            rules = many(len(frozenset[str]().union(*lacking)), "rule")
+            places = many(len(lacking), "template")
+            left_out.append(f"{rules} without {need.value} ({hint}) at {places}")
     if left_out:
         yield f"could not look: {', '.join(left_out)}"
 
 
 _HINTS = {
+    Need.ANALYSIS: "autoparser analyze says why",
     Need.TOKENIZER: "see --tokenizer",
     Need.DIRECTORY: "name it instead of a file",
     Need.OTHER_JINJAS: "see --engines",

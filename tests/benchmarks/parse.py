@@ -4,6 +4,8 @@ A text of 4k and one of 64k characters are streamed in chunks of 4 characters; t
 chunk is taken. All figures of one table come from one run on one machine; ratios can be compared
 between machines, microseconds cannot. Nothing is written to a file.
 
+Of the kinds of text the last three are content that is dense in signs which could begin a marker.
+
 `growth` is the mean at 64k over that at 4k, `ratio` the median at 64k over ours.
 
 `--short` measures 4k alone. `--beside CHECKOUT` measures 64k with another checkout of this project,
@@ -74,9 +76,10 @@ class Stream(NamedTuple):
     name: str
     before: str
     after: str
+    words: str = WORDS
 
     def text(self, size: int) -> str:
-        prose = (WORDS * (size // len(WORDS) + 1))[:size]
+        prose = (self.words * (size // len(self.words) + 1))[:size]
         return f"{self.before}{prose}{self.after}"
 
 
@@ -92,7 +95,10 @@ TAGGED = Stream(
     "<tool_call>\n<function=write_0>\n<parameter=text>\n",
     "\n</parameter>\n</function>\n</tool_call>",
 )
-STREAMS = (REASONING, CONTENT, JSON, TAGGED)
+BACKTICKS = Stream("backticks", "", "", "Use `foo` and `bar()` or `x.y` with `z`, then `a`. ")
+FENCES = Stream("fences", "", "", "Try:\n```python\nx = 1\nprint(x)\n```\nand\n```\nls\n```\n")
+TAGS = Stream("tags", "", "", "if a < b and <b>c</b> <d x='1'/> then a<b<c. ")
+STREAMS = (REASONING, CONTENT, JSON, TAGGED, BACKTICKS, FENCES, TAGS)
 
 
 class Cost(NamedTuple):

@@ -118,7 +118,8 @@ def test_the_sections_are_there_and_the_contents_lead_to_them(browser: Any, page
             target = links.nth(at).get_attribute("href")
             links.nth(at).click()
             inside = f"main > section{target}, main > section > details[open] > {target}"
-            assert page.locator(inside).is_visible()
+            # A click comes back before the page has opened what its link leads to.
+            page.locator(inside).wait_for(state="visible")
 
 
 def test_a_report_begins_with_a_turn_and_folds_what_is_long(browser: Any, pages: Path) -> None:
@@ -142,7 +143,7 @@ def test_the_keyboard_opens_a_phase_without_any_script(browser: Any, pages: Path
         for folded in (section, phase):
             folded.focus()
             page.keyboard.press("Enter")
-        assert page.locator("#phases details details[open] .sides").first.is_visible()
+        page.locator("#phases details details[open] .sides").first.wait_for(state="visible")
         page.keyboard.press("Tab")
         assert page.locator("pre:focus").count() == 1
 
@@ -183,7 +184,7 @@ def test_a_link_to_a_phase_opens_it(browser: Any, pages: Path) -> None:
     with opened(browser, pages, "report") as page:
         page.locator("nav a[href^='#markers']").click()
         page.locator("#markers a").first.click()
-        assert page.locator("#phases details details[open]").count() == 1
+        page.locator("#phases details details[open]").wait_for(state="attached")
 
 
 def test_print_shows_what_is_closed(browser: Any, pages: Path) -> None:

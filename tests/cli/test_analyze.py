@@ -63,7 +63,7 @@ def test_failures_in_the_self_check_end_with_1_and_show_the_smallest(
     assert (ran.code, ran.err) == (1, "")
     assert "self-check 46/47" in ran.out
     tail = ran.out[ran.out.index("Self-check: 46 of 47 messages come out right") :]
-    assert "content with markup: the texts differ" in tail
+    assert "content with markup: the assistant's message is not written as" in tail
     difference = tail[tail.index("  - what the template renders") :].splitlines()
     assert difference[1:6] == ["    <|assistant|>U", "  - SE <B", "  + se <b", "    > & [", "  - X"]
 

@@ -85,5 +85,5 @@ def test_a_corner_is_named_as_the_table_says(
         assert words in shown
 
 
-def test_there_are_fifteen() -> None:
-    assert len(rows()) == 15
+def test_there_are_sixteen() -> None:
+    assert len(rows()) == 16

@@ -367,3 +367,12 @@ def test_wrong_tools_are_told_with_file_and_place(
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"{file}: {words}")
     assert ran.err.count("\n") == 1
+
+
+def test_rules_that_lack_an_analysis_are_counted(autoparser: Run, tmp_path: Path) -> None:
+    path = tmp_path / "ignores.jinja"
+    path.write_text("{{ messages | length }} messages", "utf-8")
+    asked = ("--isolated", "--select", "AP402,AP515,AP306", "--format", "concise")
+    ran = autoparser("lint", path, *asked)
+    words = "could not look: 3 rules without a template that can be analysed"
+    assert f"{words} (autoparser analyze says why) at 1 template" in ran.out

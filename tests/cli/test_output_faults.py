@@ -128,12 +128,17 @@ def test_a_pipe_without_another_end_is_not_waited_for_without_end(
         ("decode", "PIPE"),
         ("lint", TEMPLATE, "--isolated", "--no-cache", "--tools", "PIPE"),
         ("lint", TEMPLATE, "--isolated", "--no-cache", "--select", "AP306", "-o", "PIPE"),
+        ("render", TEMPLATE, "--messages", "PIPE"),
+        ("render", TEMPLATE, "--messages", "MESSAGES", "-o", "PIPE"),
     ],
 )
 def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    given = [str(pipe) if each == "PIPE" else each for each in arguments]
+    messages = tmp_path / "messages.json"
+    messages.write_text('[{"role": "user", "content": "Hi"}]', "utf-8")
+    places = {"PIPE": str(pipe), "MESSAGES": str(messages)}
+    given = [places.get(each, each) for each in arguments]
     ran = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
         [sys.executable, "-m", "autoparser", *given, "--timeout", "0.5"],
         capture_output=True,
@@ -142,6 +147,13 @@ def test_timeout_limits_the_wait_for_a_pipe(tmp_path: Path, arguments: tuple[str
         check=False,
     )
     assert (ran.returncode, "for 0.5 seconds" in ran.stderr) == (2, True), ran.stderr
+
+
+def test_records_of_a_survey_in_a_pipe_are_refused(tmp_path: Path, autoparser: Run) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    ran = autoparser("survey", "fixtures/lint/AP306", "--records", pipe)
+    assert (ran.code, f"{pipe}: this is a named pipe" in ran.err) == (2, True), ran.err
 
 
 def test_a_pipe_that_is_opened_late_is_written_and_read(tmp_path: Path, autoparser: Run) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Literal as FormatLiteral, Slot
 from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
-from autoparser.analysis.reading.expression import Turn
+from autoparser.analysis.reading.expression import IdentityCache, Turn
 from autoparser.analysis.reading.parsing import OutputParser
 from autoparser.shown import Shown
 
@@ -24,13 +24,15 @@ from .loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, wri
 from .rules import GrammarRules
 from .structural_tag import write_structural_tag
 from .triggers import GrammarTrigger, triggers_of
-from .turn_rules import rules_of
+from .turn_rules import parts_of, rules_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
 _ALL_TEXT = OpaqueTokens()
+_WRITTEN: IdentityCache[LarkGrammar] = IdentityCache(32)
+"""Grammars of the latest requests: the turns of a conversation offer the same tools."""
 
 
 def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
@@ -115,7 +117,11 @@ class Grammar(Shown):
 
     def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         return written_grammar(
-            lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+            lambda tools, content: _WRITTEN.of(
+                (*parts_of(self.turn), opaque),
+                (repr(tools), repr(content), self.parallel, self.lazy),
+                lambda: write_lark(self._rules(tools, content, opaque), opaque),
+            ),
             self._request("lark", opaque),
         )
 

@@ -35,6 +35,11 @@ class _RuleFrame:
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
 
 
+def parts_of(turn: Turn) -> tuple[object, ...]:
+    """Return the parts of a turn that decide its rules: they stay the same between requests."""
+    return turn.strict, turn.reasoning, turn.content, turn.ends, turn.header
+
+
 def rules_of(
     turn: Turn,
     tools: Mapping[str, Json],
@@ -56,7 +61,7 @@ def rules_of(
     if json_schema is not None or (calls is not None and not calls.head):
         frame, kept = maker.frame(lazy=lazy), None
     else:
-        owners = (turn.strict, turn.reasoning, turn.content, turn.ends, turn.header, opaque)
+        owners = (*parts_of(turn), opaque)
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
     # In the same order whether it was kept or made here.

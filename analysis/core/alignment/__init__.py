@@ -7,6 +7,7 @@ from autoparser.lazy_names import lazy_names
 from .boundaries import (
     common_prefix,
     common_suffix,
+    differing_parts,
     edge_units,
     first_marker,
     is_unit,
@@ -27,6 +28,7 @@ __all__ = [
     "common_suffix",
     "decompose",
     "diff_split",
+    "differing_parts",
     "edge_units",
     "find_slots",
     "first_marker",

@@ -83,6 +83,16 @@ def suffix_length(left: str, right: str) -> int:
     return prefix_length(left[::-1], right[::-1])
 
 
+def differing_parts(left: str, right: str) -> tuple[str, str]:
+    """Return what each of two texts has between their longest common prefix and suffix.
+
+    Characters alone count: a unit may be cut in two, which `diff_split` never does.
+    """
+    start = prefix_length(left, right)
+    rest = suffix_length(left[start:], right[start:])
+    return left[start : len(left) - rest], right[start : len(right) - rest]
+
+
 def common_prefix(first: str, *others: str) -> str:
     """Return the longest common beginning that ends between units in every text.
 

@@ -22,7 +22,7 @@ from autoparser.analysis.loading.tokens import Encoded, TokenText
 
 from .asked import messages_of
 from .attribution import Attributed, Segment, attribute, historic_closes
-from .earlier_turns import EarlierTurns, History
+from .earlier_turns import EarlierTurns, History, dropped_block
 from .given_prompts import GivenPrompts, PromptPast
 from .history_renders import Messages
 from .media_spans import media_parts
@@ -377,7 +377,9 @@ class Bridge:
             case Reason.HISTORY_REWRITTEN as reason:
                 purpose.keep(reason, "the turn that the model wrote")
             case Reason.REASONING_DROPPED as reason:
-                purpose.keep_reasoning(reason, "of the turn that the model wrote")
+                words = "of the turn that the model wrote"
+                is_empty = not found.turn.reasoning
+                purpose.keep_reasoning(reason, dropped_block(words, is_empty=is_empty))
             case _:
                 pass
 
@@ -428,10 +430,10 @@ class Bridge:
             purpose.keep(Reason.DEPENDS)
         elif kept is EarlierTurns.CHANGED:
             purpose.keep(Reason.HISTORY_REWRITTEN, "turns before the last one")
-        elif self._history.drops(kept, past, opening) and not (
+        elif (words := self._history.dropped(kept, found.whole, past, opening)) and not (
             kept is EarlierTurns.NOT_AT_FIRST and self._history.answers(past, opening)
         ):
-            purpose.keep_reasoning(Reason.REASONING_DROPPED, "of an earlier turn")
+            purpose.keep_reasoning(Reason.REASONING_DROPPED, words)
 
     def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
         """Note where the template would spell the turn otherwise than the model did.
@@ -509,12 +511,13 @@ class Bridge:
             taken = said if begins else ended.text
             stop, closed = said, rest[rest.index(ended.text) + len(taken) :]
         if ended is None or not (begins or ended.eos == completion[response.stop]):
-            wanted = f"not {ended.text!r}" if ended else "which it does not write"
+            close = next(filter(rest.startswith, historic_closes(self._format)), "")
+            end = ended.text if ended else close
+            wanted = f"not {end!r}" if end else "which it does not write"
             purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
             if ended is None:
                 # The end that the model wrote stands for that of the history.
-                closes = historic_closes(self._format)
-                closed = rest.removeprefix(next(filter(rest.startswith, closes), ""))
+                closed = rest.removeprefix(close)
             stop = ""
         extra = completion[response.stop + 1 :]
         if not extra:

@@ -22,6 +22,14 @@ from .shares import agreed
 from .skeleton import Base, Skeletons
 
 
+def dropped_block(whose: str, *, is_empty: bool) -> str:
+    """Name the dropped block that stood at `whose`, such as ``of an earlier turn``."""
+    return f"an empty block {whose}" if is_empty else whose
+
+
+_EARLIER = "of an earlier turn"
+
+
 class EarlierTurns(StrEnum):
     """What becomes of the turns before the last one."""
 
@@ -48,8 +56,7 @@ class History:
         first = "" if format_.calls is None else format_.calls.row[0]
         self._call = "" if isinstance(first, Slot) else first.strip()
         """What begins each call; empty where that is no text."""
-        # What closes reasoning may end other texts, too: there a block is what has an opener.
-        self._opened = bool(self._open) and any(self._close in each.text for each in format_.ends)
+        self._ends = tuple(each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
 
     def kept(
@@ -199,37 +206,48 @@ class History:
             text = text.replace(mark, "") if mark else text
         return "".join(text.split())
 
-    def drops(self, kept: EarlierTurns, past: PromptPast, opening: str) -> bool:
-        """Whether a prompt holds a block before its `opening` that is dropped, or nobody can tell.
+    def _is_opened(self, base: Base) -> bool:
+        """Whether a block needs an opener: what closes reasoning ends other texts, too."""
+        after = base.before.rpartition(base.last)[2]
+        ends = (*self._ends, after) if self._header and self._header not in after else self._ends
+        return bool(self._open) and any(self._close in each for each in ends)
+
+    def dropped(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
+        """Name the block of a prompt before its `opening` that is dropped; empty where none is.
 
         `kept` says which blocks are: those with reasoning, those that hold none, or both.
         """
         if not self._close:
-            return True
-        if kept in past.found:
-            return True
+            return _EARLIER
+        known = past.dropped.get(kept)
+        if known is not None:
+            return known
         close = self._text.single(self._close)
         if close is not None and not past.holds(close):
-            return False
+            return ""
         text = past.text.removesuffix(opening)
-        for end, blank in self._blocks(text, past.looked.get(kept, 0)):
+        opened = self._is_opened(base)
+        for end, blank in self._blocks(text, past.looked.get(kept, 0), opened=opened):
             if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
-                past.found.add(kept)
-                return True
+                past.dropped[kept] = dropped_block(_EARLIER, is_empty=blank)
+                return past.dropped[kept]
             past.looked[kept] = end
-        return False
+        return ""
 
-    def _blocks(self, text: str, start: int) -> Iterator[tuple[int, bool]]:
-        """Tell of each block of reasoning in a text where it ends, and whether it holds none."""
+    def _blocks(self, text: str, start: int, *, opened: bool) -> Iterator[tuple[int, bool]]:
+        """Yield for each block of reasoning in a text its end, and whether it is empty.
+
+        `opened` says that a block needs an opener.
+        """
+        marks = (self._open,) if opened else (self._open, self._header)
         at = text.find(self._close, start)
         while at >= 0:
-            marks = (self._open,) if self._opened else (self._open, self._header)
-            opened = [
+            begins = [
                 found + len(mark)
                 for mark in marks
-                if mark and (found := text.rfind(mark, start if self._opened else 0, at)) >= 0
+                if mark and (found := text.rfind(mark, start if opened else 0, at)) >= 0
             ]
             start = at + len(self._close)
-            if opened or not self._opened:
-                yield start, not text[max(opened, default=0) : at].strip()
+            if begins or not opened:
+                yield start, not text[max(begins, default=0) : at].strip()
             at = text.find(self._close, start)

@@ -38,6 +38,8 @@ class PromptPast:
         self.ids = ids
         self.found: set[Hashable] = set()
         """What stands in it, as far as that was asked."""
+        self.dropped: dict[Hashable, str] = {}
+        """Which block of it the template drops, by what becomes of earlier turns."""
         self.looked: dict[Hashable, int] = {}
         """Up to where in its text something was looked for, and does not stand."""
         self._tokens = tokens
@@ -51,6 +53,7 @@ class PromptPast:
         """
         past, known = PromptPast(self._tokens, ids), len(self.ids)
         past.found, past.looked = {*self.found}, {**self.looked}
+        past.dropped = {**self.dropped}
         past._text = self._text
         past._unread = (*self._unread, _Unread(known, known + written, text))
         return past

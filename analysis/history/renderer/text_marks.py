@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count, product
 
+from autoparser.analysis.core.alignment import prefix_length, suffix_length
+
 from .leaves import Leaf
 
 _DIGITS = "bcdfghjklm"
@@ -103,19 +105,19 @@ class Marks:
         whole = self.leaves[leaf].text
         start, end = _edges(whole)
         middle = start + max(1, (end - start) // 2)
-        before = _common_end(text[:place], whole[:middle])
-        behind = _common_start(text[place:], whole[middle:])
+        before = suffix_length(text[:place], whole[:middle])
+        behind = prefix_length(text[place:], whole[middle:])
         return Run(place - before, place + behind, leaf)
 
     def _forward(self, text: str, leaf: int, place: int) -> Run:
         """Find the beginning of a text whose end was cut off."""
         core = self.leaves[leaf].text.strip()
-        return Run(place, place + _common_start(text[place:], core), leaf)
+        return Run(place, place + prefix_length(text[place:], core), leaf)
 
     def _backward(self, text: str, leaf: int, place: int) -> Run:
         """Find the end of a text whose beginning was cut off."""
         core = self.leaves[leaf].text.strip()
-        return Run(place - _common_end(text[:place], core), place, leaf)
+        return Run(place - suffix_length(text[:place], core), place, leaf)
 
     def _word(self, number: int) -> str:
         digits = f"{number:0{MARK_DIGITS}d}"
@@ -139,16 +141,3 @@ def _number(digits: str) -> int:
     for digit in digits:
         value = value * 10 + _DIGITS.index(digit)
     return value
-
-
-def _common_start(left: str, right: str) -> int:
-    length = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
-
-
-def _common_end(left: str, right: str) -> int:
-    return _common_start(left[::-1], right[::-1])

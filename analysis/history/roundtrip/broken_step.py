@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autoparser.analysis.core.alignment import suffix_length
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import TurnFormat
 
@@ -42,7 +43,7 @@ class BrokenStep:
             further = len(other.prompt.text) - len(self.replay.prompt.text)
             return other.at > self.at + further
         # Only after the edit can the text be compared; what is left there is the same text.
-        behind = _common_end(before, after)
+        behind = suffix_length(before, after)
         return len(other.whole) - other.at < behind
 
     def same_with(self, **changes: Json) -> bool:
@@ -50,8 +51,3 @@ class BrokenStep:
         message = {**self.replay.kept.message, **changes}
         kept = {key: value for key, value in message.items() if value is not None}
         return self.stage.with_turn(self.replay, kept) == self.replay.text
-
-
-def _common_end(left: str, right: str) -> int:
-    limit = min(len(left), len(right))
-    return next((at for at in range(limit) if left[-1 - at] != right[-1 - at]), limit)

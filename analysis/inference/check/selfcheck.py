@@ -13,18 +13,29 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from autoparser.analysis.core.alignment import differing_parts
 from autoparser.analysis.core.battery import BatteryCase, battery, battery_tools
 from autoparser.analysis.core.conversation import Dialogue, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.message_shape import FormDeparture, Shape, departures_of
-from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure, FormFault
+from autoparser.analysis.core.verdicts import (
+    TEXTS_DIFFER,
+    AskedForm,
+    Check,
+    Crash,
+    Failure,
+    FormFault,
+)
 from autoparser.analysis.inference.learning.observer import ObservedTurn, Observer
 from autoparser.analysis.inference.probing import Prober, answered
 from autoparser.analysis.loading.template import REASONING_FIELDS
 
 from .crash import grouped, is_needed
-from .usual_form import FormOutcome, departures_together, lost_text, without_reasoning
+from .usual_form import FormOutcome, departures_together, lost_text, said_parts, without_reasoning
+
+MOST_SHOWN = 80
+"""Characters of a changed text that a reason quotes."""
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
@@ -81,6 +92,8 @@ class _Judge:
         self.observer = Observer(prober)
         strict = prober.as_transformers()
         self._strict = self.observer if strict is prober else Observer(strict)
+        blocks = {Part.REASONING: format_.reasoning, Part.CALLS: format_.calls}
+        self._known = {part for part in Part if blocks.get(part, True) is not None}
 
     def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, and of each whether it is told from all before it."""
@@ -158,12 +171,13 @@ class _Judge:
         )
         if answer.failure is None and (answer.crash is not None or not answer.refused):
             return answer
-        failing = [part for part in map(self._answer_alone, case.parts) if part.failure is not None]
-        smallest = min(failing, key=_size, default=None)
-        if smallest is None or smallest.failure is None:
+        alone = map(self._answer_alone, case.parts)
+        failing = [(part.failure, part) for part in alone if part.failure is not None]
+        if not failing:
             return answer
-        titles = ", ".join(part.failure.title for part in failing if part.failure is not None)
-        return smallest._replace(failure=replace(smallest.failure, title=titles))
+        failure, blamed = min(failing, key=lambda each: each[0].rank)
+        titles = ", ".join(each.title for each, _ in failing)
+        return blamed._replace(failure=replace(failure, title=titles))
 
     def _answer_alone(self, part: BatteryCase) -> _Answer:
         """Ask about a part, whose tool is offered only here."""
@@ -189,8 +203,29 @@ class _Judge:
             return Failure(case.title, case.message, whole, turn.probe.text, reason)
         if written == turn.text:
             return None
-        reason = "the texts differ" if written is not None else "the template does render it"
+        if written is None:
+            reason = "the template does render it"
+        else:
+            reason = self._changed(case.message, written, turn.text) or TEXTS_DIFFER
         return Failure(case.title, case.message, written, turn.text, reason)
+
+    def _changed(self, message: Message, written: str, text: str) -> str:
+        """Name the first part of a message that its turn has otherwise than it was said.
+
+        The format has that part as it was said; or it has no such part, and another text in its
+        place changes the turn. Empty where no part is changed.
+        """
+        for part in said_parts(message):
+            if part.stands_in(text):
+                continue
+            if not part.stands_in(written) and part.part in self._known:
+                continue
+            other = self.observer.turn(part.replaced)
+            comparable = not (other.refusal or other.rewrites)
+            now = differing_parts(text, other.text)[0].strip() if comparable else ""
+            if now or part.stands_in(written):
+                return str(replace(part.lost, now=now if len(now) <= MOST_SHOWN else ""))
+        return ""
 
     def crash(self, case: BatteryCase, turn: ObservedTurn) -> Crash | None:
         """Return transformers' crash on a message; None where it renders or refuses it."""
@@ -234,7 +269,3 @@ def _told(shape: Shape) -> tuple[bool, ...]:
 def _crash_in(turn: ObservedTurn) -> TemplateRenderError | None:
     error = turn.probe.error
     return None if error is None or error.refused else error
-
-
-def _size(answer: _Answer) -> int:
-    return 0 if answer.failure is None else answer.failure.size

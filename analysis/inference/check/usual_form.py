@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolCall
+from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.message_shape import (
     FormDeparture,
     Shape,
@@ -28,6 +29,9 @@ from autoparser.analysis.core.verdicts import AskedForm
 
 _WORD = re.compile(r"[^\W_]{3,}")
 """The words of a value: what stands between them may be escaped in one notation or another."""
+
+_OTHER = "5"
+"""Put in the place of a text to see what is written of it: no word begins or ends so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +45,32 @@ class LostText:
     """Whether it is all that was said there, not a piece of it."""
     encoded: bool = False
     """Whether it is there, inside JSON text that was encoded once more."""
+    now: str = ""
+    """What the template writes in its place, where that is short and known."""
 
     def __str__(self) -> str:
         """Say it in words, as what becomes of a message."""
         if self.encoded:
             return f"{self.whose} are encoded a second time"
+        if self.now:
+            return f"{self.text!r} in {self.whose} is written as {self.now!r}"
         said = self.whose if self.whole else f"{self.text!r} in {self.whose}"
         return f"{said} is not written as it was said"
+
+
+@dataclass(frozen=True, slots=True)
+class SaidPart:
+    """A text of a message, and the message with another text in its place."""
+
+    lost: LostText
+    replaced: Message
+    part: Part
+
+    def stands_in(self, text: str) -> bool:
+        """Whether all words of the part stand in a text."""
+        if self.lost.whole:
+            return self.lost.text in text
+        return all(_count(each, text) for each in _spelled(self.lost.text))
 
 
 class FormOutcome(Enum):
@@ -107,6 +130,32 @@ def without_reasoning(dialogue: Dialogue) -> Dialogue:
     return tuple(
         replace(entry, reasoning="") if isinstance(entry, Message) else entry for entry in dialogue
     )
+
+
+def said_parts(message: Message) -> Iterator[SaidPart]:
+    """Return the texts of an assistant message, of arguments the names, strings and numbers."""
+    if text := message.reasoning.strip():
+        lost = LostText(text, "the reasoning")
+        yield SaidPart(lost, replace(message, reasoning=_OTHER), Part.REASONING)
+    if text := message.content.strip():
+        lost = LostText(text, "the assistant's message")
+        yield SaidPart(lost, replace(message, content=_OTHER), Part.CONTENT)
+    for at, call in enumerate(message.calls):
+
+        def put(lost: LostText, changed: ToolCall, at: int = at) -> SaidPart:
+            calls = (*message.calls[:at], changed, *message.calls[at + 1 :])
+            return SaidPart(lost, replace(message, calls=calls), Part.CALLS)
+
+        yield put(LostText(call.name, "a call's name"), replace(call, name=_OTHER))
+        for key, value in call.arguments.items():
+            renamed = {(_OTHER if each == key else each): it for each, it in call.arguments.items()}
+            name = LostText(key, "the name of an argument", whole=False)
+            yield put(name, replace(call, arguments=renamed))
+            if isinstance(value, bool) or not isinstance(value, (str, int)):
+                continue
+            given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))
+            other = _OTHER if isinstance(value, str) else 5
+            yield put(given, replace(call, arguments={**call.arguments, key: other}))
 
 
 def _spoken(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:

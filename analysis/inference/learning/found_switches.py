@@ -50,8 +50,17 @@ class Ground:
     """What every user message holds before its text."""
 
     def sample(self, setting: Setting) -> str:
-        """Render one conversation that has much in it: whether it changes says enough."""
-        return _outcome(self._shown(self._history, setting, generation=True))
+        """Render one conversation that has much in it: whether it changes says enough.
+
+        Where the template raises on it whether or not a variable is set, the shortest one is asked.
+        """
+        found = self._shown(self._history, setting, generation=True)
+        long = found.rendered or self._takes_history
+        return _outcome(found if long else self.prompt(setting))
+
+    @cached_property
+    def _takes_history(self) -> bool:
+        return self._shown(self._history, self.prober.setting, generation=True).rendered
 
     def turn(self, setting: Setting) -> str:
         """Render a conversation that ends with the assistant's turn."""
@@ -184,9 +193,11 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
     if showing != prober.setting:
         new = {name: value for name, value in showing.items() if name not in prober.setting}
         values = (f"{name}={json.dumps(value)}" for name, value in new.items())
-        shown, words = prober.using(setting=showing), f"with {', '.join(values)}"
+        # Other settings may do the same: one is asked.
+        shown = prober.using(setting=showing)
+        words = f"under another setting, such as {', '.join(values)}"
         yield Ground(shown, tools=True, calls=calls, only=words)
-        yield Ground(shown, tools=False, calls=False, only=f"{words}, without tools")
+        yield Ground(shown, tools=False, calls=False, only=f"without tools, {words}")
 
 
 _MEDIA_WORDS = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}

@@ -14,7 +14,6 @@ and two add `</text><image><image><text>`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import digits
@@ -40,7 +39,7 @@ from autoparser.analysis.core.format import (
     Placeholder,
     best_outcome,
 )
-from autoparser.analysis.inference.probing import Prober, call_of
+from autoparser.analysis.inference.probing import Prober, call_of, prints_parts
 
 __all__ = ["learn_content_parts"]
 
@@ -70,7 +69,7 @@ def _texts_outcome(
         return _failure(plain)
     if not scene.holds(plain):
         return PartsOutcome.DROPPED, ""
-    if _printed(plain, scene.words):
+    if prints_parts(plain, scene.words):
         return PartsOutcome.PRINTED, ""
     return PartsOutcome.WRITTEN, ""
 
@@ -78,15 +77,6 @@ def _texts_outcome(
 def _failure(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
     outcome = PartsOutcome.REFUSED if error.refused else PartsOutcome.CRASHES
     return outcome, one_line(error.reason).rstrip(".")
-
-
-def _printed(text: str, parts: Sequence[Json]) -> bool:
-    """Whether the text holds a part as Python prints it, or as JSON writes it."""
-    return any(
-        written in text
-        for part in parts
-        for written in (repr(part), json.dumps(part), json.dumps(part, separators=(",", ":")))
-    )
 
 
 def _text(word: str) -> Json:
@@ -198,7 +188,7 @@ def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
         return _Added(PartsOutcome.DROPPED)
     if not scene.holds(text) or not scene.holds(plain):
         return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
-    if _printed(text, parts):
+    if prints_parts(text, parts):
         return _Added(PartsOutcome.PRINTED)
     return _difference(_AroundParts.of(plain, scene.edges), _AroundParts.of(text, scene.edges))
 

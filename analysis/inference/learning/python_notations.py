@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Notation, Order, json_notation, python_notation
@@ -13,17 +13,17 @@ from .string_notation import hostile_string
 _ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
 
 
+@lru_cache(maxsize=64)
 def known_notations(
     *, comma: str = ", ", colon: str = ": ", indent: str = ""
-) -> Iterator[Notation]:
+) -> tuple[Notation, ...]:
     """Return the notations that Python itself writes, the usual ones first."""
-    for order in _ORDERS:
-        for ascii_only in (False, True):
-            yield json_notation(
-                comma=comma, colon=colon, ascii_only=ascii_only, order=order, indent=indent
-            )
-    if not indent:
-        yield python_notation()
+    as_json = tuple(
+        json_notation(comma=comma, colon=colon, ascii_only=ascii_only, order=order, indent=indent)
+        for order in _ORDERS
+        for ascii_only in (False, True)
+    )
+    return as_json if indent else (*as_json, python_notation())
 
 
 def rich_object(sentinels: Sentinels) -> dict[str, Json]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 from autoparser.analysis.core.format import (
@@ -77,13 +78,19 @@ def learn_text(written: str, word: str, write_again: Callable[[str], str | None]
     )
 
 
-def _styled(written: str, original: str) -> Text | None:
+@cache
+def _styles() -> Sequence[Text]:
+    """Return every way of writing that one rule tells, those that strip nothing first."""
     plain = [Text(escape=escape) for escape in ESCAPES_BY_RULE]
     stripped = [
         Text(escape=escape, edges=Edges(left, right))
         for escape, left, right in product(ESCAPES_BY_RULE, Strip, Strip)
     ]
-    return next((text for text in plain + stripped if text.write(original) == written), None)
+    return plain + stripped
+
+
+def _styled(written: str, original: str) -> Text | None:
+    return next((text for text in _styles() if text.write(original) == written), None)
 
 
 def _guarded(

@@ -17,7 +17,15 @@ from .prober import NO_SETTING, Meter, Probe, Prober
 from .reasoning_shape import STANDARD_FIELDS
 from .sentinels import Sentinels, choose_sentinels
 from .suggestions import ANY_WORD, Suggestions, stand_ins_of, suggest, suggestions_of, tokens_of
-from .trials import ShapeTrial, UnusableTemplateError, answered, call_of, switch_candidates, under
+from .trials import (
+    ShapeTrial,
+    UnusableTemplateError,
+    answered,
+    call_of,
+    prints_parts,
+    switch_candidates,
+    under,
+)
 
 __all__ = [
     "ANY_WORD",
@@ -44,6 +52,7 @@ __all__ = [
     "choose_sentinels",
     "negotiate",
     "offered",
+    "prints_parts",
     "stand_ins_of",
     "suggest",
     "suggestions_of",

@@ -10,7 +10,7 @@ from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
 
 from .prober import Probe, Prober
 from .suggestions import Suggestions
-from .trials import ShapeTrial, UnusableTemplateError, describe
+from .trials import ShapeTrial, UnusableTemplateError, describe, prints_parts
 
 
 def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]) -> Prober:
@@ -28,6 +28,12 @@ def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial
 def _shows(prober: Prober, words: Sequence[str]) -> bool:
     probe = prober.probe((prober.user,))
     return prober.sentinels.user in probe.text and all(word in probe.text for word in words)
+
+
+def _prints_parts(prober: Prober, probe: Probe) -> bool:
+    messages = prober.shape.messages(probe.dialogue, prober.sentinels.system)
+    contents = (message.get("content") for message in messages)
+    return any(isinstance(each, list) and prints_parts(probe.text, each) for each in contents)
 
 
 def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
@@ -54,6 +60,9 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
             trials.append(ShapeTrial(what, f"raises: {probe.error}"))
             continue
         shown = [word in probe.text for word in (marks.user, marks.content)]
+        if _prints_parts(candidate, probe):
+            trials.append(ShapeTrial(what, "prints the list of parts, brackets and all"))
+            continue
         if all(shown):
             trials.append(ShapeTrial(what, "shows the user's and the assistant's text"))
             return candidate

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolCall, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting, Shape
 
@@ -37,6 +39,15 @@ def call_of(prober: Prober, position: int = 0) -> ToolCall:
         marks.names[position],
         {marks.keys[0]: marks.values[position]},
         marks.ids[position],
+    )
+
+
+def prints_parts(text: str, parts: Sequence[Json]) -> bool:
+    """Whether a text holds a part of a content as Python prints it, or as JSON writes it."""
+    return any(
+        written in text
+        for part in parts
+        for written in (repr(part), json.dumps(part), json.dumps(part, separators=(",", ":")))
     )
 
 

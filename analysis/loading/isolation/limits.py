@@ -24,13 +24,15 @@ class Limits:
     """Processor time of one render, in seconds; compiling the template is held to it, too."""
     seconds: float | None = 60.0
     """Processor time of the whole task, in seconds."""
+    pipe_seconds: float | None = None
+    """Seconds that the other end of a named pipe is waited for; None stands for `seconds`."""
     memory: int | None = 1000 * MEGABYTE
     """Bytes that the worker may take on top of what it has when the task begins."""
     characters: int | None = 10_000_000
     """Characters of one render's text."""
 
     def __post_init__(self) -> None:
-        for name in ("render_seconds", "seconds", "memory", "characters"):
+        for name in ("render_seconds", "seconds", "pipe_seconds", "memory", "characters"):
             value: float | None = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"the limit {name} must be above 0 or None, not {value}")

@@ -113,25 +113,27 @@ class TemplateNamespace(Namespace):
     def __init__(*args: Any, **kwargs: Any) -> None:
         # Jinja's own signature, so that ``namespace(self=1)`` works.
         self, values = args[0], args[1:]
-        attributes: dict[Any, Any] = dict(*values, **kwargs)
+        attributes: dict[Any, Any] = dict(*values, **kwargs) if values else kwargs
         for name in attributes:
             _refuse_private(name)
         object.__setattr__(self, _VALUES, attributes)
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("__class__", _VALUES):
-            return object.__getattribute__(self, name)
+            return _held_by(self, name)
         try:
-            return object.__getattribute__(self, _VALUES)[name]
+            return _held_by(self, _VALUES)[name]
         except KeyError:
             raise AttributeError(name) from None
 
     def __setitem__(self, name: str, value: object) -> None:
         _refuse_private(name)
-        object.__getattribute__(self, _VALUES)[name] = value
+        _held_by(self, _VALUES)[name] = value
 
 
 _VALUES = "_Namespace__attrs"
+_held_by = object.__getattribute__
+"""Reads past the `__getattribute__` of a namespace, which is most of the cost of an access."""
 _BUILT_IN = frozenset({dict, list, str})
 _PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
 """Classes of which every object has the same safe attributes: their names alone decide."""
@@ -204,7 +206,10 @@ class _Remembering(SandboxedEnvironment):
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
         if self._safe.get((kind, attribute)) and attribute not in _FORMATTING:
-            value = getattr(obj, attribute, _ABSENT)
+            if kind is TemplateNamespace:
+                value = _held_by(obj, _VALUES).get(attribute, _ABSENT)
+            else:
+                value = getattr(obj, attribute, _ABSENT)
             if value is not _ABSENT and (kind in _BUILT_IN or not isinstance(value, _BOUND)):
                 return value
         return super().getattr(obj, attribute)

@@ -24,14 +24,8 @@ def read_prose(
     before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
     has left of a stop.
     """
-    lane = Lane(stops.search, kind, emit, stops.hold, fenced=stops.fenced)
+    lane = Lane(stops.search, kind, emit, stops.passed, ends=stops.ends)
     while True:
-        while not tape.closed and stops.plain(tape.text, tape.at):
-            end = stops.held(tape.text, tape.at)
-            if end > tape.at:
-                emit(tape.take(end - tape.at, kind))
-            tape.pass_by(lane)
-            yield
         found = stops.find(tape.text, tape.at)
         if found is not None and _may_be_other(tape, stops, found):
             found = None
@@ -45,6 +39,8 @@ def read_prose(
             emit(tape.take(end - tape.at, kind))
         if tape.closed and found is None:
             return None
+        if found is None:
+            tape.pass_by(lane)
         yield
 
 

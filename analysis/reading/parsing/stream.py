@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autoparser.analysis.reading.expression import RequestError, Start
-from autoparser.analysis.reading.text import Span, SpanKind, Tape
+from autoparser.analysis.reading.text import Lane, Span, SpanKind, Tape
 
 from .collector import Collector
 from .missing_end import missing_end
@@ -42,18 +42,19 @@ class StreamParser:
         """
         tape = self._tape
         lane = tape.lane
-        if lane is not None and text and ids is None and lane.search(text) is None:
+        if lane is not None and text and ids is None:
             # The usual case, which has to cost next to nothing.
-            if lane.ends:
-                if lane.held:
-                    text = lane.held + text
-                    lane.held = ""
-                if "``" in text and lane.may_be_fenced(text):
-                    return self._seen(text)
-                if text[-1] in lane.ends:
-                    text = lane.without_end(text)
-                    if not text:
-                        return []
+            if lane.held:
+                text = lane.held + text
+                lane.held = ""
+            if lane.search(text) is not None:
+                return self._looked_at(lane, text)
+            if lane.ends and text[-1] in lane.ends:
+                # One sign at the end is all that there usually is.
+                if text[-2:-1] in lane.ends:
+                    return self._looked_at(lane, text)
+                lane.held = text[-1]
+                text = text[:-1]
             lane.append(text)
             kind = lane.delta
             return self._collector.take() if kind is None else [Delta(kind, text, lane.index)]
@@ -65,6 +66,22 @@ class StreamParser:
         if not text or tape.closed:
             return []
         return self._seen(text)
+
+    def _looked_at(self, lane: Lane, text: str) -> list[Delta]:
+        """Take a piece of text of which not all may pass by, or not as it is."""
+        passed = lane.passing(text)
+        if passed is None:
+            return self._seen(text)
+        if not passed:
+            return []
+        if lane.write is None:
+            lane.append(passed)
+        else:
+            written = lane.write(passed)
+            self._tape.pass_written(lane, passed, written)
+            passed = written
+        kind = lane.delta
+        return self._collector.take() if kind is None else [Delta(kind, passed, lane.index)]
 
     def _seen(self, text: str) -> list[Delta]:
         """Take a piece of text that the reader has to see."""

@@ -140,11 +140,16 @@ class RawReader:
         stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
         self.stops = Stops(stops)
-        search = self.stops.search
-        if emit is not None:
-            # What needs no escape passes by without being looked at again.
-            search = self.stops.searching(_ESCAPED).search
-        self.lane = Lane(search, SpanKind.ARGUMENTS, emit or self._keep)
+        # What needs no escape passes by without being looked at again.
+        search = self.stops.searching("" if emit is None else _ESCAPED).search
+        self.lane = Lane(
+            search,
+            SpanKind.ARGUMENTS,
+            emit or self._keep,
+            self.stops.passed,
+            ends=self.stops.ends,
+            write=None if emit is None else _in_json,
+        )
         self.looked = self.scanned = around.tape.position
 
     def _entry_signs(self) -> Iterator[str]:
@@ -424,9 +429,14 @@ def _escaping(emit: Emit) -> Emit:
     """Pass text on as the inside of a JSON string."""
 
     def escape(text: str) -> None:
-        emit(encode_basestring(text)[1:-1])
+        emit(_in_json(text))
 
     return escape
+
+
+def _in_json(text: str) -> str:
+    """Return a text as the inside of a JSON string."""
+    return encode_basestring(text)[1:-1]
 
 
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Generic, NamedTuple, TypeVar
 
-from .tape import OPEN_FENCE, WHITESPACE, held_from
+from .tape import WHITESPACE
 
 Label = TypeVar("Label")
 
@@ -28,12 +30,11 @@ class Stops(Generic[Label]):
         "_held",
         "_labels",
         "_loose",
+        "_ordered",
         "_pattern",
         "_reach",
-        "_special",
         "_texts",
-        "fenced",
-        "hold",
+        "ends",
         "search",
         "spaces",
     )
@@ -61,45 +62,33 @@ class Stops(Generic[Label]):
         texts = sorted(known, key=len, reverse=True)
         self._labels = known
         self._texts = tuple(texts)
+        self._ordered = sorted(texts)
         self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
         firsts = "".join(sorted({text[0] for text in texts}))
-        self._firsts = re.compile(f"[{re.escape(firsts)}]") if firsts else None
+        self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
         self._loose = frozenset(text for text in self.spaces if known[text] == loose)
         fenced = () if loose is None else known
         self._fenced = frozenset(text for text in fenced if known[text] == loose)
-        self.fenced = bool(self._fenced) and not any(text[0] == "`" for text in texts)
-        """Whether backticks may open a fence around a stop, and begin none."""
         spaces = (*self.spaces.values(), tail)
         self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
         longest = max((len(text) for text in texts), default=0)
         self._reach = (longest, max(map(len, spaces)))
-        self.hold = self._reach[1] if self._loose else 0
-        """How much whitespace at the end of a text may belong to a stop that comes."""
-        self._special = self.searching("")
-        self.search: Callable[[str], object] = self._special.search
-        """Finds what may belong to a stop; None where a text holds nothing of one."""
+        self.ends = "".join(sorted(self._held)) + "`" if self._fenced else ""
+        """What stays back at the end of a text, where that is so common that none looks for it."""
+        self.search: Callable[[str], object] = self.searching("").search
+        """Finds what may belong to a stop; None where a text holds nothing of one but `ends`."""
 
     def searching(self, also: str) -> re.Pattern[str]:
         """Return a pattern for what may belong to a stop, and for the characters of `also`."""
-        always = {*also, *(text[0] for text in self._texts)}
-        last = self._held - always - (frozenset(WHITESPACE) if self._loose else frozenset())
-        parts = [f"[{re.escape(''.join(sorted(always)))}]"] if always else []
-        parts += [rf"[{re.escape(''.join(sorted(last)))}]\Z"] if last else []
+        parts = [*map(re.escape, also), *_beginnings(self._ordered, _LOOKED_AT)]
+        parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held]
         return re.compile("|".join(parts) or "(?!)")
 
-    def plain(self, text: str, at: int) -> bool:
-        """Say at once that a text holds no stop, nor the beginning of one but what is held.
-
-        One backtick alone quotes code, and at the end it is held.
-        """
-        if self._special.search(text, at) is not None:
-            return False
-        end = len(text)
-        return not self.fenced or _fence_start(OPEN_FENCE, text, at, end) >= end - 1
-
-    def held(self, text: str, at: int) -> int:
-        """Say where the end of a text begins that may belong to a stop that comes."""
-        return held_from(text, at, self.hold, fenced=self.fenced)
+    def passed(self, text: str) -> int | None:
+        """Say up to where a text can be passed on before more of it has come; None: a stop came."""
+        if self._pattern is not None and self._pattern.search(text) is not None:
+            return None
+        return self.safe(text, 0)
 
     def find(self, text: str, at: int) -> Found[Label] | None:
         """Find the first stop from `at` on."""
@@ -116,19 +105,23 @@ class Stops(Generic[Label]):
 
     def _begins(self, rest: str) -> bool:
         """Whether a stop begins with all of `rest`, and goes on."""
-        return any(len(stop) > len(rest) and stop.startswith(rest) for stop in self._texts)
+        texts = self._ordered
+        next_ = bisect_right(texts, rest)
+        return next_ < len(texts) and texts[next_].startswith(rest)
 
     def safe(self, text: str, at: int) -> int:
         """Say up to where no stop can have begun; whitespace before a stop is held with it."""
         longest, widest = self._reach
         end = len(text)
-        if self._firsts is not None:
-            for match in self._firsts.finditer(text, max(at, end - longest)):
-                if self._begins(text[match.start() :]):
-                    end = match.start()
-                    break
-        if self._fenced:
-            end = _fence_start(OPEN_FENCE, text, at, end)
+        match = self._firsts.search(text, max(at, end - longest))
+        while match is not None:
+            start = match.start()
+            if self._begins(text[start:]):
+                end = start
+                break
+            match = self._firsts.search(text, start + 1)
+        if self._fenced and "`" in text:
+            end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
         while end > floor and text[end - 1] in self._held:
             end -= 1
@@ -140,7 +133,7 @@ class Stops(Generic[Label]):
         A word alone may be text: only what begins with another sign begins a stop.
         """
         first = max(at, len(text) - self._reach[0])
-        for match in self._firsts.finditer(text, first) if self._firsts is not None else ():
+        for match in self._firsts.finditer(text, first):
             begun = text[match.start() :]
             longer = (stop for stop in self._texts if len(stop) > len(begun))
             whole = next((stop for stop in longer if stop.startswith(begun)), None)
@@ -173,14 +166,26 @@ class Stops(Generic[Label]):
         return first
 
 
+def _beginnings(texts: Iterable[str], most: int) -> list[str]:
+    """Return patterns for how sorted texts begin, up to so many signs or where a text ends so."""
+    patterns: list[str] = []
+    for first, group in groupby(texts, key=lambda text: text[0]):
+        rests = [text[1:] for text in group]
+        further = _beginnings(rests, most - 1) if all(rests) and most > 1 else []
+        following = "|".join([*further, r"\Z"])
+        patterns.append(re.escape(first) + (f"(?:{following})" if further else ""))
+    return patterns
+
+
+_LOOKED_AT = 4
+"""Characters by which most text is told from the beginning of a stop."""
+_OPEN_FENCE = re.compile(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
 _FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
 _LONGEST_FENCE = 64
 
 
 def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
     """Say where a fence begins that ends here; here, if none does."""
-    first = max(at, end - _LONGEST_FENCE)
-    if text.find("`", first, end) < 0:
-        return end
-    match = fence.search(text, first, end)
+    match = fence.search(text, max(at, end - _LONGEST_FENCE), end)
     return end if match is None else match.start()

@@ -6,7 +6,6 @@ tape resumes it. Nothing is read twice, and each character goes to exactly one s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,7 +63,7 @@ class Lane:
     """Where text passes by its reader, in pieces in which nothing is found.
 
     Such a piece costs one search and one append; what follows from them is made up for when the
-    lane is left.
+    lane is left. One that may begin something passes but for what may be of it, which is held.
     """
 
     __slots__ = (
@@ -72,14 +71,14 @@ class Lane:
         "delta",
         "emit",
         "ends",
-        "fenced",
         "held",
-        "hold",
         "index",
         "kind",
+        "passed",
         "search",
         "sink",
         "start",
+        "write",
     )
 
     def __init__(
@@ -87,19 +86,19 @@ class Lane:
         search: Callable[[str], object],
         kind: SpanKind,
         emit: Callable[[str], None],
-        hold: int = 0,
+        passed: Callable[[str], int | None] | None = None,
         *,
-        fenced: bool = False,
+        ends: str = "",
+        write: Callable[[str], str] | None = None,
     ) -> None:
-        """Take what finds the texts that the reader has to see, and where all others go.
+        """Take what finds the texts that may matter, and where all others go.
 
-        So much whitespace as `hold` says stays back at the end: it may belong to what comes. Where
-        that may be `fenced`, a backtick does, too; more of a fence is seen by the reader.
+        `passed` says how much of a text with such passes all the same, and goes on as `write`
+        writes it; None where the reader has to see it. Of the signs in `ends` the last of any text
+        may matter.
         """
-        self.search, self.kind, self.emit, self.hold = search, kind, emit, hold
-        self.fenced = fenced
-        self.ends = f"{WHITESPACE}`" if fenced else WHITESPACE if hold else ""
-        """What may stay back; empty where nothing does."""
+        self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
+        self.ends, self.write = ends, write
         self.held = ""
         """What stays back."""
 
@@ -109,23 +108,17 @@ class Lane:
         self.start = len(sink.pieces)
         self.append, self.delta, self.index = sink.append, sink.kind, sink.number
 
-    def may_be_fenced(self, text: str) -> bool:
-        """Whether a text ends as a fence may begin, but for one backtick, which stays back."""
-        return self.fenced and OPEN_FENCE.search(text) is not None
-
-    def without_end(self, text: str) -> str:
-        """Return a text without what stands at its end and may belong to what comes."""
-        # One space, or one backtick, is all that there usually is.
-        one = self.hold and text[-2:-1] not in WHITESPACE
-        end = -1 if one else held_from(text, 0, self.hold, fenced=self.fenced)
+    def passing(self, text: str) -> str | None:
+        """Return what may pass of a text and hold the rest; None if the reader must see it."""
+        end = None if self.passed is None else self.passed(text)
+        if end is None:
+            return None
         self.held = text[end:]
         return text[:end]
 
 
 WHITESPACE = " \t\r\n"
 """What may stand for the whitespace that a template writes."""
-OPEN_FENCE = re.compile(r"(?:`{1,2}|`{3,8}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
-"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
 
 
 class Tape:
@@ -170,7 +163,7 @@ class Tape:
         """
         at, text = self.at, self.text
         spans = self._spans
-        if self.closed or len(text) - at > lane.hold + lane.fenced:
+        if self.closed or (lane.passed is None and at < len(text)):
             return
         if not spans or spans[-1].kind is not lane.kind:
             return
@@ -182,7 +175,7 @@ class Tape:
             self.lane = lane
 
     def leave_lane(self) -> None:
-        """Let the reader see what comes next, with the whitespace that was held."""
+        """Let the reader see what comes next, with what was held."""
         lane = self.lane
         if lane is not None:
             self._count_passed(lane)
@@ -192,12 +185,24 @@ class Tape:
     def _count_passed(self, lane: Lane) -> None:
         """Make up for what has passed by since it was last counted."""
         passed = lane.sink.pieces[lane.start :]
+        if not passed:
+            return
         lane.start += len(passed)
         size = sum(map(len, passed))
         self.offset += size
         self._spans[-1].end += size
         if self._recorded is not None:
             self._recorded += passed
+
+    def pass_written(self, lane: Lane, text: str, written: str) -> None:
+        """Let a text pass in other words; what has passed is counted up to its end."""
+        self._count_passed(lane)
+        lane.append(written)
+        lane.start = len(lane.sink.pieces)
+        self.offset += len(text)
+        self._spans[-1].end += len(text)
+        if self._recorded is not None:
+            self._recorded.append(text)
 
     def feed(self, text: str) -> None:
         """Add text at the end; what has been taken is dropped."""
@@ -304,20 +309,6 @@ class Tape:
     def cut(self) -> bool:
         """Whether the end came before what was looked for, and nothing else stands there."""
         return self.closed and (not self.left() or self._short_at == self.position)
-
-
-def held_from(text: str, at: int, most: int, *, fenced: bool = False) -> int:
-    """Say where the whitespace begins that ends a text, of at most so many characters.
-
-    Where what comes may be `fenced`, a backtick behind it belongs to it.
-    """
-    end = len(text)
-    if fenced and end > at and text[end - 1] == "`":
-        end -= 1
-    floor = max(at, end - most)
-    while end > floor and text[end - 1] in WHITESPACE:
-        end -= 1
-    return end
 
 
 def plain_sink(emit: Callable[[str], None]) -> Sink:

@@ -240,7 +240,7 @@ def test_a_switch_that_acts_under_another_one_says_so() -> None:
     )
     switches = {switch.name: switch for switch in analysis_of(template).switches}
     assert switches["deep"].default is False
-    assert switches["keep"].only == "with deep=true"
+    assert switches["keep"].only == "under another setting, such as deep=true"
 
 
 def test_what_is_set_by_default_is_found_and_not_assumed() -> None:

@@ -63,6 +63,16 @@ def test_a_first_letter_made_a_capital_is_a_change_and_no_loss() -> None:
         analyze(ChatTemplate(text))
 
 
+def test_a_list_that_is_printed_is_no_form_of_content() -> None:
+    # As a text the content loses capitals; as a list it keeps all, between brackets and quotes.
+    text = TURNS.replace("message.content", "message.content | capitalize")
+    with pytest.raises(TemplateUnusableError, match="writes other letters as capitals"):
+        analyze(ChatTemplate(text))
+    changed = found("AP311", text)
+    assert {"user", "assistant"} <= {each.message.split()[3] for each in changed}
+    assert not any("[{" in each.message for each in changed)
+
+
 def test_where_a_filter_lacks_is_the_line_that_asks_for_it() -> None:
     template = ChatTemplate(
         "{{ messages[0].role }}\n{% if messages %}\n{{ messages | unheard_of }}{% endif %}"

@@ -31,7 +31,7 @@ from .plain_schemas import plain_words
 from .regex_text import rust_text
 from .regex_writer import bare_text
 from .satisfiable import may_be_met
-from .string_shape import StringShape, is_filled, string_shape
+from .string_shape import StringShape, ensure_counted, is_filled, string_shape
 from .writing import schema_rules, text_rules
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "any_but",
     "bare_text",
     "character_class",
+    "ensure_counted",
     "ensure_loaded",
     "guidance_schema",
     "has_text",

@@ -33,7 +33,8 @@ def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
     for beginning in sorted(beginnings - {""}):
         following.setdefault(beginning[:-1], []).append(beginning[-1])
     written: dict[str, str] = {}
-    for beginning in sorted(beginnings, key=len, reverse=True):
+    # Those of one length in their own order: that of a set differs from process to process.
+    for beginning in sorted(beginnings, key=lambda text: (-len(text), text)):
         signs = following.get(beginning, [])
         options = [f"{literal(quoting.text(sign))} {written[beginning + sign]}" for sign in signs]
         leaving = writer.character(ANY - CodePoints.among("".join(signs)))

@@ -110,6 +110,21 @@ def longest(regex: Regex) -> int | None:
             return 0
 
 
+def counted(regex: Regex) -> int:
+    """Return how many places an engine tells apart that counts through one text that matches."""
+    match regex:
+        case Character():
+            return 1
+        case RegexSequence(parts):
+            return sum(map(counted, parts))
+        case RegexChoice(options):
+            return max(map(counted, options), default=0)
+        case RegexRepeat(item, least, most):
+            return counted(item) * (max(least, 1) if most is None else most)
+        case Anchor():
+            return 0
+
+
 def without_empty(regex: Regex) -> Regex | None:
     """Return what matches the same texts but the empty one; None: no text is left.
 

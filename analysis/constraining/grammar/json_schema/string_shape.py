@@ -13,6 +13,7 @@ from .regex_nodes import (
     RegexChoice,
     RegexRepeat,
     RegexSequence,
+    counted,
     flat,
     intersected,
     longest,
@@ -91,6 +92,29 @@ class StringShape:
             return None
         parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
         return RegexSequence(tuple(parts))
+
+
+def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
+    """Raise UnheldKeywordError for a length that an engine cannot count to its end.
+
+    It counts to `most` at most, and takes no text that has to be longer than `fewest`.
+    """
+    if shape.least > fewest:
+        keyword, size = "minLength", fewest
+    elif (shape.most or 0) > most:
+        keyword, size = "maxLength", most
+    elif any(counted(regex) > most for regex in shape.patterns):
+        # Where lengths have become part of the pattern they are looked at first.
+        is_joined = not shape.least and shape.most is None
+        lengths = [each for each in _LENGTHS if each in shape.keywords and is_joined]
+        keyword, size = (*lengths, *shape.keywords)[0], most
+    else:
+        return
+    raise unwritable(
+        keyword,
+        shape.pointer,
+        f"llguidance may give up within a text of which it counts more than {size} characters",
+    )
 
 
 def is_filled(shape: StringShape) -> bool:

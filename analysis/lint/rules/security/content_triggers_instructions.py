@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from autoparser.analysis.core.alignment import prefix_length
+from autoparser.analysis.core.alignment import differing_parts
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import Render, compared
 from autoparser.analysis.lint.parting_line import parting_line
@@ -79,9 +79,7 @@ def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, s
     expected, found = plain.text.replace(user, text), render.text
     if expected == found:
         return None
-    start = prefix_length(expected, found)
-    rest = prefix_length(expected[start:][::-1], found[start:][::-1])
-    return expected[start : len(expected) - rest], found[start : len(found) - rest]
+    return differing_parts(expected, found)
 
 
 def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) -> Hit:

@@ -19,6 +19,7 @@ from autoparser.analysis.constraining.grammar import (
     stretches,
     turn_rules,
 )
+from autoparser.analysis.constraining.grammar.call_writer import CallWriter
 from autoparser.analysis.core.format import Formats
 from autoparser.analysis.loading.tokens import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -312,3 +313,33 @@ def test_the_first_request_has_the_text_of_later_ones() -> None:
     formats = Formats.of(deepcopy(analysis_of("a1-8-indented").format))
     first, later = (grammar_of(formats, BATTERY).gbnf() for _ in range(2))
     assert first == later
+
+
+def test_the_same_tools_are_written_once_and_others_or_another_choice_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    filled: list[int] = []
+    fill = CallWriter.fill
+
+    def counted(writer: CallWriter, name: str, *, first: bool) -> None:
+        filled.append(len(writer.tools))
+        fill(writer, name, first=first)
+
+    monkeypatch.setattr(CallWriter, "fill", counted)
+    formats, opaque = Formats.of(deepcopy(analysis_of(HERMES).format)), OpaqueTokens()
+    first = grammar_of(formats, BATTERY).lark(opaque)
+    once = len(filled)
+    assert once
+    assert grammar_of(formats, deepcopy(BATTERY)).lark(opaque) == first
+    assert len(filled) == once
+    others = [
+        grammar_of(formats, BATTERY[:1]),
+        grammar_of(formats, BATTERY, parallel_tool_calls=False),
+        grammar_of(formats, BATTERY, tool_choice="required"),
+        grammar_of(formats, BATTERY, strict=True),
+        grammar_of(formats, BATTERY, lazy=True),
+    ]
+    written = {grammar.lark(opaque) for grammar in others}
+    assert len(written) == len(others)
+    assert first not in written
+    assert len(filled) == (1 + len(others)) * once

@@ -9,6 +9,7 @@ from autoparser.analysis.core.alignment import (
     common_prefix,
     common_suffix,
     diff_split,
+    differing_parts,
     edge_units,
     is_unit,
     prefix_length,
@@ -143,3 +144,19 @@ def test_units_recompose(text: str) -> None:
 )
 def test_is_unit(text: str, expected: bool, reason: str) -> None:
     assert is_unit(text) is expected, reason
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("in Oslo now", "in olsO now", ("Oslo", "olsO")),
+        ("<call>", "<cell>", ("a", "e")),
+        ("aa", "aaa", ("", "a")),
+        ("same", "same", ("", "")),
+        ("", "new", ("", "new")),
+    ],
+)
+def test_differing_parts_stand_between_what_two_texts_share(
+    left: str, right: str, expected: tuple[str, str]
+) -> None:
+    assert differing_parts(left, right) == expected

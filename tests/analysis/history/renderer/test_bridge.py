@@ -475,6 +475,35 @@ def test_what_ends_messages_too_is_not_taken_for_reasoning_that_is_dropped(
         assert refusal(made, *asked, new) is reason
 
 
+SHARED_RETURN = (
+    "{% for m in messages %}<|start|>{{ m.role }}"
+    "{% if m.reasoning_content and loop.index0 + 3 >= messages | length %}"
+    "<think>{{ m.reasoning_content }}<|end|><|start|>assistant{% endif %}"
+    "<say>{{ m.content }}{% if loop.last and m.role == 'assistant' %}<|return|>{% else %}<|end|>"
+    "{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+)
+"""Ends reasoning as every message of the history ends, and the last answer in another way."""
+
+
+@pytest.mark.parametrize(
+    ("thought", "words"),
+    [
+        ("", f"{Reason.END_DIFFERS.value}: '<|return|>', not '<|end|>'"),
+        ("Hm.", f"{Reason.REASONING_DROPPED.value}: of an earlier turn"),
+    ],
+    ids=["none", "some"],
+)
+def test_refusal_names_what_differs_where_all_ends_as_reasoning_does(
+    thought: str, words: str
+) -> None:
+    vocabulary = small("<|start|>", "<|end|>", "<|return|>")
+    made = Renderer(analyze(ChatTemplate(SHARED_RETURN)), vocabulary)
+    history = [user(), said("Sunny.", thought), user("So?")]
+    completion = made.encode("<say>Rain.<|return|>")
+    found = made.bridge_to_next_turn(prompt_of(made, history), completion, [user()])
+    assert str(found) == words
+
+
 def test_where_no_turn_stands_before_there_is_no_longer_history_to_ask_of() -> None:
     made = Renderer(analyze(ChatTemplate(COUNTED)), small())
     first, turn, new = [user()], called(), [result()]
@@ -872,6 +901,9 @@ def test_a_block_that_the_model_left_out_is_not_dropped() -> None:
     assert made.decode(found.token_ids) == template.render(
         messages, tools(), add_generation_prompt=True
     )
-    for written in ("<think></think>Hi.<|im_end|>", "<think>Hm.</think>Hi.<|im_end|>"):
+    for thought, words in (("", "an empty block of the turn"), ("Hm.", ": of the turn")):
+        written = f"<think>{thought}</think>Hi.<|im_end|>"
+        refused = made.bridge_to_next_turn(prompt, made.encode(written), messages[2:], tools())
+        assert f"{words} that the model wrote" in str(refused)
         reason = refusal(made, prompt, made.encode(written), messages[2:])
         assert reason is Reason.REASONING_DROPPED

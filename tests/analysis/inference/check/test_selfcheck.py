@@ -100,8 +100,45 @@ def test_a_wrong_format_is_found_out(
     smallest = check.smallest
     assert smallest is not None
     assert smallest.written != smallest.rendered
-    assert smallest.size == min(failure.size for failure in check.failures)
+    assert smallest.rank == min(failure.rank for failure in check.failures)
     assert smallest.reason
+
+
+CHANGED = (
+    "{%- for m in messages -%}<|{{ m.role }}|>"
+    "{%- if m.reasoning_content -%}<think>{{ m.reasoning_content REASONING }}</think>{%- endif -%}"
+    "{{ m.content }}"
+    "{%- for call in m.tool_calls -%}<call>{{ call.function.name NAME }}"
+    "{%- for key, value in call.function.arguments.items() -%}"
+    "<arg>{{ key KEY }}={{ (value VALUE if value is string else value) | tojson }}</arg>"
+    "{%- endfor -%}</call>{%- endfor -%}<|end|>{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"
+)
+"""Writes all that is said, with a filter at one place."""
+
+
+@pytest.mark.parametrize(
+    ("place", "filter_", "reason"),
+    [
+        ("VALUE", "| reverse", "'Oslo' in a call's arguments is written as 'olsO'"),
+        ("VALUE", "| replace('o', '0')", "'Oslo' in a call's arguments is written as 'Osl0'"),
+        ("REASONING", "| reverse", "in the reasoning is written as '.eud si pukool A\\n.stcaf"),
+        ("NAME", "| reverse", "'update_record' in a call's name is written as 'drocer_etadpu'"),
+        ("NAME", "| lower", "'FindTown' in a call's name is written as 'findtown'"),
+        ("KEY", "| reverse", "'city' in the name of an argument is written as 'ytic'"),
+        ("VALUE", "| title", "'plain words' in a call's arguments is written as 'Plain Words'"),
+        ("VALUE", "[:200]", "in a call's arguments is not written as it was said"),
+    ],
+)
+def test_changed_text_is_the_reason_of_the_smallest_failure(
+    place: str, filter_: str, reason: str
+) -> None:
+    source = CHANGED.replace(place, filter_)
+    for other in ("REASONING", "NAME", "KEY", "VALUE"):
+        source = source.replace(f" {other}", "")
+    smallest = analyze(ChatTemplate(source)).check.smallest
+    assert smallest is not None
+    assert reason in smallest.reason
 
 
 def test_a_refusal_that_the_format_foretells_is_no_failure() -> None:

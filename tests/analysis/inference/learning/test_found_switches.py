@@ -8,7 +8,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
 from autoparser.analysis.inference.learning.found_switches import find_switches
-from autoparser.analysis.inference.probing import suggest
+from autoparser.analysis.inference.probing import Prober, choose_sentinels, suggest
 from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, turn
 
 
@@ -182,8 +182,23 @@ def test_a_value_says_under_which_other_switch_it_acts() -> None:
     assert switch.default is False
     assert dict(zip(switch.values, switch.conditions, strict=True)) == {
         True: "",
-        False: "with on=true",
+        False: "under another setting, such as on=true",
     }
+
+
+def test_switch_of_a_template_that_refuses_long_conversations_needs_no_other_setting() -> None:
+    template = ChatTemplate(
+        "{% if not deep and messages | length > 1 %}{{ raise_exception('too long') }}{% endif %}"
+        "{% if greeting %}Hello.{% endif %}"
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}[end]{% endfor %}"
+        "{% if add_generation_prompt %}[assistant]{% endif %}"
+    )
+    prober = Prober(template, choose_sentinels(template.text), tokens={}, tools=())
+    suggestions = suggest(template.syntax_tree)
+    found = find_switches(prober, suggestions, calls=False, showing={"deep": True})
+    greeting = next(each for each in found.switches if each.name == "greeting")
+    assert (greeting.only, greeting.default) == ("", False)
+    assert (True, (Effect.PROMPT,)) in zip(greeting.values, greeting.effects, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from autoparser import ChatTemplate, load_template
 from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint import Severity, Subject, jinja_comparison, lint, rule_of
 from autoparser.analysis.lint.jinja_comparison import (
     JinjaComparison,
@@ -148,9 +150,10 @@ def test_rules_of_other_environments_say_what_engines_answered(
 
 def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     # Letters beside the first are lost to the analysis, which then takes lists of parts.
-    subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", "m.content | capitalize")))
+    content = "(m.content | capitalize if m.content is string else m.content[0].text)"
+    subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", content)))
     played = subject.matrix
-    assert any("[{" in each.render.text for each in played)
+    assert subject.analysis.shape.user_content is ContentForm.PARTS
 
     def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
         return [JinjaAnswer("no")] * len(asked.conversations)
@@ -159,7 +162,9 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     other = OtherJinja("one", "1", ())
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
     sent = [each.sent for each in found.differences]
-    assert not any("[{" in each.render.text for each in sent)
+    (question,) = [each for each in sent if each.words == "a question"]
+    messages = cast("list[dict[str, object]]", question.variables["messages"])
+    assert all(isinstance(each["content"], str) for each in messages)
     assert [each.words for each in sent if "🚀" in each.render.text] == ["a question with signs"]
 
 

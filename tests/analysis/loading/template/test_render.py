@@ -167,6 +167,7 @@ def test_documents_must_be_dicts() -> None:
         ("{{ 'a' * 10 ** 18 }}", 1, False, "MemoryError"),
         ("{{ 'a' * 10 ** 20 }}", 1, False, "OverflowError: "),
         ("{{ 1 / 0 }}", 1, False, "ZeroDivisionError: "),
+        ("{{ dict.from_keys([]) }}", 1, False, "UndefinedError: "),
         ("{{ messages.append(1) }}", 1, False, "SecurityError: "),
         ("{% set n = namespace(_a=1) %}", 1, False, "SecurityError: "),
         ("{% set n = namespace() %}{% set n._a = 1 %}", 1, False, "SecurityError: "),

@@ -107,3 +107,43 @@ def test_repeats_cost_what_they_are_long(
         work(fixture, head + unit * (count * times), monkeypatch) for times in (1, 2, 4)
     )
     assert fourth - second <= MOST * (second - first), (first, second, fourth)
+
+
+DENSE = (
+    "Use `foo` and `bar()` or `x.y` with `z`. ",
+    "Try:\n```python\nx = 1\n```\nand\n```\nls\n```\n",
+    "if a < b and <b>c</b> <d x='1'/> then a<b<c. ",
+    "for i in x:\n    print(i)\n\n",
+)
+OPENED = (
+    ("j1-json-in-tags", ""),
+    ("j1-json-in-tags", "<think>\n"),
+    ("a1-function-parameter", A_VALUE),
+)
+MOST_EVENTS = 40
+"""Calls and returns a delta: 6 where nothing can begin a marker, 24 to 106 by way of readers."""
+
+
+@pytest.mark.parametrize("unit", DENSE)
+@pytest.mark.parametrize(("fixture", "head"), OPENED)
+def test_deltas_that_could_begin_a_marker_pass_by_their_reader(
+    fixture: str, head: str, unit: str
+) -> None:
+    analysis = analysis_of(fixture)
+    stream = analysis.parser(TOOLS, prompt=analysis.format.header).stream()
+    stream.feed(f"{head}Some words that begin the text, so that it is one. ")
+    text = (unit * SHORT)[:SHORT]
+    events = 0
+
+    def count(*_: object) -> None:
+        nonlocal events
+        events += 1
+
+    profile = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for at in range(0, SHORT, 4):
+            stream.feed(text[at : at + 4])
+    finally:
+        sys.setprofile(profile)
+    assert events <= MOST_EVENTS * SHORT / 4

@@ -55,8 +55,10 @@ def read(arguments: Arguments, text: str, size: int, schema: dict[str, Any]) -> 
     try:
         next(reading)
         for at in range(0, len(text), size):
+            tape.leave_lane()
             tape.feed(text[at : at + size])
             next(reading)
+        tape.leave_lane()
         tape.closed = tape.complete = True
         next(reading)
     except StopIteration as end:

@@ -40,7 +40,7 @@ def test_the_first_stop_is_found_the_longest_of_those_there(
 )
 def test_only_what_may_become_a_stop_is_held_back(text: str, safe: str) -> None:
     assert text[: STOPS.safe(text, 0)] == safe
-    assert STOPS.plain(text, 0) == (safe == text and "<" not in text)
+    assert STOPS.passed(text) == len(safe)
 
 
 def test_whitespace_before_a_stop_is_the_template_s_as_far_as_it_writes_it() -> None:
@@ -78,8 +78,14 @@ def test_a_stop_inside_what_may_become_another_is_not_sure() -> None:
     assert not stops.unsure("<cal", stop, 1), "what was taken is not a part of a stop"
 
 
-def test_without_stops_everything_is_plain() -> None:
-    assert Stops[None]([]).plain("<a> \n", 0)
+def test_what_comes_with_a_stop_does_not_pass() -> None:
+    assert STOPS.passed("words </a> and more") is None
+
+
+def test_without_stops_everything_passes() -> None:
+    text = "<a> \n"
+    stops = Stops[None]([])
+    assert (stops.search(text), stops.passed(text)) == (None, len(text))
 
 
 def test_text_passes_by_its_reader_up_to_what_it_has_to_see() -> None:
@@ -132,17 +138,24 @@ def test_other_whitespace_stands_for_the_template_s_before_a_loose_stop() -> Non
 
 @pytest.mark.parametrize(
     ("text", "passed", "held"),
-    [("b ", "b", " "), (" ", "", " "), ("b \n ", "b ", "\n "), ("\n\n\n", "\n", "\n\n")],
+    [
+        ("b ", "b", " "),
+        (" ", "", " "),
+        ("b \n ", "b \n", " "),
+        ("b<e", "b", "<e"),
+        ("b<a", "b<a", ""),
+        ("b\n```py", "b", "\n```py"),
+    ],
 )
-def test_a_lane_holds_the_whitespace_at_the_end_of_what_passes(
+def test_a_lane_holds_what_may_begin_a_stop_at_the_end_of_what_passes(
     text: str, passed: str, held: str
 ) -> None:
     tape = Tape()
     tape.feed("a\n")
     tape.take(1, SpanKind.CONTENT)
-    lane = Lane(LOOSE.search, SpanKind.CONTENT, list[str]().append, 2)
+    lane = Lane(LOOSE.search, SpanKind.CONTENT, list[str]().append, LOOSE.passed)
     tape.pass_by(lane)
     assert (tape.lane, lane.held) == (lane, "\n")
-    assert (lane.without_end(text), lane.held) == (passed, held)
+    assert (lane.passing(text), lane.held) == (passed, held)
     tape.leave_lane()
     assert (tape.text, tape.left(), tape.position) == (held, len(held), 1)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import string
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -285,3 +288,24 @@ def test_an_undefined_rule_is_an_error() -> None:
     rules.reserve("a")
     with pytest.raises(ValueError, match="never defined"):
         rules.text("a")
+
+
+_LONG_NAMES = """
+from tests.analysis.constraining.grammar.json_schema.judge import gbnf
+names = [letter * 24 for letter in "abcdefghijkl"]
+print(gbnf({"type": "object", "properties": dict.fromkeys(names, {"type": "integer"})}))
+"""
+
+
+def test_names_that_are_long_are_written_alike_in_every_process() -> None:
+    written = [
+        subprocess.run(  # noqa: S603 - its own text
+            [sys.executable, "-c", _LONG_NAMES],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    ]
+    assert b"not-known-2" in written[0]
+    assert len(set(written)) == 1
