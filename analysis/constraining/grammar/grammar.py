@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _ALL_TEXT = OpaqueTokens()
-_WRITTEN: IdentityCache[LarkGrammar] = IdentityCache(32)
+_WRITTEN: IdentityCache[WrittenGrammar[LarkGrammar]] = IdentityCache(32)
 """Grammars of the latest requests: the turns of a conversation offer the same tools."""
 
 
@@ -116,13 +116,14 @@ class Grammar(Shown):
         return self._lark_for(_ALL_TEXT)
 
     def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
-        return written_grammar(
-            lambda tools, content: _WRITTEN.of(
-                (*parts_of(self.turn), opaque),
-                (repr(tools), repr(content), self.parallel, self.lazy),
-                lambda: write_lark(self._rules(tools, content, opaque), opaque),
+        choices = (self.parallel, self.lazy, self.loosen, self.strict)
+        return _WRITTEN.of(
+            (*parts_of(self.turn), opaque),
+            (repr(self.tools), repr(self.json_schema), *choices),
+            lambda: written_grammar(
+                lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+                self._request("lark", opaque),
             ),
-            self._request("lark", opaque),
         )
 
     def _request(self, form: GrammarForm, *owners: object) -> LooseRequest:
