@@ -271,8 +271,8 @@ def _written(schema: Schema) -> Json:
 
 _COUNTED = 20_000
 """Up to how many characters of a JSON string llguidance is asked to count."""
-_LONG = re.compile(r'Length": [0-9.]{5}')
-"""Lengths that may be more than that."""
+_LONG = re.compile(r'Length": [^,}]{5}')
+"""Lengths that may be more than that, such as 50000 and 1e+22."""
 _MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
 """What these mean where no other schema speaks of the same value."""
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})

@@ -33,6 +33,7 @@ MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)
         ({"maxLength": 10_000}, "".join(MARKUP[:9_999]), ((), ())),
         ({"maxLength": 20_000}, "".join(MARKUP[:19_999]), (("maxLength",), ())),
         ({"maxLength": 50_000}, "".join(MARKUP[:36_000]), (("maxLength",), ("maxLength",))),
+        ({"maxLength": 1e22}, "".join(MARKUP[:21_000]), (("maxLength",), ("maxLength",))),
         ({"minLength": 1_000}, "".join(MARKUP[:2_000]), ((), ())),
         ({"minLength": 20_001}, "".join(MARKUP[:21_000]), (("minLength",), ("minLength",))),
         ({"pattern": "^[a-z]{0,20000}$"}, LETTERS, (("pattern",), ())),
