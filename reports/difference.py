@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from rich.text import Text
 
+from autoparser.analysis.core.alignment import prefix_length, suffix_length
+
 from .layout import Lines, sentence, wrapped
 from .visible import lines
 
@@ -50,8 +52,8 @@ class DifferencePiece:
 
 def compared(left: str, right: str) -> list[DifferencePiece]:
     """Cut two texts into what both have and what each has alone."""
-    start = _shared(left, right)
-    end = _shared(left[start:][::-1], right[start:][::-1])
+    start = prefix_length(left, right)
+    end = suffix_length(left[start:], right[start:])
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
     pieces = [DifferencePiece(Side.BOTH, left[:start])]
     if max(len(middle_left), len(middle_right)) > COMPARED_CHARACTERS:
@@ -63,11 +65,6 @@ def compared(left: str, right: str) -> list[DifferencePiece]:
         pieces += _aligned(middle_left, middle_right)
     pieces.append(DifferencePiece(Side.BOTH, left[len(left) - end :]))
     return [piece for piece in pieces if piece.text]
-
-
-def _shared(left: str, right: str) -> int:
-    limit = min(len(left), len(right))
-    return next((at for at in range(limit) if left[at] != right[at]), limit)
 
 
 SHORTEST_MATCH = 4

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.constraining.grammar import Grammar, grammar_of
-from autoparser.analysis.core.battery import battery_tools, loose_tools
+from autoparser.analysis.core.battery import loose_tools
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.format import Begun, Formats, Opening
@@ -121,12 +121,13 @@ def _reader_of(
     compare it with all that were compiled.
     """
     grammar = grammar_of(formats, tools, begun=begun, prompt=prompt)
-    turn = build(formats, request_of(tools or None, begun=begun, prompt=prompt))
+    # Without tools a parser still reads calls, which the grammar does not accept.
+    unasked = request_of(None, begun=begun, prompt=prompt)
+    turn = grammar.turn if tools else build(formats, unasked)
     for known in readers:
         if known.grammar == grammar and known.turn == turn:
             return known
-    offered = frozenset(str(tool["name"]) for tool in battery_tools()) if tools else None
-    parser = OutputParser(turn, offered=offered)
+    parser = grammar.parser() if tools else OutputParser(turn)
     made = _PromptReader(grammar, turn, cache(_refusal(grammar)), cache(parser.parse))
     readers.append(made)
     return made

@@ -106,8 +106,8 @@ class Marks:
         start, end = _edges(whole)
         middle = start + max(1, (end - start) // 2)
         before = suffix_length(text[:place], whole[:middle])
-        behind = prefix_length(text[place:], whole[middle:])
-        return Run(place - before, place + behind, leaf)
+        after = prefix_length(text[place:], whole[middle:])
+        return Run(place - before, place + after, leaf)
 
     def _forward(self, text: str, leaf: int, place: int) -> Run:
         """Find the beginning of a text whose end was cut off."""

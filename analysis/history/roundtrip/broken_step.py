@@ -43,8 +43,8 @@ class BrokenStep:
             further = len(other.prompt.text) - len(self.replay.prompt.text)
             return other.at > self.at + further
         # Only after the edit can the text be compared; what is left there is the same text.
-        behind = suffix_length(before, after)
-        return len(other.whole) - other.at < behind
+        common = suffix_length(before, after)
+        return len(other.whole) - other.at < common
 
     def same_with(self, **changes: Json) -> bool:
         """Say whether the next prompt is the same with other fields of the message."""
