@@ -72,7 +72,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TextDifference:
     """Two texts and where they differ, character by character."""
 
     pieces: tuple[DifferencePiece, ...]
@@ -108,7 +108,7 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table, and how a terminal draws it."""
 
     head: str
@@ -126,7 +126,7 @@ class Column:
 class Table:
     """Rows of cells; the first cell names its row."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Text, ...], ...]
     indent: int = 0
     head: str = ASIDE
@@ -141,7 +141,7 @@ class Fitted:
 
 
 Block: TypeAlias = (
-    Gap | Heading | Paragraph | Facts | Excerpt | Difference | Departure | Table | Fitted
+    Gap | Heading | Paragraph | Facts | Excerpt | TextDifference | Departure | Table | Fitted
 )
 Blocks: TypeAlias = list[Block]
 
@@ -194,5 +194,5 @@ def difference(
     indent: int = 2,
     origins: tuple[LineOrigins, LineOrigins] | None = None,
 ) -> Blocks:
-    """Return two texts and where they differ; see `Difference`."""
-    return [Difference(tuple(pieces), indent, origins)]
+    """Return two texts and where they differ; see `TextDifference`."""
+    return [TextDifference(tuple(pieces), indent, origins)]

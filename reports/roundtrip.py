@@ -23,10 +23,10 @@ from autoparser.analysis.inference.probing import Setting
 
 from .blocks import (
     Blocks,
-    Column,
     Departure,
     DepartureSide,
     Table,
+    TableColumn,
     blank,
     excerpt,
     heading,
@@ -57,11 +57,11 @@ _STYLES = {
     Outcome.RAISES: "bold red",
 }
 _COLUMNS = (
-    Column("scenario", 29),
-    Column("next", 8),
-    Column("string", 6),
-    Column("tokens", 7),
-    Column("why it breaks"),
+    TableColumn("scenario", 29),
+    TableColumn("next", 8),
+    TableColumn("string", 6),
+    TableColumn("tokens", 7),
+    TableColumn("why it breaks"),
 )
 
 ABOUT: dict[Cause, str] = {

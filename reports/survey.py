@@ -10,7 +10,7 @@ from rich.text import Text
 
 from autoparser.analysis.overview.survey import RecordShare, Summary
 
-from .blocks import Blocks, Column, Row, Table, heading, prose, rows, sentence
+from .blocks import Blocks, Row, Table, TableColumn, heading, prose, rows, sentence
 from .terminal import report_text
 from .visible import shown, visible
 
@@ -21,10 +21,10 @@ SWITCHES = 12
 FAILED = 12
 """So many are shown."""
 _COLUMNS = (
-    Column("", cut=True),
-    Column("count", 6, right=True, gap=1),
-    Column("checked", 8, right=True, gap=1),
-    Column("trips", 8, right=True),
+    TableColumn("", cut=True),
+    TableColumn("count", 6, right=True, gap=1),
+    TableColumn("checked", 8, right=True, gap=1),
+    TableColumn("trips", 8, right=True),
 )
 
 

@@ -13,9 +13,7 @@ from rich.text import Text
 
 from .blocks import (
     Block,
-    Column,
     Departure,
-    Difference,
     Excerpt,
     Facts,
     Fitted,
@@ -24,6 +22,8 @@ from .blocks import (
     Paragraph,
     Row,
     Table,
+    TableColumn,
+    TextDifference,
     Words,
     sentence,
 )
@@ -89,7 +89,7 @@ def _drawn(block: Block, width: int) -> Lines:
             )
         case Excerpt():
             return _excerpt(block, width)
-        case Difference():
+        case TextDifference():
             return difference_lines(block.pieces, width, block.indent, block.origins)
         case Departure():
             return _departure(block, width)
@@ -201,7 +201,7 @@ def _sizes(block: Table, width: int) -> list[int]:
 
 
 def _table_row(
-    cells: Sequence[Text], columns: Sequence[Column], sizes: Sequence[int], indent: int
+    cells: Sequence[Text], columns: Sequence[TableColumn], sizes: Sequence[int], indent: int
 ) -> Lines:
     """Draw a row; what does not fit into its column is cut, or goes on in the next line."""
     pieces = [

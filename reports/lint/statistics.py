@@ -8,7 +8,7 @@ from rich.text import Text
 
 from autoparser.analysis.lint import Rule
 from autoparser.analysis.lint.project import LintRun
-from autoparser.reports.blocks import Blocks, Column, Table, prose, sentence
+from autoparser.reports.blocks import Blocks, Table, TableColumn, prose, sentence
 from autoparser.reports.terminal import report_text
 
 from .finding_words import notes, summary_words
@@ -71,8 +71,8 @@ def statistics_report(run: LintRun, width: int) -> Text:
 
 
 _COLUMNS = (
-    Column("found", 5, right=True, gap=1),
-    Column("templates", 9, right=True, gap=1),
-    Column("merged", 6, right=True),
-    Column("rule"),
+    TableColumn("found", 5, right=True, gap=1),
+    TableColumn("templates", 9, right=True, gap=1),
+    TableColumn("merged", 6, right=True),
+    TableColumn("rule"),
 )
