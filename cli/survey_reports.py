@@ -37,7 +37,7 @@ class SurveyReports:
 
     def write_index(self, summary: Summary, records: Sequence[Record], version: str) -> None:
         """Write the survey's page with links to those that are there."""
-        from autoparser.reports.html import survey_page
+        from autoparser.reports import survey_page
 
         pages = {
             record.source: page_name(record.source, record.sha256)
