@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint import MendedFault, Rule, Subject, all_rules, lint
+from autoparser.analysis.lint import MendedFault, Rule, Subject, all_rules, lint, run_check
 from autoparser.analysis.loading.edits import TemplateEdit, edited
 from autoparser.analysis.loading.template import ChatTemplate
 
@@ -133,7 +133,7 @@ def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
     """Return what a rule finds; None where it cannot look."""
     if not subject.has(rule.needs):
         return None
-    return [hit.message for hit in rule.check(subject)]
+    return [hit.message for hit in run_check(rule, subject)]
 
 
 def _by_default() -> Sequence[Rule]:

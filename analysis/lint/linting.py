@@ -11,9 +11,8 @@ from autoparser.shown import Shown
 from .hit import Hit
 from .lint_finding import LintFinding
 from .merged_findings import merged
-from .need import Need
-from .registry import all_rules
-from .rule import Rule
+from .registry import all_rules, run_check
+from .rule import Need, Rule
 from .subject import Subject
 
 
@@ -55,11 +54,11 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     """Let a rule look; what it sees only under the switches of the format says so."""
-    hits = list(rule.check(subject))
+    hits = list(run_check(rule, subject))
     if not hits or rule.needs is Need.SOURCE:
         # A source says the same under every switch, and may be one whose renders never end.
         return hits
     usual = subject.usual_setting
-    if not usual or next(rule.check(subject.with_nothing_set), None) is not None:
+    if not usual or next(run_check(rule, subject.with_nothing_set), None) is not None:
         return hits
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from .hit import Hit, Severity
-from .lint_finding import LintFinding
+from .hit import Severity
 from .registry import all_rules
 from .rule import Concern, Rule
+
+if TYPE_CHECKING:
+    from .lint_finding import LintFinding
 
 _WEIGHTS = [*Severity]
 
@@ -28,22 +31,21 @@ class Profile(StrEnum):
     TRAINING = "training"
     CACHE = "cache"
 
-    def has(self, finding: LintFinding) -> bool:
-        """Whether a finding is shown in this profile."""
+    def shows(self, rule: Rule, severity: Severity) -> bool:
+        """Whether a finding of a rule is shown in this profile, if it has this severity."""
         if self is Profile.STRICT:
             return True
         if self is Profile.RELEASE:
-            usual = finding.rule.convention and finding.severity is not Severity.ERROR
-            return not usual and finding.severity is not Severity.INFO
-        return Concern(self.value) in finding.rule.concerns
+            usual = rule.convention and severity is not Severity.ERROR
+            return not usual and severity is not Severity.INFO
+        return Concern(self.value) in rule.concerns
 
 
 def profiles_of(rule: Rule) -> tuple[Profile, ...]:
     """Return the profiles that show what a rule finds where it weighs as usual."""
-    usual = LintFinding(rule, Hit(""))
     if not rule.default:
         return tuple(each for each in Profile if each.value == rule.runs_for)
-    return tuple(each for each in Profile if each.has(usual))
+    return tuple(each for each in Profile if each.shows(rule, rule.severity))
 
 
 def rules_for(profile: Profile) -> tuple[Rule, ...]:
@@ -64,7 +66,7 @@ class FindingFilter:
         """Whether a finding is shown; one that is not does not count either."""
         if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
             return False
-        return finding.code in self.always or self.profile.has(finding)
+        return finding.code in self.always or self.profile.shows(finding.rule, finding.severity)
 
 
 SHOWING_ALL = FindingFilter()

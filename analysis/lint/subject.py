@@ -50,10 +50,10 @@ from .forced import ForcedRun, force
 from .jinja_comparison import JinjaComparison
 from .jinja_sending import compare_matrix
 from .lint_renders import NOON, AskedRender, LintRenders, Render, RenderSetting
-from .need import Need
 from .other_jinjas import OtherJinja
 from .played_conversation import PlayedConversation
 from .probe_tools import functions_for
+from .rule import Need
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -37,7 +37,7 @@ LONGEST_LINE = 240
 
 def released(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows at once: those of lint's usual profile."""
-    return [each for each in report.findings if Profile.RELEASE.has(each)]
+    return [each for each in report.findings if Profile.RELEASE.shows(each.rule, each.severity)]
 
 
 def findings(report: LintReport, template: ChatTemplate) -> Element:

@@ -84,6 +84,17 @@ def test_a_saved_format_is_parsed_in_a_worker_where_a_limit_is_asked_for(
     assert "multiprocessing" in imported(f"from autoparser.cli.main import run; run([{use}])")
 
 
+@pytest.mark.parametrize("use", ["'rule'", "'rule', 'AP301'", "'rule', '-f', 'markdown'"])
+def test_rules_are_shown_without_their_checks_and_the_engine(use: str) -> None:
+    found = imported(f"from autoparser.cli.main import run; run([{use}])")
+    own = {name for name in found if name.startswith("autoparser.analysis.lint.")}
+    assert own == {f"autoparser.analysis.lint.{name}" for name in READ_FOR_PAGES}
+    assert not found & {"jinja2", "autoparser.analysis.core.format", "autoparser.analysis.analysis"}
+
+
+READ_FOR_PAGES = ("hit", "profile", "registry", "rule")
+
+
 def test_a_lint_asks_for_no_schema_and_converts_no_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

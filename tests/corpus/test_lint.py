@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.lint import Severity, Subject, rule_of
+from autoparser.analysis.lint import Severity, Subject, rule_of, run_check
 
 from .outcomes import read_template
 
@@ -25,7 +25,7 @@ class CheckedRule:
 
     def is_error_in(self, subject: Subject) -> bool:
         rule = rule_of(self.code)
-        hits = list(rule.check(subject)) if subject.has(rule.needs) else []
+        hits = list(run_check(rule, subject)) if subject.has(rule.needs) else []
         return Severity.ERROR in {hit.severity or rule.severity for hit in hits}
 
 

@@ -23,9 +23,9 @@ from autoparser.analysis.lint import rules as rules_package
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_finding import LintFinding
 from autoparser.analysis.lint.linting import lint
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Need
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.loading.template import ChatTemplate
 from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_of

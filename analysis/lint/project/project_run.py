@@ -11,11 +11,10 @@ from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.hit import Confidence
 from autoparser.analysis.lint.lint_finding import LintFinding
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import OtherJinja
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
-from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.registry import import_checks, rule_of
+from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.loading.isolation import Limits
 
 from .baseline import Baseline, Key, digest_of
@@ -111,6 +110,9 @@ def _seen(
             waiting[identity] = key
         else:
             found[identity] = seen
+    if waiting:
+        # Workers are forked with the checks in memory: no task's time goes into importing them.
+        import_checks(request.rules)
     answers = in_order(
         inspect,
         [tasks[identity] for identity in waiting],

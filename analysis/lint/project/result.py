@@ -9,9 +9,8 @@ from autoparser.analysis.core.evidence_kind import EvidenceKind
 from autoparser.analysis.core.format import Part
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.lint_finding import LintFinding
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.profile import SHOWING_ALL, FindingFilter
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.rule import Need, Rule
 from autoparser.analysis.loading.template import ChatTemplate
 
 from .ignores import Ignore

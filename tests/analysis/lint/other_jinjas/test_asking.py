@@ -21,7 +21,6 @@ from autoparser.analysis.lint.jinja_comparison import (
 from autoparser.analysis.lint.jinja_hits import hits_of
 from autoparser.analysis.lint.jinja_sending import compare_matrix
 from autoparser.analysis.lint.lint_renders import NOON
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
     JinjaQuestion,
@@ -30,6 +29,7 @@ from autoparser.analysis.lint.other_jinjas import (
     asking,
     installed_jinjas,
 )
+from autoparser.analysis.lint.rule import Need
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "lint"
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"

@@ -16,12 +16,12 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.need import Need
 from autoparser.analysis.lint.project import Ignore, LintRequest, Problem, lint_project
 from autoparser.analysis.lint.project.inspection import SeenHits, Task, Trouble, inspect
 from autoparser.analysis.lint.project.inspection_cache import DAY, UNUSED, InspectionCache
 from autoparser.analysis.lint.project.project_settings import ProjectSettings
 from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Need
 
 KEY = "ab" + "0" * 62
 
