@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from autoparser import __version__, analysis
+import autoparser.analysis
+from autoparser import __version__
 from autoparser.analysis.loading.isolation import Limits
 
 from .inspection import Task
@@ -70,7 +71,7 @@ def engine() -> str:
     found = hashlib.sha256(repr((__version__, sys.version)).encode())
     for name in DECIDING:
         found.update(f"{name} {_version(name)}\n".encode())
-    home = Path(analysis.__file__ or "").parent
+    home = Path(autoparser.analysis.__file__ or "").parent
     for path in sorted(_files(home)):
         found.update(repr(os.path.relpath(path, home)).encode())
         found.update(hashlib.sha256(Path(path).read_bytes()).digest())
