@@ -13,7 +13,7 @@ from autoparser.analysis.core.format import (
     Placeholder,
 )
 
-from .layout import joined, sentence
+from .blocks import joined, sentence
 from .visible import quoted, visible
 
 __all__ = ["content_parts_words", "placeholder_text"]

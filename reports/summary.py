@@ -28,9 +28,9 @@ from autoparser.analysis.describing.view import (
 )
 from autoparser.analysis.learnt import LearntFormat, SavedFormat
 
+from .blocks import Blocks, Row, rows, sentence
 from .content_parts import content_parts_words
 from .evidence_words import evidence_words
-from .layout import Lines, Row, rows, sentence
 from .provenance import provenance_words
 from .setting_words import doubt, setting_words
 from .settings import gate_words
@@ -50,9 +50,9 @@ __all__ = [
 ]
 
 
-def summary_section(analysis: LearntFormat, width: int) -> Lines:
+def summary_section(analysis: LearntFormat) -> Blocks:
     """Say how the model reasons, speaks and calls, and how sure that is."""
-    return rows(list(summary_rows(analysis)), width, indent=0)
+    return rows(list(summary_rows(analysis)), indent=0)
 
 
 def summary_rows(analysis: LearntFormat) -> Iterator[Row]:

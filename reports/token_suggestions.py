@@ -9,7 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.learnt import LearntFormat
 
-from .layout import Row
+from .blocks import Row
 from .visible import visible
 
 __all__ = ["unwritten_rows", "unwritten_words"]

@@ -9,7 +9,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format import Arguments, JsonType, type_of
 
-from .layout import joined
+from .blocks import joined
 from .visible import quoted
 
 __all__ = ["value_samples"]

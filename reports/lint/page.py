@@ -8,16 +8,8 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
-from autoparser.reports.layout import (
-    Lines,
-    blank,
-    heading,
-    prose,
-    report_text,
-    rows,
-    sentence,
-    wrapped,
-)
+from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
+from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
 from .styles import SEVERITY_STYLES
@@ -38,13 +30,13 @@ def rule_page(rule: Rule, width: int) -> Text:
         profile = "" if rule.runs_for is None else f", and in the profile {rule.runs_for}"
         traits += f"; runs only where it is selected{profile}"
     drawn = [
-        *prose(head, width, indent=0),
-        *prose(Text(traits, style="dim"), width, indent=0),
+        *prose(head, indent=0),
+        *prose(Text(traits, style="dim"), indent=0),
         *blank(),
-        *page_lines(rule, width, 0),
+        *page_lines(rule, 0),
     ]
-    drawn += [*blank(), *rows(_facts(rule), width, indent=0)]
-    return report_text(drawn)
+    drawn += [*blank(), *rows(_facts(rule), indent=0)]
+    return report_text(drawn, width)
 
 
 def _facts(rule: Rule) -> list[tuple[str, Text]]:
@@ -87,26 +79,21 @@ def fix_reason(rule: Rule) -> str:
     )
 
 
-def page_lines(rule: Rule, width: int, indent: int) -> Lines:
+def page_lines(rule: Rule, indent: int) -> Blocks:
     """Return what a page says: what is wrong, why it matters, before and after."""
     page = rule.page
-    drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), width, indent)
+    drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), indent)
     for paragraph in _BLANK_LINES.split(page.why):
-        drawn += [*blank(), *prose(" ".join(paragraph.split()), width, indent)]
+        drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
     for title, code in (("Before", page.before), ("After", page.after)):
         if code:
-            drawn += [*blank(), *prose(Text(title, style="bold"), width, indent)]
-            drawn += _code(code, width, indent + 2)
+            drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
+            drawn += _code(code, indent + 2)
     return drawn
 
 
-def _code(code: str, width: int, indent: int) -> Lines:
-    room = max(width - indent, 20)
-    return [
-        Text.assemble(" " * indent, piece)
-        for line in code.splitlines()
-        for piece in wrapped(Text(visible(line), style="cyan"), room, words=False) or [Text()]
-    ]
+def _code(code: str, indent: int) -> Blocks:
+    return excerpt((Text(visible(line), style="cyan") for line in code.splitlines()), indent)
 
 
 def _capital(text: str) -> str:
@@ -115,21 +102,19 @@ def _capital(text: str) -> str:
 
 def rule_table(rules: Sequence[Rule], width: int) -> Text:
     """List all rules by group."""
-    drawn: Lines = []
+    drawn: Blocks = []
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if of_group:
-            drawn += heading(f"{group.value} (AP{group.digit})", width)
-            drawn += _listed(of_group, width)
+            drawn += heading(f"{group.value} (AP{group.digit})")
+            drawn += _listed(of_group)
     words = "'autoparser rule CODE' shows a rule's page."
-    drawn += [*blank(), *prose(Text(words, style="dim"), width, indent=0)]
-    if drawn and not drawn[0].plain:
-        del drawn[0]
-    return report_text(drawn)
+    drawn += [*blank(), *prose(Text(words, style="dim"), indent=0)]
+    return report_text(drawn, width, first_gap=False)
 
 
-def _listed(rules: Sequence[Rule], width: int) -> Lines:
-    drawn: Lines = []
+def _listed(rules: Sequence[Rule]) -> Blocks:
+    drawn: Blocks = []
     for rule in rules:
         head = sentence((f"{rule.code} ", SEVERITY_STYLES[rule.severity]), (rule.name, "bold"))
         weight = rule.severity.value
@@ -138,6 +123,6 @@ def _listed(rules: Sequence[Rule], width: int) -> Lines:
         if not rule.default:
             weight += ", not by default"
         head.append(f" ({weight})", style="dim")
-        drawn += prose(head, width, hang=6)
-        drawn += prose(rule.summary, width, indent=8)
+        drawn += prose(head, hang=6)
+        drawn += prose(rule.summary, indent=8)
     return drawn
