@@ -11,7 +11,6 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
-from .inputs import check_standard_input, read_functions
 from .options import (
     EncoderOption,
     JsonOption,
@@ -24,6 +23,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say
+from .request import check_standard_input, read_functions
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.inference.check import ToolsInPrompt
     from autoparser.analysis.learnt import SavedFormat
-
-__all__ = ["analyze"]
 
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""

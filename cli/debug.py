@@ -15,7 +15,6 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 from autoparser.analysis.loading.isolation import Limits
 
-from .inputs import read_tools, read_value
 from .options import (
     NameOption,
     RevisionOption,
@@ -24,14 +23,12 @@ from .options import (
     TemplateOption,
     ToolsOption,
 )
+from .request import read_switches, read_tools, read_value, warn_of_switches
 from .source import STANDARD_INPUT, NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.overview.debugging import DebuggedConversation
-
-__all__ = ["debug"]
 
 
 def debug(

@@ -21,8 +21,8 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_switches, warn_of_settings
 from .source import NamedSource
-from .switches import read_switches, warn_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.format import TurnFormat
     from autoparser.analysis.describing.export import Export, ExportTrial
     from autoparser.analysis.learnt import LearntFormat
-
-__all__ = ["export"]
 
 FINDINGS = 1
 """The exit code where the target does not express all, or does not read what it should."""

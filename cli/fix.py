@@ -10,7 +10,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.loading.isolation import Limits
 
-from .lint_request import lint_cache, lint_request, lint_settings
+from .lint_options import lint_cache, lint_request, lint_settings
 from .options import (
     BaselineOption,
     CacheDirOption,
@@ -39,8 +39,6 @@ from .output import keep_source, print_report, report_width, result_to, say, wri
 if TYPE_CHECKING:
     from autoparser.analysis.fixing import FixRun
     from autoparser.analysis.lint.project import LintRequest, Problem
-
-__all__ = ["fix", "fix_files"]
 
 REMAINING = 1
 """The exit code where a finding stays, or would be fixed by changes that were not written."""

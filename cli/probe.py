@@ -24,15 +24,13 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.loading.template import ChatTemplate
     from autoparser.analysis.server_probe import ServedModel, ServerProbe
-
-__all__ = ["probe"]
 
 FOUND = 1
 """The exit code where a server reads otherwise."""

@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
-from .inputs import check_standard_input, read_messages, read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -25,16 +24,20 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import (
+    check_standard_input,
+    read_messages,
+    read_switches,
+    read_tools,
+    warn_of_switches,
+)
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from autoparser.analysis.history.renderer import Renderer as TokenRenderer, TrainingTemplate
     from autoparser.analysis.loading.template import ChatTemplate
-
-__all__ = ["RenderForm", "render"]
 
 
 class RenderForm(StrEnum):

@@ -13,7 +13,6 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.spelling import suggest
 
-from .inputs import read_log, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -28,15 +27,13 @@ from .options import (
     is_json,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_log, read_switches, read_value, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.history.roundtrip import EngineProfile, Scenario
     from autoparser.analysis.learnt import LearntFormat
-
-__all__ = ["roundtrip"]
 
 FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""

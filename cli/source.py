@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.loading.isolation import Limits
     from autoparser.analysis.loading.template import ChatTemplate
 
-__all__ = ["STANDARD_INPUT", "NamedSource", "names_saved_format"]
-
 STANDARD_INPUT = "-"
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
         RuleChoice,
     )
 
-__all__ = ["lint_cache", "lint_request", "lint_settings"]
-
 
 def lint_cache(given: Path | None, *, wanted: bool) -> Path | None:
     """Return the folder of the cache. Raises AutoparserError for one that there cannot be."""
