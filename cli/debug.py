@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     NameOption,
@@ -28,7 +27,7 @@ from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.overview.debugging import DebuggedConversation
+    from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
 
 
 def debug(
@@ -72,9 +71,9 @@ def debug(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
         )
-    from autoparser.analysis.inference.probing import suggestions_of, tokens_of
-    from autoparser.analysis.loading.template import isolated
-    from autoparser.analysis.overview.debugging import shipped_conversations
+    from autoparser.analysis.learning.suggestions import suggestions_of, tokens_of
+    from autoparser.analysis.overview.debugged_prompts import shipped_conversations
+    from autoparser.analysis.templates.encoded_template import isolated
 
     from .debugger import DebuggerApp
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     EncoderOption,
@@ -40,18 +40,13 @@ from .request import read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.decode import (
-        DecodingReport,
-        DecodingTrial,
-        LoadedModel,
-        MarkerFit,
-        ModelFigures,
-        Server,
-    )
-    from autoparser.analysis.constraining.grammar import Grammar
-    from autoparser.analysis.inference.check import TemplateTurns
-    from autoparser.analysis.learnt import LearntFormat
-    from autoparser.analysis.loading.tokens import ModelTokenizer
+    from autoparser.analysis.decoding.answer_judge import DecodingReport, DecodingTrial
+    from autoparser.analysis.decoding.answer_writers import LoadedModel, ModelFigures, Server
+    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.learning.template_turns import TemplateTurns
+    from autoparser.analysis.sources.tokenizer import ModelTokenizer
     from autoparser.reports import DecodeSetting
 
     from .source import NamedSource
@@ -156,14 +151,11 @@ def decode(
     offered, given, setting = request.tools or [], request.prompt, request.setting
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.constraining.decode import (
-        DecodingTrial,
-        MarkerFit,
-        NoTurns,
-        Server,
-        ServerEngine,
-    )
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.decoding.answer_judge import DecodingTrial
+    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
+    from autoparser.analysis.decoding.message_rendering import NoTurns
+    from autoparser.analysis.formats.saved_format import SavedFormat
 
     analysis = asked_for.learnt(tokenizer, isolate=limits)
     warn_of(asked_for.label, analysis, request)
@@ -296,7 +288,7 @@ class Size(NamedTuple):
 
 def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
     """Walk through the grammar."""
-    from autoparser.analysis.constraining.decode import judged
+    from autoparser.analysis.decoding.answer_judge import judged
 
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
     with progress_of(size.answers) as advance:
@@ -305,7 +297,8 @@ def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
 
 def by_server(trial: DecodingTrial, server: Server, size: Size) -> DecodingReport:
     """Ask a server."""
-    from autoparser.analysis.constraining.decode import judged, server_answers
+    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_writers import server_answers
 
     answers = server_answers(
         trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
@@ -318,7 +311,8 @@ def by_model(
     trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
 ) -> tuple[DecodingReport, ModelFigures]:
     """Ask a model, with the mask and without."""
-    from autoparser.analysis.constraining.decode import ModelFigures, ModelWriter, judged
+    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelWriter
 
     reports: list[DecodingReport] = []
     speeds: list[float] = []
@@ -344,7 +338,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    from autoparser.analysis.constraining.decode import load_model
+    from autoparser.analysis.decoding.answer_writers import load_model
 
     return load_model(directory, device)
 
@@ -364,8 +358,8 @@ def load_tokenizer_of(
     Gives its name beside it. A model's is never made: its tokens are what they are. With `stops`,
     what ends turns ends an answer in the one that is made, too.
     """
-    from autoparser.analysis.constraining.decode import made_tokenizer
-    from autoparser.analysis.loading.tokens import tokenizer_of
+    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
     if loaded is not None:
         path = given or model or Path()
@@ -383,14 +377,14 @@ def load_tokenizer_of(
 
 def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
     """Make the tokenizer by which text is judged, and name it."""
-    from autoparser.analysis.constraining.decode import made_tokenizer
+    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 
     return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
 def _beside(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
-    from autoparser.analysis.loading.tokens import tokenizer_beside
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
 
     beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
     # A GGUF file and a model on the Hub are their own tokenizers.

@@ -13,19 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
 from .output import warn
 from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.constraining.grammar import Loosening
     from autoparser.analysis.core.conversation import Json, Tool
-    from autoparser.analysis.learnt import SavedFormat
-    from autoparser.analysis.loading.template import ChatTemplate
-    from autoparser.analysis.reading.expression import RequestOptions
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.grammar.schema_loosening import Loosening
+    from autoparser.analysis.parsing.turn_request import RequestOptions
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 
 CHOICES = ("auto", "none", "required")
@@ -86,7 +85,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     """Raise AutoparserError where the choice is none of the words and no tool's name."""
     if choice in CHOICES:
         return
-    from autoparser.analysis.reading.expression import request_of
+    from autoparser.analysis.parsing.turn_request import request_of
 
     names = list(request_of(tools).tools or ())
     if choice in names:
@@ -131,7 +130,7 @@ def read_switches(given: Sequence[str]) -> dict[str, Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     if not given:
         return {}
-    from autoparser.analysis.loading.template import PASSED, variable_value
+    from autoparser.analysis.templates.source_text import PASSED, variable_value
 
     found: dict[str, Json] = {}
     for each in given:
@@ -152,7 +151,7 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
     """Say on standard error which switches the template never reads."""
     if not switches:
         return
-    from autoparser.analysis.inference.probing import suggestions_of
+    from autoparser.analysis.learning.suggestions import suggestions_of
 
     read = suggestions_of(template).names
     for name in switches:
@@ -168,7 +167,7 @@ def warn_of_settings(
     """Say on standard error which switches do nothing to what was learnt, as far as is known."""
     if not switches:
         return
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.formats.saved_format import SavedFormat
 
     if not isinstance(learnt, SavedFormat):
         warn_of_switches(source, learnt.template, switches)
@@ -197,7 +196,7 @@ def read_log(path: Path) -> str:
 
 def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
-    from autoparser.analysis.core.given_requests import given_tools
+    from autoparser.analysis.core.request_files import given_tools
 
     return [*given_tools(read_value(path, "the tools"), str(path))]
 
@@ -224,15 +223,15 @@ def check_standard_input(*named: object) -> None:
 
 def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
-    from autoparser.analysis.core.given_requests import given_messages
+    from autoparser.analysis.core.request_files import given_messages
 
     return given_messages(read_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
-    from autoparser.analysis.core.given import read
-    from autoparser.analysis.core.given_requests import given_schema
+    from autoparser.analysis.core.documents import read
+    from autoparser.analysis.core.request_files import given_schema
 
     value, file = read_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
@@ -252,7 +251,7 @@ def read_value(path: Path, what: str) -> object:
 
 def _read(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
-    from autoparser.analysis.loading.bounded_reading import read_bounded, read_path
+    from autoparser.analysis.sources.local_files import read_bounded, read_path
 
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:

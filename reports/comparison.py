@@ -10,15 +10,11 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
-from autoparser.analysis.overview.comparison import (
-    AskedRenders,
-    Comparison,
-    FactChange,
-    FindingChange,
-    FormatComparison,
-    RenderChange,
-)
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import AskedRenders, Comparison, FindingChange
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .blocks import Blocks, Departure, DepartureSide, Row, blank, heading, prose, rows, sentence
 from .setting_words import setting_words, value_words

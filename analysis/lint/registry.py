@@ -11,14 +11,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
 from .rule import Rule, read_rule
 
 if TYPE_CHECKING:
     from .hit import Hit
     from .subject import Subject
+
 
 Check: TypeAlias = "Callable[[Subject], Iterator[Hit]]"
 

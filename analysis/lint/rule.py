@@ -47,13 +47,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
+from autoparser.analysis.core.documents import read
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.given import read
 
 from .hit import Confidence, Severity
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.format import Part
+    from autoparser.analysis.core.text_format import Part
 
 
 class RuleGroup(StrEnum):
@@ -91,7 +91,7 @@ class Need(StrEnum):
     def part(self) -> Part | None:
         """The part of the format that a rule needs, or None if renders are enough."""
         # Pages are read without the format, which takes longer to import than all of them to read.
-        from autoparser.analysis.core.format import Part  # noqa: PLC0415
+        from autoparser.analysis.core.text_format import Part  # noqa: PLC0415
 
         return {Need.CALLS: Part.CALLS, Need.REASONING: Part.REASONING}.get(self)
 

@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from autoparser.analysis.core.alignment import diff_split
+from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.lint import (
-    HitEvidence,
-    LintFinding,
-    LintReport,
-    Profile,
-    Severity,
-    ShownText,
-)
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.linting import LintFinding, LintReport, Profile
+from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, spoiled_words, why

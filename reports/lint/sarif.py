@@ -14,8 +14,12 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
-from autoparser.analysis.lint import Confidence, LintFinding, Rule, Severity
-from autoparser.analysis.lint.project import Inspected, LintRun, Problem, digest_of
+from autoparser.analysis.lint.baselines import digest_of
+from autoparser.analysis.lint.hit import Confidence, Severity
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.visible import visible
 
 from .finding_words import message_words, problem_words

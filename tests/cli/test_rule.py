@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.lint import RuleGroup, all_rules
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import RuleGroup
 from autoparser.reports.lint import page_markdown, rules_index
 
 Run = Callable[..., Any]

@@ -39,8 +39,6 @@ def test_help_and_version_import_little_more_than_typer(option: str) -> None:
     assert own == {
         "autoparser.analysis.core",
         "autoparser.analysis.core.errors",
-        "autoparser.analysis.core.inert",
-        "autoparser.analysis.core.spelling",
     }
     assert not commands_in(found)
     assert not found & {"jinja2", "msgspec", "multiprocessing", "rich", "importlib.metadata"}

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.lint import Severity, Subject, rule_of, run_check
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.registry import rule_of, run_check
+from autoparser.analysis.lint.subject import Subject
 
 from .outcomes import read_template
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import ToolCall
-from autoparser.analysis.lint.call_documents import CallSpan, call_spans
-from autoparser.analysis.lint.chats import called
+from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called
 from autoparser.analysis.lint.subject import Subject
 
 

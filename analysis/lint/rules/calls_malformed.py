@@ -3,18 +3,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autoparser.analysis.lint.call_documents import (
-    CallSpan,
-    DocumentKind,
-    call_spans,
-    document_kind,
-)
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.call_texts import CallSpan, DocumentKind, call_spans, document_kind
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.paired_markers import crossed
-from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.marker_pairs import crossed
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

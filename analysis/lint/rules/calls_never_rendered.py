@@ -6,8 +6,7 @@ from typing import Any
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

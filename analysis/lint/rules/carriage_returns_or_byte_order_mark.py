@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.other_environments import ordinary
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import failed, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

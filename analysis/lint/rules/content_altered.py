@@ -3,14 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from autoparser.analysis.core.alignment import prefix_length
-from autoparser.analysis.core.battery import long_text
 from autoparser.analysis.core.conversation import Message, User
-from autoparser.analysis.lint.chats import Chat, said
+from autoparser.analysis.core.message_battery import long_text
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import compared, quoted
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, said
 from autoparser.analysis.lint.subject import Subject
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "

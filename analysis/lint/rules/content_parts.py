@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint.chats import Chat, question, said
 from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import failed, listed
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, question, said
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import called
-from autoparser.analysis.lint.edges import lost_edges, padded
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called, lost_edges, padded
 from autoparser.analysis.lint.subject import Subject
 
 

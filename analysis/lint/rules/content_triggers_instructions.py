@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from autoparser.analysis.core.alignment import differing_parts
+from autoparser.analysis.core.text_alignment import differing_parts
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

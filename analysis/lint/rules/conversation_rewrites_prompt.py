@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import ToolResult
-from autoparser.analysis.lint.conversations import Voice, WholeConversation
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import compared, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.engines import CLOCK
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.other_environments import CLOCK
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

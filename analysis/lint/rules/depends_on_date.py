@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import NOON, compared
 from autoparser.analysis.lint.registry import rule

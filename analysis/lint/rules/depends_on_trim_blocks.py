@@ -3,9 +3,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.asked_engines import engines_at
-from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import compiled, elsewhere, engines_at, environment
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

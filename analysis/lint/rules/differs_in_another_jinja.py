@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.jinja_hits import hits_of
+from autoparser.analysis.lint.other_renders import hits_of
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

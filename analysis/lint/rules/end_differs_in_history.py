@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import told, went_on
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.prompts import last_line
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import told, went_on
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.value_kind import is_list
-from autoparser.analysis.lint.chats import told
+from autoparser.analysis.core.errors import is_list
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.quoting import listed, quoted
+from autoparser.analysis.lint.lint_renders import alone, listed, quoted
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import told
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.sources.files import read_json_object
+from autoparser.analysis.sources.local_files import read_json_object
 
 CONFIG = "generation_config.json"
 """Where a model's files say at which tokens to stop; its ids win over the tokenizer's token."""

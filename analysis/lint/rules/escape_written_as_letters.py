@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

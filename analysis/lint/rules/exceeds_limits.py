@@ -12,8 +12,10 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.lint.hit import Hit, HitCause
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.isolation import Limits, current_guard, run_task
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.worker_guard import current_guard
+from autoparser.analysis.templates.worker_limits import Limits
+from autoparser.analysis.templates.worker_pool import run_task
 
 LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)
 """Hundreds of times what the slowest known template takes for such a conversation."""

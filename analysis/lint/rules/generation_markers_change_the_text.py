@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import compiled, elsewhere, environment
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import compiled, elsewhere, environment
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.format import Written
+from autoparser.analysis.core.turn_shape import Written
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.prompts import beginnings
+from autoparser.analysis.lint.marker_pairs import beginnings
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Message
-from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.prompts import last_line
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import under
 from autoparser.analysis.lint.subject import Subject
 
 

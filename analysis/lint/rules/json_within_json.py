@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit
 from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

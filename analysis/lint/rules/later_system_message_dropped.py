@@ -3,12 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import line_of_the_lost
-from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.lint_renders import compared, failed, line_of_the_lost
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import said
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from autoparser.analysis.core.format import Literal
+from autoparser.analysis.core.literals import Literal
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,13 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaForm
-from autoparser.analysis.core.format import PartsOutcome
-from autoparser.analysis.lint.chats import said
+from autoparser.analysis.core.text_format import PartsOutcome
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import Render, compared, listed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import said
 from autoparser.analysis.lint.subject import Subject
 
 

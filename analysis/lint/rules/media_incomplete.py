@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import MEDIA_FORMS, Json
-from autoparser.analysis.core.format import MediaTreatment, PartsOutcome
-from autoparser.analysis.lint.chats import Chat, said
+from autoparser.analysis.core.text_format import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, said
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from autoparser.analysis.core.format import Literal
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, compared
-from autoparser.analysis.lint.paired_markers import closes
-from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.marker_pairs import closes
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

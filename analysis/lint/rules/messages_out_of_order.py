@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from autoparser.analysis.lint.chats import appends
-from autoparser.analysis.lint.conversations import SpokenText, Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.played_conversation import PlayedConversation
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
 from autoparser.analysis.lint.subject import Subject
 
 ORDERS = (

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.engines import (
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import (
     CLOCK,
     elsewhere,
     environment,
     generation_tag,
     loop_control,
 )
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,13 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.probing import switch_candidates
-from autoparser.analysis.lint.chats import question
+from autoparser.analysis.learning.shape_negotiation import switch_candidates
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import failed, listed
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question
 from autoparser.analysis.lint.subject import Subject
 
 VALUES: Sequence[Json] = ("", True, [])

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.asked_engines import engines_at
-from autoparser.analysis.lint.engines import (
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import (
     CLOCK,
     elsewhere,
+    engines_at,
     environment,
     generation_tag,
     loop_control,
 )
-from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import appends, went_on
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.neighbours import neighbouring_answers
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends, neighbouring_answers, went_on
 from autoparser.analysis.lint.subject import Subject
 
 

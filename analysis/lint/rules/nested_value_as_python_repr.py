@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import JsonType
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.lint.call_texts import calling, written_as_python
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.written_values import calling, written_as_python
 
 
 @rule("AP508")

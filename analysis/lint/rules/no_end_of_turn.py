@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.lint.chats import appends, told, went_on
+from autoparser.analysis.core.text_format import Part
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import compared, quoted
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends, told, went_on
 from autoparser.analysis.lint.subject import Subject
 
 

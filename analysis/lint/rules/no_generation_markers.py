@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.marked_render import marked
+from autoparser.analysis.lint.marker_pairs import marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
-from autoparser.analysis.lint.asked_engines import engines_on
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.other_environments import engines_on
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.template import prepared_messages
+from autoparser.analysis.templates.chat_template import prepared_messages
 
 KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
 """What the client library's messages hold beside role and content."""

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.registry import rule

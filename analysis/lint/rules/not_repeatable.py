@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, compared
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question
 from autoparser.analysis.lint.subject import Subject
 
 TIMES = 6

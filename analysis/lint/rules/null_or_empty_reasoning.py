@@ -3,14 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint.chats import changed, told
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import changed, told
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.template import REASONING_FIELDS
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 VALUES: tuple[tuple[Json, str], ...] = ((None, "null"), ("", "empty"))
 

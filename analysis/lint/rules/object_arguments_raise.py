@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.lint.call_texts import both_forms
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.string_arguments import both_forms
 from autoparser.analysis.lint.subject import Subject
 
 

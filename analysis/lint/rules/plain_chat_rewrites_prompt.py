@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.conversation import Dialogue, Message
+from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import compared
 from autoparser.analysis.lint.registry import rule

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.core.message_shape import ContentForm
-from autoparser.analysis.lint.chats import said
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import Render, compared, listed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import said
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -3,12 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, compared
-from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
-from autoparser.analysis.lint.prompts import last_line
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import Render, compared, listed
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

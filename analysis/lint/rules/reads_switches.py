@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import listed, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import under
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.format import Written
-from autoparser.analysis.lint.chats import told, under
+from autoparser.analysis.core.turn_shape import Written
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import Render, compared, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule_conversations import told, under
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.probing import ReasoningForm
-from autoparser.analysis.lint.chats import Chat, called, told
+from autoparser.analysis.core.message_shape import ReasoningForm
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import Render, compared, listed
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, called, told
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.template import REASONING_FIELDS
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 
 @rule("AP409")

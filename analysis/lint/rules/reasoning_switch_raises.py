@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect
-from autoparser.analysis.lint.chats import under
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import failed, raising_hit
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import under
 from autoparser.analysis.lint.subject import Subject
 
 PLAIN: tuple[Json, ...] = (False, None)

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.probing import ContentForm
-from autoparser.analysis.lint.chats import question
+from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.parting_line import line_that_saw
+from autoparser.analysis.lint.lint_renders import alone, line_that_saw
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question
 from autoparser.analysis.lint.subject import Subject
 
 

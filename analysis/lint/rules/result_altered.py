@@ -3,17 +3,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.conversations import Voice
-from autoparser.analysis.lint.edges import (
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, alone, compared, line_that_saw
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import (
     HOSTILE_TEXT,
     INNER_PAIRS,
     alike_in_prompt,
     unseen_words,
 )
-from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone, compared
-from autoparser.analysis.lint.parting_line import line_that_saw
-from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -3,10 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.inference.probing import EmptyContent
+from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

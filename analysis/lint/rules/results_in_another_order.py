@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

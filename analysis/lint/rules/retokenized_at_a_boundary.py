@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.history.roundtrip import Cause
-from autoparser.analysis.history.roundtrip.token_level import Encoder
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Encoder
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.replays import replays
+from autoparser.analysis.lint.rule_conversations import replays
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -3,13 +3,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.inference.check import LostPart, ToolCrash, ToolSpelling
+from autoparser.analysis.learning.tool_crashes import ToolCrash
+from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
+from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.probe_tools import REAL_SHAPES
-from autoparser.analysis.lint.quoting import failed, listed
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    alone,
+    compared,
+    failed,
+    listed,
+    parting_line,
+    raising_hit,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

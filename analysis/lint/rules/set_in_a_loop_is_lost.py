@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render
-from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import Render, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.edits import edited, in_newlines, kept_values
+from autoparser.analysis.templates.edit_kinds import kept_values
+from autoparser.analysis.templates.template_edits import edited, in_newlines
 
 MOST_VALUES = 8
 """So many are tried; each costs the renders of the matrix."""

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import ordinary
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.loading.sources import load_template
+from autoparser.analysis.sources.template_loading import load_template
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from autoparser.analysis.loading.template import ChatTemplate
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 FILES = (
     "chat_template.jinja",

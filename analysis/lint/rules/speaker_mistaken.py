@@ -3,12 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.core.alignment import common_suffix
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.core.text_alignment import common_suffix
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.played_conversation import PlayedConversation, WrittenText
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import alone, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.probing import ContentForm, Shape, ToolForm
-from autoparser.analysis.lint.chats import question, second_question
+from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone
-from autoparser.analysis.lint.quoting import failed
+from autoparser.analysis.lint.lint_renders import Render, alone, failed
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question, second_question
 from autoparser.analysis.lint.subject import Subject
 
 

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_documents import call_spans
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import compared, quoted
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

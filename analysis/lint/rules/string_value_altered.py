@@ -2,18 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.edges import (
+from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import (
     EDGE_PAIRS,
     HOSTILE_TEXT,
     INNER_PAIRS,
     alike_in_prompt,
     unseen_words,
 )
-from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.lint.written_values import calling
 
 
 @rule("AP509")

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import appends
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import compared, parting_line
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
 from autoparser.analysis.lint.subject import Subject
 
 

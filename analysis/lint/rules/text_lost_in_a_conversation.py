@@ -3,13 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from autoparser.analysis.lint.chats import appends
-from autoparser.analysis.lint.conversations import SpokenText, Voice
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import line_of_the_lost
-from autoparser.analysis.lint.played_conversation import PlayedConversation
+from autoparser.analysis.lint.lint_renders import compared, line_of_the_lost
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voice.RESULT)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.chats import appends
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import alone
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
 from autoparser.analysis.lint.subject import Subject
 
 

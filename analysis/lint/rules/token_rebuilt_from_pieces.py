@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from jinja2 import nodes
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint.engines import ordinary
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, alone
+from autoparser.analysis.lint.other_environments import ordinary
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

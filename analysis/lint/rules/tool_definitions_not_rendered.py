@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.parting_line import parting_line
+from autoparser.analysis.lint.lint_renders import compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

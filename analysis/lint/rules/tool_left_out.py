@@ -4,12 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autoparser.analysis.core.conversation import Tool, tool_for
-from autoparser.analysis.inference.probing import Sentinels, ToolForm
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.learning.prober import Sentinels
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone, compared
-from autoparser.analysis.lint.parting_line import line_of_the_lost, parting_line
-from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.quoting import listed
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    alone,
+    compared,
+    line_of_the_lost,
+    listed,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

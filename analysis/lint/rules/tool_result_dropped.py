@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.parting_line import line_that_saw
+from autoparser.analysis.lint.lint_renders import alone, line_that_saw
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

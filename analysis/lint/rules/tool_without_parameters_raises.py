@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.inference.probing import offered
+from autoparser.analysis.core.message_shape import offered
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint.chats import question
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import failed, raising_hit
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: Mapping[str, Json] = {"tools": []}

@@ -3,20 +3,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.lint.chats import called, told
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.quoting import listed, quoted
+from autoparser.analysis.lint.lint_renders import listed, quoted
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called, told
 from autoparser.analysis.lint.subject import Subject
 
 if TYPE_CHECKING:
-    from autoparser.analysis.history.renderer import MismarkedTurn
+    from autoparser.analysis.history.training_template import MismarkedTurn
 
 
 @rule("AP707")
 def check(subject: Subject) -> Iterator[Hit]:
     """Prove the training template by one message of each kind of turn, and name the deviations."""
-    from autoparser.analysis.history.renderer import (  # noqa: PLC0415 - tokenizers
+    from autoparser.analysis.history.training_template import (  # noqa: PLC0415 - tokenizers
         TrainingTemplateError,
         training_template,
     )

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.call_documents import call_spans
-from autoparser.analysis.lint.chats import told
-from autoparser.analysis.lint.conversations import Voice
+from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone
-from autoparser.analysis.lint.paired_markers import Balance, Pair, balance
-from autoparser.analysis.lint.quoting import quoted
+from autoparser.analysis.lint.lint_renders import Render, alone, quoted
+from autoparser.analysis.lint.marker_pairs import Balance, Pair, balance
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import told
 from autoparser.analysis.lint.subject import Subject
 
 _TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")

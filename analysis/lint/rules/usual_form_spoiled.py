@@ -5,17 +5,15 @@ from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Message, ToolResult, User
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
-from autoparser.analysis.inference.check import (
+from autoparser.analysis.learning.template_turns import (
     FormOutcome,
     departures_together,
     lost_text,
     without_reasoning,
 )
-from autoparser.analysis.lint.conversations import WholeConversation
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
-from autoparser.analysis.lint.lint_renders import Render, compared
-from autoparser.analysis.lint.parting_line import parting_line
-from autoparser.analysis.lint.played_conversation import PlayedConversation
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

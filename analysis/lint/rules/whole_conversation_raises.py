@@ -2,12 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.inference.probing import ToolForm
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone, compared
-from autoparser.analysis.lint.played_conversation import PlayedConversation
-from autoparser.analysis.lint.quoting import failed
-from autoparser.analysis.lint.raising_hit import raising_hit
+from autoparser.analysis.lint.lint_renders import Render, alone, compared, failed, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.asked_engines import engines_at
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.other_environments import engines_at
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from jinja2 import Undefined
 
-from autoparser.analysis.lint.asked_engines import engines_at
-from autoparser.analysis.lint.engines import elsewhere, environment
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.other_environments import elsewhere, engines_at, environment
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from autoparser.analysis.lint import Hit, HitCause, LintFinding, Rule, Severity, rule_of
-from autoparser.analysis.lint.merged_findings import merged
+from autoparser.analysis.lint.hit import Hit, HitCause, Severity
+from autoparser.analysis.lint.linting import LintFinding, merged
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Rule
 
 
 def rule(code: str, severity: Severity, covers: tuple[str, ...] = ()) -> Rule:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_template
-from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint, rule_of
+from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
-from autoparser.analysis.lint.registry import _CHECKS, import_checks
-from autoparser.analysis.lint.rule import read_rule
-from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
+from autoparser.analysis.lint.registry import _CHECKS, all_rules, import_checks, rule_of
+from autoparser.analysis.lint.rule import Need, Rule, read_rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 FOLDER = Path(__file__).parents[3] / "analysis" / "lint" / "rules"

@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
-from autoparser.analysis.inference.check.template_turns import QUESTION
-from autoparser.analysis.lint import Profile, Severity
+from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.learning.template_turns import QUESTION
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import Profile
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of

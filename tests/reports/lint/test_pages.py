@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from autoparser.analysis.lint import rule_of
+from autoparser.analysis.lint.registry import rule_of
 from autoparser.reports.lint import page_markdown, rule_page, rules_index
 
 RULE = replace(
