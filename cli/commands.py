@@ -47,7 +47,7 @@ SUMMARIES = {
 
 def _work(name: str) -> Callable[[Command], Command]:
     """Return what puts a command's work into a worker, and what else it is given."""
-    from autoparser.analysis.loading.isolation import DEFAULT_LIMITS
+    from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS
 
     from .isolation import in_worker, in_workers
 

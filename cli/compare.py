@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from autoparser.analysis.overview.comparison import Comparison, FormatComparison
+    from autoparser.analysis.overview.comparison import Comparison
+    from autoparser.analysis.overview.format_facts import FormatComparison
 
 __all__ = ["ComparisonForm", "compare"]
 
@@ -129,7 +130,7 @@ def _compare_formats(
     exit_zero: bool,
 ) -> int:
     """Compare what was learnt, where not both are templates; return the exit code."""
-    from autoparser.analysis.overview.comparison import compare_formats
+    from autoparser.analysis.overview.format_facts import compare_formats
 
     if setting:
         raise AutoparserError(

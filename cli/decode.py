@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .decoding import (
     Size,
@@ -49,9 +49,9 @@ from .request import read_request, warn_of, warn_of_loosened
 from .source import NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.decode import DecodingReport
-    from autoparser.analysis.inference.check import TemplateTurns
-    from autoparser.analysis.learnt import LearntFormat
+    from autoparser.analysis.decoding.answer_judge import DecodingReport
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.learning.template_turns import TemplateTurns
     from autoparser.reports import DecodeSetting
 
 __all__ = ["decode"]
@@ -155,14 +155,11 @@ def decode(
     offered, given, setting = request.tools or [], request.prompt, request.setting
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.constraining.decode import (
-        DecodingTrial,
-        MarkerFit,
-        NoTurns,
-        Server,
-        ServerEngine,
-    )
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.decoding.answer_judge import DecodingTrial
+    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
+    from autoparser.analysis.decoding.message_rendering import NoTurns
+    from autoparser.analysis.formats.saved_format import SavedFormat
 
     analysis = asked_for.learnt(tokenizer, isolate=limits)
     warn_of(asked_for.label, analysis, request)

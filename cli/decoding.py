@@ -11,17 +11,12 @@ from .progress import progress_of
 from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.decode import (
-        DecodingReport,
-        DecodingTrial,
-        LoadedModel,
-        MarkerFit,
-        ModelFigures,
-        Server,
-    )
-    from autoparser.analysis.constraining.grammar import Grammar
-    from autoparser.analysis.learnt import LearntFormat
-    from autoparser.analysis.loading.tokens import ModelTokenizer
+    from autoparser.analysis.decoding.answer_judge import DecodingReport, DecodingTrial
+    from autoparser.analysis.decoding.answer_writers import LoadedModel, ModelFigures, Server
+    from autoparser.analysis.decoding.check_vocabulary import MarkerFit
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
     from .source import NamedSource
 
@@ -52,7 +47,7 @@ class Size(NamedTuple):
 
 def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
     """Walk through the grammar."""
-    from autoparser.analysis.constraining.decode import judged
+    from autoparser.analysis.decoding.answer_judge import judged
 
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
     with progress_of(size.answers) as advance:
@@ -61,7 +56,8 @@ def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
 
 def by_server(trial: DecodingTrial, server: Server, size: Size) -> DecodingReport:
     """Ask a server."""
-    from autoparser.analysis.constraining.decode import judged, server_answers
+    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_writers import server_answers
 
     answers = server_answers(
         trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
@@ -74,7 +70,8 @@ def by_model(
     trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
 ) -> tuple[DecodingReport, ModelFigures]:
     """Ask a model, with the mask and without."""
-    from autoparser.analysis.constraining.decode import ModelFigures, ModelWriter, judged
+    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelWriter
 
     reports: list[DecodingReport] = []
     speeds: list[float] = []
@@ -100,7 +97,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    from autoparser.analysis.constraining.decode import load_model
+    from autoparser.analysis.decoding.answer_writers import load_model
 
     return load_model(directory, device)
 
@@ -120,8 +117,8 @@ def load_tokenizer_of(
     Gives its name beside it. A model's is never made: its tokens are what they are. With `stops`,
     what ends turns ends an answer in the one that is made, too.
     """
-    from autoparser.analysis.constraining.decode import made_tokenizer
-    from autoparser.analysis.loading.tokens import tokenizer_of
+    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
     if loaded is not None:
         path = given or model or Path()
@@ -139,14 +136,14 @@ def load_tokenizer_of(
 
 def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
     """Make the tokenizer by which text is judged, and name it."""
-    from autoparser.analysis.constraining.decode import made_tokenizer
+    from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 
     return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
 def _beside(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
-    from autoparser.analysis.loading.tokens import tokenizer_beside
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
 
     beside = None if source in (None, STANDARD_INPUT) else tokenizer_beside(source)
     # A GGUF file and a model on the Hub are their own tokenizers.

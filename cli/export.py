@@ -27,9 +27,10 @@ from .switches import read_switches, warn_of_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from autoparser.analysis.core.format import TurnFormat
-    from autoparser.analysis.describing.export import Export, ExportTrial
-    from autoparser.analysis.learnt import LearntFormat
+    from autoparser.analysis.core.turn_format import TurnFormat
+    from autoparser.analysis.export.export_limits import Export
+    from autoparser.analysis.export.response_template import ExportTrial
+    from autoparser.analysis.formats.learned_format import LearntFormat
 
 __all__ = ["export"]
 
@@ -98,7 +99,8 @@ def export(
     switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.describing.export import TemplateDialect, response_template
+    from autoparser.analysis.export.export_limits import TemplateDialect
+    from autoparser.analysis.export.response_template import response_template
     from autoparser.reports import export_report, json_text
 
     analysis = asked_for.learnt(tokenizer)
@@ -137,7 +139,7 @@ def _tried(
 ) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.describing.export import transformers_parser, try_out
+    from autoparser.analysis.export.response_template import transformers_parser, try_out
 
     if not isinstance(analysis, Analysis):
         if not asked:

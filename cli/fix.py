@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .lint_request import lint_cache, lint_request, lint_settings
 from .options import (
@@ -37,8 +37,9 @@ from .options import (
 from .output import keep_source, print_report, report_width, result_to, say, write_file
 
 if TYPE_CHECKING:
-    from autoparser.analysis.fixing import FixRun
-    from autoparser.analysis.lint.project import LintRequest, Problem
+    from autoparser.analysis.editing.lint_fixes import FixRun
+    from autoparser.analysis.lint.project_run import LintRequest
+    from autoparser.analysis.lint.project_sources import Problem
 
 __all__ = ["fix", "fix_files"]
 
@@ -94,7 +95,7 @@ def fix(
     for source in sources:
         keep_source(source, output)
     # Imported here so that help does without the engine.
-    from autoparser.analysis.fixing import fix_sources
+    from autoparser.analysis.editing.lint_fixes import fix_sources
 
     request = lint_request(
         sources,
@@ -120,7 +121,7 @@ def fix(
 
 def fix_files(request: LintRequest, *, unsafe: bool) -> None:
     """Change the files of templates in which something can be fixed, and name those that stay."""
-    from autoparser.analysis.fixing import fix_sources
+    from autoparser.analysis.editing.lint_fixes import fix_sources
     from autoparser.reports.lint import problem_words
 
     for each in write_fixed(fix_sources(request, unsafe=unsafe)):
@@ -132,7 +133,7 @@ def write_fixed(run: FixRun) -> tuple[Problem, ...]:
 
     Raises AutoparserError where a template has no file of its own.
     """
-    from autoparser.analysis.lint.project import Problem
+    from autoparser.analysis.lint.project_sources import Problem
 
     changed = [each for each in run.templates if each.fixed.changed]
     for each in changed:

@@ -33,10 +33,11 @@ from .request import read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.grammar import Grammar, GrammarForm
     from autoparser.analysis.core.provenance import NamedTemplate
-    from autoparser.analysis.learnt import LearntFormat
-    from autoparser.analysis.loading.tokens import OpaqueTokens
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.grammar.schema_loosening import GrammarForm
+    from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 __all__ = ["GrammarFormat", "grammar"]
 
@@ -165,7 +166,7 @@ def _give_acceptance(
     made: Grammar, form: GrammarFormat | None, tokenizer: object | None, text: str, outlet: Outlet
 ) -> int:
     """Say what the grammar makes of a text; return the exit code."""
-    from autoparser.analysis.constraining.grammar import GrammarDialect
+    from autoparser.analysis.grammar.acceptance import GrammarDialect
     from autoparser.reports import acceptance_document, acceptance_report
 
     if form is GrammarFormat.STRUCTURAL_TAG:
@@ -189,7 +190,7 @@ def _opaque(
     asked_for: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.loading.tokens import tokenizer_of
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
     loaded = asked_for.tokenizer(
         tokenizer,

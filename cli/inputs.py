@@ -47,7 +47,7 @@ def read_log(path: Path) -> str:
 
 def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
-    from autoparser.analysis.core.given_requests import given_tools
+    from autoparser.analysis.core.request_files import given_tools
 
     return [*given_tools(read_value(path, "the tools"), str(path))]
 
@@ -74,15 +74,15 @@ def check_standard_input(*named: object) -> None:
 
 def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
-    from autoparser.analysis.core.given_requests import given_messages
+    from autoparser.analysis.core.request_files import given_messages
 
     return given_messages(read_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
-    from autoparser.analysis.core.given import read
-    from autoparser.analysis.core.given_requests import given_schema
+    from autoparser.analysis.core.documents import read
+    from autoparser.analysis.core.request_files import given_schema
 
     value, file = read_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
@@ -102,7 +102,7 @@ def read_value(path: Path, what: str) -> object:
 
 def _read(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
-    from autoparser.analysis.loading.bounded_reading import read_bounded, read_path
+    from autoparser.analysis.sources.local_files import read_bounded, read_path
 
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .fix import fix_files
 from .inputs import check_standard_input, read_functions
@@ -47,11 +47,9 @@ from .watch import watching
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from autoparser.analysis.lint.inspection import LintRun
     from autoparser.analysis.lint.other_jinjas import OtherJinja
-    from autoparser.analysis.lint.project import (
-        LintRequest,
-        LintRun,
-    )
+    from autoparser.analysis.lint.project_run import LintRequest
 
 __all__ = ["lint"]
 
@@ -210,7 +208,7 @@ def lint(
         fix_files(asked(), unsafe=unsafe_fixes)
     if not watch:
         return once()
-    from autoparser.analysis.lint.project import places_of
+    from autoparser.analysis.lint.project_run import places_of
 
     settings = lint_settings(config, isolated=isolated)
     beside = [*places_of(sources, settings), settings.file, baseline, tokenizer, tools]
@@ -283,7 +281,7 @@ def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
 def _run(request: LintRequest) -> LintRun:
     from contextlib import ExitStack
 
-    from autoparser.analysis.lint.project import lint_project
+    from autoparser.analysis.lint.project_run import lint_project
 
     with ExitStack() as stack:
         return lint_project(
@@ -297,7 +295,7 @@ def _run(request: LintRequest) -> LintRun:
 
 
 def _give_baseline(run: LintRun, file: Path) -> int:
-    from autoparser.analysis.lint.project import baseline_of
+    from autoparser.analysis.lint.project_run import baseline_of
     from autoparser.reports.lint import many
 
     found = baseline_of(run)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
 from .distribution import DISTRIBUTION
 from .output import PLAIN_WIDTH
@@ -19,7 +18,7 @@ from .output import PLAIN_WIDTH
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from autoparser.analysis.lint.project import LintRun
+    from autoparser.analysis.lint.inspection import LintRun
 
 __all__ = ["Format", "ReportDetail", "reports_of", "written"]
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.templates.worker_limits import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.lint import FindingFilter, Profile
+    from autoparser.analysis.lint.baselines import Baseline
+    from autoparser.analysis.lint.linting import FindingFilter, Profile
     from autoparser.analysis.lint.other_jinjas import OtherJinja
-    from autoparser.analysis.lint.project import (
-        Baseline,
-        LintRequest,
-        ProjectSettings,
-        RuleChoice,
-    )
+    from autoparser.analysis.lint.project_run import LintRequest
+    from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
 
 __all__ = ["lint_cache", "lint_request", "lint_settings"]
 
@@ -47,7 +43,11 @@ def lint_cache(given: Path | None, *, wanted: bool) -> Path | None:
 def lint_settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
     """Return the settings that a project has, or none."""
     # Imported here so that help does without the engine.
-    from autoparser.analysis.lint.project import ProjectSettings, find_settings, read_settings
+    from autoparser.analysis.lint.project_settings import (
+        ProjectSettings,
+        find_settings,
+        read_settings,
+    )
 
     if isolated:
         return ProjectSettings()
@@ -77,10 +77,14 @@ def lint_request(
     `chosen` are the rules to select, to ignore and to add, `shown` the profile and the severity.
     Raises AutoparserError where that contradicts itself, or leaves no rule.
     """
-    from autoparser.analysis.lint import Confidence, Need, all_rules, rules_for
-    from autoparser.analysis.lint.project import FailOn, LintRequest, RuleChoice
-    from autoparser.analysis.loading.isolation import usual_jobs
-    from autoparser.analysis.loading.tokens import load_tokenizer
+    from autoparser.analysis.lint.hit import Confidence
+    from autoparser.analysis.lint.linting import rules_for
+    from autoparser.analysis.lint.project_run import LintRequest
+    from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
+    from autoparser.analysis.lint.registry import all_rules
+    from autoparser.analysis.lint.rule import Need
+    from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
+    from autoparser.analysis.templates.worker_pool import usual_jobs
 
     select, ignore, extend = chosen
     selected = settings.select if select is None else _listed(select)
@@ -122,7 +126,7 @@ def lint_request(
 
 def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
     """Return whose findings are shown: whoever selects rules and names none wants all they find."""
-    from autoparser.analysis.lint import Profile
+    from autoparser.analysis.lint.linting import Profile
 
     if given is not None:
         return Profile(_one_of(given, [*Profile], "--profile"))
@@ -133,8 +137,9 @@ def _filter(
     settings: ProjectSettings, profile: Profile, severity: str | None, choice: RuleChoice
 ) -> FindingFilter:
     """Return what is shown."""
-    from autoparser.analysis.lint import FindingFilter, Severity
-    from autoparser.analysis.lint.project import codes_of
+    from autoparser.analysis.lint.hit import Severity
+    from autoparser.analysis.lint.linting import FindingFilter
+    from autoparser.analysis.lint.project_settings import codes_of
 
     return FindingFilter(
         profile,
@@ -157,6 +162,6 @@ def _one_of(given: str, known: Sequence[str], option: str) -> str:
 
 
 def _baseline(file: Path) -> Baseline:
-    from autoparser.analysis.lint.project import read_baseline
+    from autoparser.analysis.lint.baselines import read_baseline
 
     return read_baseline(file)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, one_line
-from autoparser.analysis.core.inert import is_inert
+from autoparser.analysis.core.errors import AutoparserError, is_inert, one_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -219,7 +218,7 @@ def write_file(path: Path, text: str) -> None:
 
 def _write_pipe(path: Path, content: bytes) -> None:
     """Write into a named pipe. Raises AutoparserError where nobody reads it in time."""
-    from autoparser.analysis.loading.bounded_reading import pipe_patience
+    from autoparser.analysis.sources.local_files import pipe_patience
 
     seconds = pipe_patience()
     ends = None if seconds is None else monotonic() + seconds

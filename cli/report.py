@@ -91,8 +91,8 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
 def _saved_page(
     asked_for: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None
 ) -> str:
-    from autoparser.analysis.loading.tokens import tokenizer_of
     from autoparser.analysis.overview.portrait import example_tools, written_grammar
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
     from autoparser.reports.html import saved_page
 
     learnt = asked_for.saved_format()

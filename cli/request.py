@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
 from .inputs import read_prompt, read_schema, read_tools
 from .output import warn
@@ -16,10 +15,10 @@ from .switches import read_switches, warn_of_settings
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.constraining.grammar import Loosening
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.learnt import SavedFormat
-    from autoparser.analysis.reading.expression import RequestOptions
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.grammar.schema_loosening import Loosening
+    from autoparser.analysis.parsing.turn_request import RequestOptions
 
 __all__ = ["AskedRequest", "read_request", "warn_of", "warn_of_loosened"]
 
@@ -81,7 +80,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     """Raise AutoparserError where the choice is none of the words and no tool's name."""
     if choice in CHOICES:
         return
-    from autoparser.analysis.reading.expression import request_of
+    from autoparser.analysis.parsing.turn_request import request_of
 
     names = list(request_of(tools).tools or ())
     if choice in names:

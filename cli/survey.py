@@ -15,7 +15,7 @@ import typer
 
 from autoparser import __version__
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, result_to, say
@@ -94,8 +94,8 @@ def survey(
         )
     for place in places:
         keep_source(place, output)
-    from autoparser.analysis.loading.isolation import usual_jobs
     from autoparser.analysis.overview.survey import templates_in
+    from autoparser.analysis.templates.worker_pool import usual_jobs
 
     sources = templates_in(places)
     pages = None if reports is None else reports_in(reports)
@@ -194,8 +194,8 @@ def _digest(source: str) -> str:
     """
     import hashlib
 
-    from autoparser.analysis.describing.document import digest_of
-    from autoparser.analysis.loading.sources import load_template
+    from autoparser.analysis.formats.analysis_document import digest_of
+    from autoparser.analysis.sources.template_loading import load_template
 
     try:
         return digest_of(load_template(source).text)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
 from .output import warn
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Json
-    from autoparser.analysis.learnt import SavedFormat
-    from autoparser.analysis.loading.template import ChatTemplate
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 __all__ = ["read_switches", "warn_of_settings", "warn_of_switches"]
 
@@ -26,7 +25,7 @@ def read_switches(given: Sequence[str]) -> dict[str, Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     if not given:
         return {}
-    from autoparser.analysis.loading.template import PASSED, variable_value
+    from autoparser.analysis.templates.source_text import PASSED, variable_value
 
     found: dict[str, Json] = {}
     for each in given:
@@ -47,7 +46,7 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
     """Say on standard error which switches the template never reads."""
     if not switches:
         return
-    from autoparser.analysis.inference.probing import suggestions_of
+    from autoparser.analysis.learning.suggestions import suggestions_of
 
     read = suggestions_of(template).names
     for name in switches:
@@ -63,7 +62,7 @@ def warn_of_settings(
     """Say on standard error which switches do nothing to what was learnt, as far as is known."""
     if not switches:
         return
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.formats.saved_format import SavedFormat
 
     if not isinstance(learnt, SavedFormat):
         warn_of_switches(source, learnt.template, switches)

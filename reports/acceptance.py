@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.constraining.grammar import Acceptance
-from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
+from autoparser.analysis.grammar.acceptance import Acceptance
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.text_tape import SpanKind
 
+from .blocks import Row, excerpt, joined, rows, sentence
 from .explanation import place
-from .layout import Lines, Row, joined, report_text, rows, sentence
 from .message import message_report
+from .terminal import report_text
 from .visible import literal, quoted, shown
 
 __all__ = ["acceptance_report"]
@@ -45,8 +47,8 @@ def acceptance_report(
         f": line {line}, column {column}, ",
         f"{unit} {found.taken + 1} of {found.tokens}" if refused else "where the text ends",
     )
-    drawn: Lines = [head, *_excerpt(text, found), *rows(_facts(found, unit), width)]
-    return report_text(drawn)
+    shown_place = excerpt([head, *_place_lines(text, found)], broken=False)
+    return report_text([*shown_place, *rows(_facts(found, unit))], width)
 
 
 def _facts(found: Acceptance, unit: str) -> list[Row]:
@@ -86,7 +88,7 @@ def _way(first: str, last: str) -> Text:
     return quoted(first) if first == last else sentence(quoted(first), " to ", quoted(last))
 
 
-def _excerpt(text: str, found: Acceptance) -> Lines:
+def _place_lines(text: str, found: Acceptance) -> list[Text]:
     """Draw the line of the place, and a caret for each cell of what was refused."""
     start = max(text.rfind("\n", 0, found.place) + 1, found.place - _AROUND)
     end = text.find("\n", found.place)

@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
+from .blocks import Blocks, blank, prose, rows, sentence
 from .findings_section import findings_section
-from .layout import Lines, blank, prose, report_text, rows, sentence
 from .phases import phase_section, phases_section
 from .settings import fault_section, settings_section
 from .stops import stops_section
 from .summary import summary_section
 from .switches import switch_section
 from .tables import marker_section
+from .terminal import report_text
 from .token_suggestions import unwritten_rows
 from .tools_in_prompt import tools_in_prompt_section
 from .turn import call_section, turn_section
@@ -50,45 +52,45 @@ def analysis_report(
     no render writes, ``tools`` what becomes of tools that were given. The self-check's smallest
     failure stands at the end.
     """
-    told = rows(list(unwritten_rows(analysis, unwritten)), width, indent=0)
+    told = rows(list(unwritten_rows(analysis, unwritten)), indent=0)
     tokens = [*blank(), *told] if told else []
-    drawn = [*_format(analysis, width), *tokens, *_phases(analysis, width)]
-    drawn += [] if tools is None else tools_in_prompt_section(tools, width)
-    drawn += bounds_section(analysis, width)
+    drawn = [*_format(analysis), *tokens, *_phases(analysis)]
+    drawn += [] if tools is None else tools_in_prompt_section(tools)
+    drawn += bounds_section(analysis)
     if diffs:
-        drawn += [*blank(), *prose(WORDS, width, indent=0)]
-        drawn += _full(analysis, [finding.phase for finding in analysis.phases], width)
-    return _page(drawn + _faults(analysis, width))
+        drawn += [*blank(), *prose(WORDS, indent=0)]
+        drawn += _full(analysis, [finding.phase for finding in analysis.phases])
+    return report_text(drawn + _faults(analysis), width)
 
 
 def saved_report(saved: SavedFormat, width: int) -> Text:
     """Report on a saved format: all but the renders."""
-    return _page([*_format(saved, width), *_phases(saved, width), *_faults(saved, width)])
+    return report_text([*_format(saved), *_phases(saved), *_faults(saved)], width)
 
 
 def section_report(learnt: LearntFormat, name: str, width: int) -> Text:
     """Return one of the `SECTIONS` alone."""
-    drawn = SECTIONS[name](learnt, width)
+    drawn = SECTIONS[name](learnt)
     if not drawn:
-        drawn = prose(f"{name}: there is nothing to show", width, indent=0)
-    return _page(drawn[1:] if not drawn[0] else drawn)
+        drawn = prose(f"{name}: there is nothing to show", indent=0)
+    return report_text(drawn, width, first_gap=False)
 
 
-def _format(learnt: LearntFormat, width: int) -> Lines:
-    return [line for name in _OF_FORMAT for line in SECTIONS[name](learnt, width)]
+def _format(learnt: LearntFormat) -> Blocks:
+    return [block for name in _OF_FORMAT for block in SECTIONS[name](learnt)]
 
 
-def _faults(learnt: LearntFormat, width: int) -> Lines:
-    drawn = [line for check in learnt.checks for line in failure_section(check, width)]
-    return drawn + fault_section(learnt.formats, learnt.gate, width)
+def _faults(learnt: LearntFormat) -> Blocks:
+    drawn = [block for check in learnt.checks for block in failure_section(check)]
+    return drawn + fault_section(learnt.formats, learnt.gate)
 
 
-def _phases(learnt: LearntFormat, width: int) -> Lines:
+def _phases(learnt: LearntFormat) -> Blocks:
     renders = NO_RENDERS if isinstance(learnt, SavedFormat) else RENDERS_SHOWN
-    return phases_section(learnt, renders, width)
+    return phases_section(learnt, renders)
 
 
-SECTIONS: Mapping[str, Callable[[LearntFormat, int], Lines]] = {
+SECTIONS: Mapping[str, Callable[[LearntFormat], Blocks]] = {
     "summary": summary_section,
     "findings": findings_section,
     "markers": marker_section,
@@ -110,23 +112,18 @@ _OF_FORMAT = ("summary", "findings", "markers", "switches", "settings", "call", 
 def phases_report(analysis: Analysis, phases: Sequence[str], width: int) -> Text:
     """Show these phases in full, in the order of the phases."""
     origin = visible(analysis.template.origin or "a text")
-    return _page(
-        [
-            *prose(sentence(f"{origin}: ", verdict(analysis.check)), width, indent=0),
-            *prose(WORDS, width, indent=0),
-            *_full(analysis, phases, width),
-        ]
-    )
+    drawn = [
+        *prose(sentence(f"{origin}: ", verdict(analysis.check)), indent=0),
+        *prose(WORDS, indent=0),
+        *_full(analysis, phases),
+    ]
+    return report_text(drawn, width)
 
 
-def _full(analysis: Analysis, phases: Sequence[str], width: int) -> Lines:
+def _full(analysis: Analysis, phases: Sequence[str]) -> Blocks:
     return [
-        line
+        block
         for finding in analysis.phases
         if finding.phase in phases
-        for line in phase_section(analysis, finding, width)
+        for block in phase_section(analysis, finding)
     ]
-
-
-def _page(drawn: Lines) -> Text:
-    return report_text(drawn)

@@ -10,18 +10,15 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
-from autoparser.analysis.overview.comparison import (
-    AskedRenders,
-    Comparison,
-    FactChange,
-    FindingChange,
-    FormatComparison,
-    RenderChange,
-)
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import AskedRenders, Comparison, FindingChange
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
-from .layout import Lines, Row, blank, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Departure, DepartureSide, Row, blank, heading, prose, rows, sentence
 from .setting_words import setting_words, value_words
+from .terminal import report_text
 from .verdict import whole
 from .visible import LEGEND, shown, visible
 from .what_was_asked import asked_rows, equal_words
@@ -59,19 +56,19 @@ def comparison_report(found: Comparison, width: int, *, in_full: bool = False) -
     Without `in_full` each section shows its first differences and counts the others, round trips
     are counted by what became of them, and what was asked is left out where anything differs.
     """
-    drawn = _head(found, width)
+    drawn = _head(found)
     if in_full or found.equal:
-        drawn += _facts(found.facts, width)
-        drawn += _renders(found, width)
-        drawn += _trips(found, width)
-        drawn += _findings(found.findings, width)
-        return report_text(drawn + _asked(found, width))
-    drawn += _facts(found.facts, width, FIRST)
-    drawn += _renders(found, width, FIRST_WAYS)
-    drawn += _trips_counted(found, width)
-    drawn += _findings(found.findings, width, FIRST)
+        drawn += _facts(found.facts)
+        drawn += _renders(found)
+        drawn += _trips(found)
+        drawn += _findings(found.findings)
+        return report_text(drawn + _asked(found), width)
+    drawn += _facts(found.facts, FIRST)
+    drawn += _renders(found, FIRST_WAYS)
+    drawn += _trips_counted(found)
+    drawn += _findings(found.findings, FIRST)
     closing = Text("--full shows all, and what was asked and what was not.", style="dim")
-    return report_text([*drawn, *blank(), *prose(closing, width, indent=0)])
+    return report_text([*drawn, *blank(), *prose(closing, indent=0)], width)
 
 
 def origin_of(analysis: LearntFormat) -> str:
@@ -94,33 +91,33 @@ def format_comparison_report(found: FormatComparison, width: int) -> Text:
     """Show what differs in what was learnt of two templates, nothing being rendered."""
     words = Text(formats_words(found), style="green" if found.equal else "")
     drawn = [
-        *_compared_sides(found, width),
-        *prose(words, width, indent=0),
-        *prose(Text(NOT_RENDERED, style="dim"), width, indent=0),
-        *_facts(found.facts, width),
+        *_compared_sides(found),
+        *prose(words, indent=0),
+        *prose(Text(NOT_RENDERED, style="dim"), indent=0),
+        *_facts(found.facts),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
-def _compared_sides(found: Comparison | FormatComparison, width: int) -> Lines:
+def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
     sides = (("-", _LEFT, found.left), ("+", _RIGHT, found.right))
     pairs: list[Row] = [
         (sign, sentence((origin_of(learnt), style), ": ", whole(learnt.check)))
         for sign, style, learnt in sides
     ]
-    return rows(pairs, width, indent=0)
+    return rows(pairs, indent=0)
 
 
-def _head(found: Comparison, width: int) -> Lines:
-    drawn = _compared_sides(found, width)
+def _head(found: Comparison) -> Blocks:
+    drawn = _compared_sides(found)
     if found.equal:
-        return [*drawn, *prose(Text(equal_words(found), style="green"), width, indent=0)]
-    return [*drawn, *prose(f"They differ: {', '.join(counted(found))}.", width, indent=0)]
+        return [*drawn, *prose(Text(equal_words(found), style="green"), indent=0)]
+    return [*drawn, *prose(f"They differ: {', '.join(counted(found))}.", indent=0)]
 
 
-def _asked(found: Comparison, width: int) -> Lines:
+def _asked(found: Comparison) -> Blocks:
     pairs = [(label, Text(words)) for label, words in asked_rows(found)]
-    return [*heading("What was asked", width), *rows(pairs, width)]
+    return [*heading("What was asked"), *rows(pairs)]
 
 
 def counted(found: Comparison) -> Iterator[str]:
@@ -145,27 +142,27 @@ def _counted_renders(asked: AskedRenders) -> Iterator[str]:
         yield f"{asked.switched_differing} of {asked.switched} renders under switches"
 
 
-def _more(left_out: int, width: int) -> Lines:
-    return prose(Text(f"… {left_out} more", style="dim"), width) if left_out > 0 else []
+def _more(left_out: int) -> Blocks:
+    return prose(Text(f"… {left_out} more", style="dim")) if left_out > 0 else []
 
 
-def _facts(facts: Sequence[FactChange], width: int, most: int | None = None) -> Lines:
-    drawn: Lines = []
+def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
+    drawn: Blocks = []
     if facts:
-        drawn = [*heading("The format", width), *prose(Text(LEGEND, style="dim"), width)]
+        drawn = [*heading("The format"), *prose(Text(LEGEND, style="dim"))]
     for aspect, changes in groupby(facts[:most], key=lambda change: change.aspect):
-        drawn += prose(Text(aspect, style="bold"), width)
+        drawn += prose(Text(aspect, style="bold"))
         for change in changes:
-            drawn += _fact(change, width)
-    return drawn + _more(len(facts) - len(facts[:most]), width)
+            drawn += _fact(change)
+    return drawn + _more(len(facts) - len(facts[:most]))
 
 
-def _fact(change: FactChange, width: int) -> Lines:
+def _fact(change: FactChange) -> Blocks:
     turns = f", in turns of {'; '.join(change.turns)}" if change.turns else ""
     pairs = [("-", _value(change.left, _LEFT)), ("+", _value(change.right, _RIGHT))]
     return [
-        *prose(visible(f"{change.name}{turns}"), width, indent=4, hang=2),
-        *rows(pairs, width, indent=6, words=False),
+        *prose(visible(f"{change.name}{turns}"), indent=4, hang=2),
+        *rows(pairs, indent=6, words=False),
     ]
 
 
@@ -232,17 +229,17 @@ def _limited(title: str, changes: Sequence[RenderChange]) -> WaysShown:
     )
 
 
-def _renders(found: Comparison, width: int, most: int | None = None) -> Lines:
-    drawn: Lines = []
+def _renders(found: Comparison, most: int | None = None) -> Blocks:
+    drawn: Blocks = []
     for ways in ways_shown(found):
-        drawn += heading(ways.title, width)
+        drawn += heading(ways.title)
         for change in ways.shown[:most]:
-            drawn += prose(way_words(change, found.asked), width, hang=2)
-            drawn += rows(list(_sides(change, width)), width, indent=4, words=False)
+            drawn += prose(way_words(change, found.asked), hang=2)
+            drawn.append(_departure(change))
         if most is not None:
-            drawn += _more(ways.ways - most, width)
+            drawn += _more(ways.ways - most)
         elif ways.left_out:
-            drawn += prose(ways.left_out, width)
+            drawn += prose(ways.left_out)
     return drawn
 
 
@@ -252,23 +249,27 @@ def way_words(change: RenderChange, asked: AskedRenders) -> str:
     return f"{change.renders}{', ' * bool(where)}{where}: {in_conversations(change)}"
 
 
-def _sides(change: RenderChange, width: int) -> Iterator[Row]:
-    """Show both texts from a little before where they part, one line each."""
-    room = max(width - 10, 20)
-    before = visible(change.before)[-room // 3 :]
-    for side, style, text, error, line in (
+def _departure(change: RenderChange) -> Departure:
+    """Return both texts from a little before where they part."""
+    sides = (
         ("-", _LEFT, change.left, change.left_error, change.left_line),
         ("+", _RIGHT, change.right, change.right_error, change.right_line),
-    ):
-        sign = side if line is None else f"{side} {line}"
-        if text is None:
-            yield sign, Text(f"raises: {visible(error)}", style=style)
-            continue
-        rest = visible(text)[: room - len(before)]
-        yield sign, sentence((before, "dim"), (rest or "(the end)", style))
+    )
+    return Departure(
+        change.before,
+        tuple(
+            DepartureSide(
+                sign if line is None else f"{sign} {line}",
+                None if text is None else Text(visible(text), style),
+                Text(f"raises: {visible(error)}", style),
+                Text("(the end)", style),
+            )
+            for sign, style, text, error, line in sides
+        ),
+    )
 
 
-def _trips(found: Comparison, width: int) -> Lines:
+def _trips(found: Comparison) -> Blocks:
     if not found.trips:
         return []
     pairs = [
@@ -278,14 +279,14 @@ def _trips(found: Comparison, width: int) -> Lines:
         )
         for change in found.trips
     ]
-    return [*_trips_heading(found, width), *rows(pairs, width)]
+    return [*_trips_heading(found), *rows(pairs)]
 
 
-def _trips_heading(found: Comparison, width: int) -> Lines:
-    return heading(f"Round trips: {len(found.trips)} of {found.played} verdicts differ", width)
+def _trips_heading(found: Comparison) -> Blocks:
+    return heading(f"Round trips: {len(found.trips)} of {found.played} verdicts differ")
 
 
-def _trips_counted(found: Comparison, width: int) -> Lines:
+def _trips_counted(found: Comparison) -> Blocks:
     """Count the round trips by their verdicts before and after."""
     if not found.trips:
         return []
@@ -294,11 +295,11 @@ def _trips_counted(found: Comparison, width: int) -> Lines:
         (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
         for (left, right), count in became.most_common(FIRST)
     ]
-    rest = _more(len(became) - FIRST, width)
-    return [*_trips_heading(found, width), *rows(pairs, width), *rest]
+    rest = _more(len(became) - FIRST)
+    return [*_trips_heading(found), *rows(pairs), *rest]
 
 
-def _findings(findings: Sequence[FindingChange], width: int, most: int | None = None) -> Lines:
+def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blocks:
     """List what the rules find anew, then what they find no more."""
     if not findings:
         return []
@@ -310,5 +311,5 @@ def _findings(findings: Sequence[FindingChange], width: int, most: int | None = 
         )
         for change in ordered[:most]
     ]
-    title = heading("Findings that appeared (+) or vanished (-)", width)
-    return [*title, *rows(pairs, width), *_more(len(ordered) - len(pairs), width)]
+    title = heading("Findings that appeared (+) or vanished (-)")
+    return [*title, *rows(pairs), *_more(len(ordered) - len(pairs))]

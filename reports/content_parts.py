@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.format import (
+from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaSlot,
     MediaTreatment,
@@ -13,7 +13,7 @@ from autoparser.analysis.core.format import (
     Placeholder,
 )
 
-from .layout import joined, sentence
+from .blocks import joined, sentence
 from .visible import quoted, visible
 
 __all__ = ["content_parts_words", "placeholder_text"]

@@ -10,19 +10,13 @@ from rich.style import Style
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.loading.template import PromptPiece, RenderTrace, StepKind, TraceStep
+from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
-from .difference import (
-    DifferencePiece,
-    LineOrigins,
-    Side,
-    compared,
-    difference_lines,
-    line_at,
-)
-from .layout import Lines, blank, prose, rows, sentence, wrapped
+from .blocks import Blocks, blank, difference, prose, rows, sentence
+from .difference import DifferencePiece, LineOrigins, Side, compared, line_at
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
+from .terminal import Lines, drawn_lines, wrapped
 from .visible import shown, visible
 
 __all__ = [
@@ -136,19 +130,23 @@ def piece_text(trace: RenderTrace, current: int, width: int) -> Text:
     at, line = f"{current + 1} of {len(trace.pieces)}", f"  line {line_words(trace, piece)}  "
     text, room = shown(piece.text[:LONGEST_SHOWN]), max(width - len(at + line), 20)
     text = text if len(text) <= room else f"{text[: room - 1]}…"
-    drawn = prose(sentence((at, "bold"), line, (text, "cyan")), width, indent=0)
+    drawn = prose(sentence((at, "bold"), line, (text, "cyan")), indent=0)
     if piece.site is None:
-        return Text("\n").join(drawn)
-    drawn += rows([("written by", source_words(trace, piece.site))], width, words=False, label=12)
+        return _painted(drawn, width)
+    drawn += rows([("written by", source_words(trace, piece.site))], words=False, label=12)
     wrote = _writing(trace, piece)
     if wrote is not None and wrote.seen:
-        drawn += rows([("where", seen_words(wrote.seen))], width, label=12)
+        drawn += rows([("where", seen_words(wrote.seen))], label=12)
     for site in piece.through:
         label = f"put out by {trace.sites[site].line}"
-        drawn += rows([(label, source_words(trace, site))], width, words=False, label=12)
+        drawn += rows([(label, source_words(trace, site))], words=False, label=12)
     for step in reversed(trace.reasons(piece)):
-        drawn += rows([_reason(trace, step)], width, label=12)
-    return Text("\n").join(drawn)
+        drawn += rows([_reason(trace, step)], label=12)
+    return _painted(drawn, width)
+
+
+def _painted(blocks: Blocks, width: int) -> Text:
+    return Text("\n").join(drawn_lines(blocks, width))
 
 
 LONGEST_SHOWN = 60
@@ -178,35 +176,35 @@ def failure_text(trace: RenderTrace, width: int) -> Text:
     if trace.failure is None:
         return Text()
     at = "" if trace.failure.line is None else f"line {trace.failure.line}: "
-    drawn = prose(Text(f"{at}{visible(trace.failure.message)}", style="bold red"), width, indent=0)
+    drawn = prose(Text(f"{at}{visible(trace.failure.message)}", style="bold red"), indent=0)
     for each in trace.ended_in:
         label = f"line {trace.sites[each.site].line}"
-        drawn += rows([(label, source_words(trace, each.site))], width, words=False, label=12)
+        drawn += rows([(label, source_words(trace, each.site))], words=False, label=12)
         if each.seen:
-            drawn += rows([("where", seen_words(each.seen))], width, label=12)
-    return Text("\n").join(drawn)
+            drawn += rows([("where", seen_words(each.seen))], label=12)
+    return _painted(drawn, width)
 
 
 def switched_text(
     trace: RenderTrace, others: Sequence[tuple[str, Json, RenderTrace]], width: int
 ) -> Text:
     """Draw what each value of each switch changes in the prompt of one conversation."""
-    drawn: Lines = []
+    drawn: Blocks = []
     if not others:
-        drawn += prose("No variable of this template changes a render.", width, indent=0)
+        drawn += prose("No variable of this template changes a render.", indent=0)
     for name, value, other in others:
         words = Text(f"{visible(name)}={value_words(value)}", style="bold")
         if other.failure is not None:
-            drawn += prose(sentence(words, (f"  {visible(str(other.failure))}", "red")), width)
+            drawn += prose(sentence(words, (f"  {visible(str(other.failure))}", "red")))
         elif other.prompt == trace.prompt:
-            drawn += prose(sentence(words, ("  changes nothing here", "dim")), width)
+            drawn += prose(sentence(words, ("  changes nothing here", "dim")))
         else:
-            drawn += prose(words, width)
+            drawn += prose(words)
             pieces = compared(trace.prompt, other.prompt)
             origins = _origins(trace), _origins(other)
-            drawn += difference_lines(pieces, width, indent=2, origins=origins)
+            drawn += difference(pieces, indent=2, origins=origins)
         drawn += blank()
-    return Text("\n").join(drawn)
+    return _painted(drawn, width)
 
 
 def beside_text(left: RenderTrace, right: RenderTrace, width: int) -> tuple[Text, Text]:

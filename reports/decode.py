@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.constraining.decode import (
-    AnswerExample,
-    DecodingReport,
-    Judgement,
-    ModelFigures,
-)
 from autoparser.analysis.core.verdicts import AskedForm
+from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport
+from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.message_rendering import Judgement
 
-from .layout import Lines, Row, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .terminal import report_text
 from .visible import shown, visible
 
 __all__ = ["DecodeSetting", "decode_report"]
@@ -56,15 +54,15 @@ def decode_report(
         ("Calls", Text(f"{report.calls}, in {report.calling} of the answers")),
         ("Tokens", Text(_tokens(report))),
     ]
-    drawn: Lines = [
-        *rows([*_setting(setting), *counted], width, indent=0),
-        *_model(report, setting.model, width),
-        *_renderings(report, width),
-        *_faults(report, width),
-        *_differences(report, width),
-        *(_answers(report, width) if answers else []),
+    drawn: Blocks = [
+        *rows([*_setting(setting), *counted], indent=0),
+        *_model(report, setting.model),
+        *_renderings(report),
+        *_faults(report),
+        *_differences(report),
+        *(_answers(report) if answers else []),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
 def _tokens(report: DecodingReport) -> str:
@@ -96,7 +94,7 @@ def _setting(setting: DecodeSetting) -> Iterator[Row]:
         yield "Reasoning", Text("free until it is closed; the grammar holds from there on")
 
 
-def _model(report: DecodingReport, figures: ModelFigures | None, width: int) -> Lines:
+def _model(report: DecodingReport, figures: ModelFigures | None) -> Blocks:
     if figures is None:
         return []
     free = figures.unmasked
@@ -105,58 +103,58 @@ def _model(report: DecodingReport, figures: ModelFigures | None, width: int) -> 
         ("with it", _share(report, figures.tokens_per_second)),
         ("without", _share(free, figures.unmasked_tokens_per_second)),
     ]
-    return [*heading("What the model writes with the mask and without", width), *rows(pairs, width)]
+    return [*heading("What the model writes with the mask and without"), *rows(pairs)]
 
 
 def _share(report: DecodingReport, speed: float) -> Text:
     return Text(f"{report.share:.0%} clean, {speed:.1f} tokens a second")
 
 
-def _renderings(report: DecodingReport, width: int) -> Lines:
+def _renderings(report: DecodingReport) -> Blocks:
     if not report.renderings:
         return []
     pairs = [(f"{count:>5}", Text(each.value)) for each, count in report.renderings.items()]
-    return [*heading("What the template renders of the messages", width), *rows(pairs, width)]
+    return [*heading("What the template renders of the messages"), *rows(pairs)]
 
 
-def _faults(report: DecodingReport, width: int) -> Lines:
-    drawn: Lines = []
+def _faults(report: DecodingReport) -> Blocks:
+    drawn: Blocks = []
     if report.faults:
-        drawn += heading("What is wrong", width)
+        drawn += heading("What is wrong")
         pairs = [(f"{count:>5}", Text(fault.value)) for fault, count in report.faults.items()]
-        drawn += rows(pairs, width)
+        drawn += rows(pairs)
     for fault, example in report.examples.items():
-        drawn += heading(f"The first that {fault.value}: {example.name}", width)
-        drawn += _example("what", example, width)
+        drawn += heading(f"The first that {fault.value}: {example.name}")
+        drawn += _example("what", example)
     return drawn
 
 
-def _differences(report: DecodingReport, width: int) -> Lines:
-    drawn: Lines = []
+def _differences(report: DecodingReport) -> Blocks:
+    drawn: Blocks = []
     for rendering, example in report.differences.items():
-        drawn += heading(f"The shortest of these: {example.name}", width)
-        drawn += prose(rendering.value, width)
-        drawn += _example("why", example, width)
+        drawn += heading(f"The shortest of these: {example.name}")
+        drawn += prose(rendering.value)
+        drawn += _example("why", example)
     return drawn
 
 
-def _example(word: str, example: AnswerExample, width: int) -> Lines:
+def _example(word: str, example: AnswerExample) -> Blocks:
     pairs = [
         (word, Text(visible(_cut(example.detail)))),
         ("answer", Text(shown(_cut(example.text)))),
     ]
-    return rows(pairs, width, words=False)
+    return rows(pairs, words=False)
 
 
-def _answers(report: DecodingReport, width: int) -> Lines:
-    drawn: Lines = []
+def _answers(report: DecodingReport) -> Blocks:
+    drawn: Blocks = []
     for one in report.each:
-        drawn += heading(one.answer.name, width)
+        drawn += heading(one.answer.name)
         pairs = [
             ("is", Text(visible("; ".join(_verdict(one.judgement))))),
             ("answer", Text(shown(one.answer.text))),
         ]
-        drawn += rows(pairs, width, words=False)
+        drawn += rows(pairs, words=False)
     return drawn
 
 

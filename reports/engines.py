@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from rich.text import Text
 
-from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.engines import (
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.engines.engine_process import ParserPair
+from autoparser.analysis.engines.engine_ranking import (
     DeliveryScore,
     EngineRanking,
     EnginesTried,
     PairScore,
     ParserFailure,
-    ParserPair,
 )
 
-from .layout import Lines, blank, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
+from .terminal import report_text
 from .visible import shown, visible
 
 __all__ = ["engines_document", "engines_report", "parser_flags"]
@@ -38,11 +40,12 @@ def engines_report(tried: EnginesTried, width: int) -> Text:
     words = f"{tried.texts} texts, {tried.hostile} of them hostile"
     if tried.not_asked:
         words += f"; {tried.not_asked} messages were not asked about"
-    drawn: Lines = [Text(visible(tried.template), style="bold"), *prose(words, width), *blank()]
-    drawn += _to_pass(tried.rankings, width)
+    title = Text(visible(tried.template), style="bold")
+    drawn = [*excerpt([title], broken=False), *prose(words), *blank()]
+    drawn += [Fitted(partial(_to_pass, tried.rankings))]
     for ranking in tried.rankings:
-        drawn += _engine(ranking, width)
-    return report_text(drawn)
+        drawn += _engine(ranking)
+    return report_text(drawn, width)
 
 
 def parser_flags(pair: ParserPair) -> str:
@@ -55,7 +58,7 @@ def _flags(pair: ParserPair) -> list[str]:
     return [f"{flag} {name}" for flag, name in named if name is not None]
 
 
-def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Lines:
+def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Blocks:
     """Return the answer: the flags of each engine, and how well they read."""
     pairs: list[tuple[str, Text]] = []
     longest = max((len(each.offered.name) for each in rankings), default=0)
@@ -72,7 +75,7 @@ def _to_pass(rankings: Sequence[EngineRanking], width: int) -> Lines:
         lines.append(Text(visible(counts), style="green" if best.all_right else ""))
         labels = [visible(each.offered.name), *[""] * len(lines)]
         pairs += zip(labels, lines, strict=False)
-    return rows(pairs, width)
+    return rows(pairs)
 
 
 def _named(ranking: EngineRanking, score: PairScore) -> str:
@@ -81,18 +84,18 @@ def _named(ranking: EngineRanking, score: PairScore) -> str:
     return "no flag: it makes its own parser of the template"
 
 
-def _engine(ranking: EngineRanking, width: int) -> Lines:
+def _engine(ranking: EngineRanking) -> Blocks:
     offered = ranking.offered
     counts = f"{len(offered.tools)} parsers of calls, {len(offered.reasoning)} of reasoning"
     if not offered.named:
         counts = "its own parser, which it makes of the template"
-    drawn = heading(visible(ranking.engine), width)
-    drawn += prose(visible(f"{counts}; {ranking.python}"), width)
+    drawn = heading(visible(ranking.engine))
+    drawn += prose(visible(f"{counts}; {ranking.python}"))
     for score in ranking.pairs[:SHOWN]:
-        drawn += [*blank(), *_pair(score, _named(ranking, score), ranking.alike, width)]
+        drawn += [*blank(), *_pair(score, _named(ranking, score), ranking.alike)]
     if ranking.auto is not None:
         words = f"auto, by the template's text: {parser_flags(ranking.auto.pair)}"
-        drawn += [*blank(), *_pair(ranking.auto, words, (), width)]
+        drawn += [*blank(), *_pair(ranking.auto, words, ())]
     reasons: dict[str, list[str]] = {}
     for each in ranking.unusable:
         names = reasons.setdefault(each.reason, [])
@@ -101,33 +104,33 @@ def _engine(ranking: EngineRanking, width: int) -> Lines:
     if ranking.left_out:
         first = next(iter(ranking.left_out.values()))
         lines.append(f"{len(ranking.left_out)} texts not asked, one of them: {_cut(first)}")
-    return [*drawn, *(blank() if lines else []), *_sentences(lines, width)]
+    return [*drawn, *(blank() if lines else []), *_sentences(lines)]
 
 
-def _sentences(lines: Sequence[str], width: int) -> Lines:
-    return [line for each in lines for line in prose(visible(each), width, hang=2)]
+def _sentences(lines: Sequence[str]) -> Blocks:
+    return [line for each in lines for line in prose(visible(each), hang=2)]
 
 
-def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]], width: int) -> Lines:
+def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks:
     style = "green" if score.all_right else ""
     counts = (
         f"right {score.whole.right} of {score.total},"
         f" to the letter {score.whole.exact}; streamed {score.streamed_right}"
     )
-    drawn = prose(sentence((visible(name), "bold")), width)
-    drawn += prose(sentence((counts, style)), width, 4)
+    drawn = prose(sentence((visible(name), "bold")))
+    drawn += prose(sentence((counts, style)), 4)
     same = [
         f"{names[0]} here reads like {', '.join(names[1:])}"
         for names in alike
         if names[0] in (score.pair.tool, score.pair.reasoning)
     ]
-    drawn += [line for each in same for line in prose(visible(each), width, 4, hang=2)]
+    drawn += [line for each in same for line in prose(visible(each), 4, hang=2)]
     if score.failure is not None:
-        drawn += _failure(score.failure, width)
+        drawn += _failure(score.failure)
     return drawn
 
 
-def _failure(failure: ParserFailure, width: int) -> Lines:
+def _failure(failure: ParserFailure) -> Blocks:
     verdict = failure.verdict
     words = Text(visible(f"{failure.title}, {failure.delivery}: {verdict.part}"))
     expected, got = _parted(verdict.expected, verdict.got)
@@ -135,8 +138,8 @@ def _failure(failure: ParserFailure, width: int) -> Lines:
     pairs = [(name, Text(shown(text))) for name, text in texts]
     column = max(len(name) for name, _ in texts)
     return [
-        *rows([("fails", words)], width, indent=4, label=column),
-        *rows(pairs, width, indent=4, words=False),
+        *rows([("fails", words)], indent=4, label=column),
+        *rows(pairs, indent=4, words=False),
     ]
 
 

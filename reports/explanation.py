@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.describing.explaining import (
+from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     Deviation,
     Explanation,
     PossibleCause,
 )
 
-from .layout import Lines, blank, heading, joined, prose, report_text, rows, sentence
+from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
+from .terminal import report_text
 from .visible import quoted, visible
 
 __all__ = ["cause_words", "explanation_report", "place"]
@@ -50,25 +51,25 @@ _TITLES = {
 
 def explanation_report(explanations: Sequence[Explanation], text: str, width: int) -> Text:
     """Show what is not as the template writes it, in the order of the text."""
-    drawn: Lines = heading("What is not as the template writes it", width)
+    drawn: Blocks = heading("What is not as the template writes it")
     if not explanations:
-        drawn += prose("Nothing: all was read as the template writes it.", width)
+        drawn += prose("Nothing: all was read as the template writes it.")
     causes = [None, *(each.cause for each in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
         drawn += blank() if at else []
-        drawn += _shown(explanation, text, width, again=before == explanation.cause)
+        drawn += _shown(explanation, text, again=before == explanation.cause)
     left = len(explanations) - MOST
     if left > 0:
-        drawn += blank() + prose(f"… and {left} more places; --json has them all.", width)
-    return report_text(drawn)
+        drawn += blank() + prose(f"… and {left} more places; --json has them all.")
+    return report_text(drawn, width)
 
 
-def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> Lines:
+def _shown(explanation: Explanation, text: str, *, again: bool) -> Blocks:
     """Show one place; `again`: its cause is that of the place before it."""
     line, column = place(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
-    drawn = prose(sentence(where, _TITLES[explanation.deviation]), width)
-    drawn += _excerpt(text, explanation.offset, line, column)
+    drawn = prose(sentence(where, _TITLES[explanation.deviation]))
+    drawn += excerpt(_place_lines(text, explanation.offset, line, column), 4, broken=False)
     pairs = [
         ("expected", _piece(explanation.expected, explanation.deviation)),
         ("found", _found(explanation, text)),
@@ -79,7 +80,7 @@ def _shown(explanation: Explanation, text: str, width: int, *, again: bool) -> L
     if explanation.cause is not None:
         words = cause_words(explanation.cause, explanation.deviation)
         pairs.append(("likely", Text("as above") if again else words))
-    return [*drawn, *rows(pairs, width, indent=4)]
+    return [*drawn, *rows(pairs, indent=4)]
 
 
 def _found(explanation: Explanation, text: str) -> Text:
@@ -99,8 +100,7 @@ def _piece(text: str, deviation: Deviation) -> Text:
 
 
 def cause_words(cause: PossibleCause, deviation: Deviation) -> Text:
-    """Say why an output may be so."""
-    """Return a cause as a sentence."""
+    """Return why an output may be so, in a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
         case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is Deviation.NO_END:
@@ -124,7 +124,7 @@ def cause_words(cause: PossibleCause, deviation: Deviation) -> Text:
             return Text("the model writes another format than this template")
 
 
-def _excerpt(text: str, offset: int, line: int, column: int) -> Lines:
+def _place_lines(text: str, offset: int, line: int, column: int) -> list[Text]:
     """Return the line of a place after its number, and a caret under the place."""
     begin = offset - (column - 1)
     end = text.find("\n", offset)
@@ -136,8 +136,8 @@ def _excerpt(text: str, offset: int, line: int, column: int) -> Lines:
     number = f"{line} | "
     margin = " " * (cell_len(number) - 2) + "| " + " " * cell_len(before)
     return [
-        sentence("    ", (number, "dim"), before, behind),
-        sentence("    ", (margin, "dim"), ("^", "red")),
+        sentence((number, "dim"), before, behind),
+        sentence((margin, "dim"), ("^", "red")),
     ]
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.describing.export import Export, ExportTrial, Mismatch
+from autoparser.analysis.export.export_limits import Export
+from autoparser.analysis.export.response_template import ExportTrial, Mismatch
 
-from .layout import Lines, Row, heading, prose, report_text, rows
+from .blocks import Blocks, Row, heading, prose, rows
+from .terminal import report_text
 from .visible import shown, visible
 
 __all__ = ["export_report"]
@@ -19,48 +21,48 @@ PROMPT_SHOWN = 60
 
 def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
     """Show the limits of an export, and its trial; None: it was not tried."""
-    drawn: Lines = [*_limits(export, width), *_trial(trial, width)]
-    return report_text(drawn)
+    drawn: Blocks = [*_limits(export), *_trial(trial)]
+    return report_text(drawn, width)
 
 
-def _limits(export: Export, width: int) -> Lines:
+def _limits(export: Export) -> Blocks:
     if export.whole:
-        found = prose(Text("The whole format is expressed.", style="green"), width, indent=0)
+        found = prose(Text("The whole format is expressed.", style="green"), indent=0)
     else:
         words = "Parts of the format are not expressed:"
-        found = prose(Text(words, style="yellow"), width, indent=0)
+        found = prose(Text(words, style="yellow"), indent=0)
         pairs = [(each.piece.value, Text(visible(each.reason))) for each in export.limits]
-        found += rows(pairs, width)
+        found += rows(pairs)
     if export.needs_tools:
         words = "Arguments are typed by the tools' schemas: without the tools, they are texts."
-        found += prose(words, width, indent=0)
+        found += prose(words, indent=0)
     if export.plain_names:
         words = "Names of arguments are read where they are plain words."
-        found += prose(words, width, indent=0)
+        found += prose(words, indent=0)
     return found
 
 
-def _trial(trial: ExportTrial | None, width: int) -> Lines:
+def _trial(trial: ExportTrial | None) -> Blocks:
     if trial is None:
-        return prose(Text("Not checked with the target's own parser.", style="dim"), width, 0)
+        return prose(Text("Not checked with the target's own parser.", style="dim"), 0)
     words = f"The target's own parser gives back {trial.passed} of {trial.total} messages"
     kinds = ", ".join(f"{number} with {kind}" for kind, number in trial.kinds.items())
     words += f": {kinds}." if kinds else "."
-    found = prose(Text(words, style="green" if trial.ok else "red"), width, 0)
+    found = prose(Text(words, style="green" if trial.ok else "red"), 0)
     if trial.left_out:
         words = f"{trial.left_out} more have parts that are not expressed, and were left out."
-        found += prose(words, width, 0)
+        found += prose(words, 0)
     if trial.foretold:
         words = (
             f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
         )
-        found += prose(words, width, 0)
+        found += prose(words, 0)
     kind_of: dict[str, list[Mismatch]] = {}
     for each in trial.mismatches:
         kind_of.setdefault(each.kind, []).append(each)
     for kind, alike in kind_of.items():
-        found += heading(f"Comes back otherwise: {kind}, {len(alike)}; {alike[0].title}", width)
-        found += rows(list(_mismatch(alike[0])), width, words=False)
+        found += heading(f"Comes back otherwise: {kind}, {len(alike)}; {alike[0].title}")
+        found += rows(list(_mismatch(alike[0])), words=False)
     return found
 
 

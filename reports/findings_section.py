@@ -7,9 +7,9 @@ from collections import Counter
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Lines, heading, joined, prose, rows, sentence
+from .blocks import Blocks, heading, joined, prose, rows, sentence
 from .own_findings import FindingLevel, OwnFinding, own_findings
 from .places import place_of, place_text
 from .visible import visible
@@ -35,15 +35,15 @@ def findings_words(learnt: LearntFormat) -> Text:
     return sentence(joined(told, ", "), worst, _told(learnt, found[0]))
 
 
-def findings_section(learnt: LearntFormat, width: int) -> Lines:
+def findings_section(learnt: LearntFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
     found = own_findings(learnt)
     told = [(finding.level.word, _told(learnt, finding)) for finding in found]
     origin = visible(learnt.template.origin or "TEMPLATE")
     return [
-        *heading("Findings", width),
-        *(rows(told, width) if told else prose(NONE, width)),
-        *prose(f"autoparser lint {origin} asks far more.", width),
+        *heading("Findings"),
+        *(rows(told) if told else prose(NONE)),
+        *prose(f"autoparser lint {origin} asks far more."),
     ]
 
 

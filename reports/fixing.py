@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget
-from autoparser.analysis.lint.project import Problem
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget
+from autoparser.analysis.lint.project_sources import Problem
 
-from .layout import Lines, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, heading, prose, rows, sentence
 from .lint import problem_words
 from .preserving import example_lines, proof_words, template_diff
+from .terminal import report_text
 from .visible import visible
 
 __all__ = ["fix_diff", "fix_report"]
@@ -28,31 +29,29 @@ def fix_report(
     run: FixRun, width: int, *, written: bool, unwritten: Sequence[Problem] = ()
 ) -> Text:
     """Report of each template what was fixed and what not."""
-    drawn: Lines = []
+    drawn: Blocks = []
     for each in run.templates:
         if each.fixed.fixes:
-            drawn += _template(each, width)
+            drawn += _template(each)
     for problem in (*run.problems, *unwritten):
-        drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), width, indent=0)
+        drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), indent=0)
     for words in _summary(run, written=written, unwritten=len(unwritten)):
-        drawn += prose(words, width, indent=0)
-    if drawn and not drawn[0].plain:
-        del drawn[0]
-    return report_text(drawn)
+        drawn += prose(words, indent=0)
+    return report_text(drawn, width, first_gap=False)
 
 
-def _template(target: FixTarget, width: int) -> Lines:
+def _template(target: FixTarget) -> Blocks:
     path, name = target.inspected.path, target.inspected.name
-    drawn = heading(visible(path if name is None else f"{path} ({name})"), width)
+    drawn = heading(visible(path if name is None else f"{path} ({name})"))
     for fix in target.fixed.fixes:
         sign, style = ("fixed", "green") if fix.reason is None else ("stays", "yellow")
         head = sentence((sign, style), f" {fix.finding.code} ", (fix.finding.rule.name, "bold"))
         if fix.hidden:
             head.append(" (an unsafe fix is there)", style="dim")
-        drawn += prose(head, width)
-        drawn += rows([*_facts(fix)], width, indent=4)
+        drawn += prose(head)
+        drawn += rows([*_facts(fix)], indent=4)
         for each in () if fix.proof is None else fix.proof.examples:
-            drawn += example_lines(each, width)
+            drawn += example_lines(each)
     return drawn
 
 

@@ -11,19 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text as Styled
 
-from autoparser.analysis.core.format import (
-    Arguments,
-    Block,
-    CallLimit,
-    Container,
-    Literal,
-    Notation,
-    Row as FormatRow,
-    Slot,
-    Text,
-)
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.reading.expression import (
+from autoparser.analysis.core.call_format import Arguments, CallLimit
+from autoparser.analysis.core.call_notation import Container, Notation, Row as FormatRow, Slot
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import (
     ArgumentList,
     FreeText,
     JsonCall,
@@ -32,11 +26,11 @@ from autoparser.analysis.reading.expression import (
     RowItem,
     Section,
     Turn,
-    build,
     request_of,
 )
 
-from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .terminal import report_text
 from .visible import LEGEND, quoted, visible
 
 __all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
@@ -56,18 +50,15 @@ def grammar_report(analysis: LearntFormat, width: int) -> Styled:
 
 def turn_report(turn: Turn, width: int) -> Styled:
     """Show the grammar of a turn for one request."""
-    drawn = grammar_section(turn, width)[1:]
-    for line in drawn:
-        line.rstrip()
-    return Styled("\n").join(drawn)
+    return report_text(grammar_section(turn), width, first_gap=False)
 
 
-def grammar_section(turn: Turn, width: int) -> Lines:
+def grammar_section(turn: Turn) -> Blocks:
     """Draw a turn's grammar, one rule below the other, the inner ones indented."""
     return [
-        *heading("The parser, as a grammar", width),
-        *prose(Styled(LEGEND, style=NOTE_STYLE), width),
-        *rows(list(grammar_rows(turn)), width),
+        *heading("The parser, as a grammar"),
+        *prose(Styled(LEGEND, style=NOTE_STYLE)),
+        *rows(list(grammar_rows(turn))),
     ]
 
 

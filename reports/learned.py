@@ -8,15 +8,17 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part, TurnFormat
-from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.from_examples import ExampleVerdict, TaughtFormat
-from autoparser.analysis.from_outputs import InferredFormat, LoggedReading
-from autoparser.analysis.taught_analysis import UsedFormat
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
+from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading
+from autoparser.analysis.teaching.taught_analysis import UsedFormat
 
-from .layout import Lines, Row, heading, prose, report_text, rows
+from .blocks import Block, Blocks, Row, heading, prose, rows
+from .terminal import report_text
 from .visible import visible
 
 __all__ = ["LearnedDocument", "learned_document", "learned_report"]
@@ -97,46 +99,46 @@ def learned_document(found: TaughtFormat | InferredFormat, *, ok: bool) -> dict[
 def learned_report(found: TaughtFormat | InferredFormat, width: int) -> Text:
     """Report on what was learned; the format itself is in the file."""
     if isinstance(found, TaughtFormat):
-        return report_text(_taught_lines(found, width))
-    return report_text(_inferred_lines(found, width))
+        return report_text(_taught_lines(found), width)
+    return report_text(_inferred_lines(found), width)
 
 
-def _taught_lines(found: TaughtFormat, width: int) -> Iterator[Text]:
+def _taught_lines(found: TaughtFormat) -> Iterator[Block]:
     exact = sum(each.exact for each in found.examples)
     read = sum(each.read for each in found.examples)
     total = len(found.examples)
     words = f"{read} of {total} examples are read as what they mean,"
     words += f" and {exact} written as they are."
-    yield from prose(Text(words, style="green" if found.ok else "yellow"), width, indent=0)
-    yield from _used_lines(found, width)
-    yield from _evidence_lines(found, width)
-    yield from _guess_lines(found.guesses, "example", width)
+    yield from prose(Text(words, style="green" if found.ok else "yellow"), indent=0)
+    yield from _used_lines(found)
+    yield from _evidence_lines(found)
+    yield from _guess_lines(found.guesses, "example")
     odd = [(each.example.place, _departing_example(each)) for each in found.odd]
-    yield from _odd_lines("Examples that are not as the others", odd, width)
+    yield from _odd_lines("Examples that are not as the others", odd)
 
 
-def _inferred_lines(found: InferredFormat, width: int) -> Iterator[Text]:
+def _inferred_lines(found: InferredFormat) -> Iterator[Block]:
     total = len(found.readings)
     fitting = total - len(found.odd)
     words = f"{fitting} of {total} outputs are read whole and written back as they are,"
     words += f" with {found.calls} calls that fit the tools."
-    yield from prose(Text(words, style="green" if found.ok else "yellow"), width, indent=0)
-    yield from _used_lines(found, width)
-    yield from _evidence_lines(found, width)
+    yield from prose(Text(words, style="green" if found.ok else "yellow"), indent=0)
+    yield from _used_lines(found)
+    yield from _evidence_lines(found)
     call = next((each.message for each in found.readings if _is_call(each)), None)
     learned = _learned_format(found)
     if call is not None and learned.calls is not None:
-        yield from heading("A call as the format writes it", width)
-        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))), width)
-    yield from _guess_lines(found.guesses, "output", width)
+        yield from heading("A call as the format writes it")
+        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
+    yield from _guess_lines(found.guesses, "output")
     odd = [(each.output.place, _departing_output(each)) for each in found.odd]
-    yield from _odd_lines("Outputs that do not fit", odd, width)
+    yield from _odd_lines("Outputs that do not fit", odd)
 
 
-def _used_lines(found: TaughtFormat | InferredFormat, width: int) -> Iterator[Text]:
-    yield from prose(Text(f"{_USED[found.used]}: {found.reason}."), width, indent=0)
+def _used_lines(found: TaughtFormat | InferredFormat) -> Iterator[Block]:
+    yield from prose(Text(f"{_USED[found.used]}: {found.reason}."), indent=0)
     if found.used is UsedFormat.BOTH:
-        yield from prose(Text(_GRAMMAR), width, indent=0)
+        yield from prose(Text(_GRAMMAR), indent=0)
 
 
 def _learned_format(found: TaughtFormat | InferredFormat) -> TurnFormat:
@@ -145,26 +147,26 @@ def _learned_format(found: TaughtFormat | InferredFormat) -> TurnFormat:
     return analysis.format if analysis.also is None else analysis.also.default.format
 
 
-def _evidence_lines(found: TaughtFormat | InferredFormat, width: int) -> Lines:
+def _evidence_lines(found: TaughtFormat | InferredFormat) -> Blocks:
     """Say of each part what showed it."""
     evidence: Mapping[Part, EvidenceKind] = _learned_format(found).evidence
     pairs = [(part.value, Text(evidence[part].value)) for part in Part if part in evidence]
-    return [*heading("Evidence", width), *rows(pairs, width)]
+    return [*heading("Evidence"), *rows(pairs)]
 
 
-def _guess_lines(guesses: Sequence[str], unit: str, width: int) -> Lines:
+def _guess_lines(guesses: Sequence[str], unit: str) -> Blocks:
     """List what is a guess since nothing shows it; `unit` is what could, such as `example`."""
     if not guesses:
         return []
-    drawn = heading(f"Guesses, since no {unit} shows them", width)
+    drawn = heading(f"Guesses, since no {unit} shows them")
     for each in guesses:
-        drawn += prose(f"{each}.", width)
+        drawn += prose(f"{each}.")
     return drawn
 
 
-def _odd_lines(title: str, odd: Sequence[Row], width: int) -> Lines:
+def _odd_lines(title: str, odd: Sequence[Row]) -> Blocks:
     """List what is not as the rest."""
-    return [*heading(title, width), *rows(odd, width)] if odd else []
+    return [*heading(title), *rows(odd)] if odd else []
 
 
 def _is_call(reading: LoggedReading) -> bool:

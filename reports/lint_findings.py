@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import LintFinding, Severity
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintFinding
 
-from .layout import prose, report_text, rows, sentence
+from .blocks import prose, rows, sentence
+from .terminal import report_text
 from .visible import visible
 
 __all__ = ["lint_findings_report"]
@@ -19,8 +21,8 @@ _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "di
 def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
     """List findings, the weightiest first, as the linter gives them."""
     told = [(finding.code, _told(finding)) for finding in findings]
-    drawn = rows(told, width, indent=0) if told else prose("no findings", width, indent=0)
-    return report_text(drawn)
+    drawn = rows(told, indent=0) if told else prose("no findings", indent=0)
+    return report_text(drawn, width)
 
 
 def _told(finding: LintFinding) -> Text:

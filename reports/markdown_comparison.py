@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from autoparser.analysis.overview.comparison import (
-    Comparison,
-    FactChange,
-    FormatComparison,
-    RenderChange,
-)
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import Comparison
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .comparison import (
     NOT_RENDERED,

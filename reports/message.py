@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
-from .layout import Lines, Row, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .terminal import report_text
 from .visible import LEGEND, lines, quoted, visible
 
 __all__ = [
@@ -66,33 +68,33 @@ def status_text(message: ParsedMessage) -> Text:
 
 def message_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show a message, and every part of the text that it was read from."""
-    return report_text([*_message(message, width), *_parts_of(message, text, width)])
+    return report_text([*_message(message), *_parts_of(message, text)], width)
 
 
 def spans_report(message: ParsedMessage, text: str, width: int) -> Text:
     """Show every part of the text that a message was read from, without the message."""
-    return report_text(_parts_of(message, text, width))
+    return report_text(_parts_of(message, text), width)
 
 
-def _parts_of(message: ParsedMessage, text: str, width: int) -> Lines:
+def _parts_of(message: ParsedMessage, text: str) -> Blocks:
     spans = list(_span_rows(message.spans, text))
     return [
-        *heading("Which part of the text was what", width),
-        *prose(Text(LEGEND, style="dim"), width),
-        *(rows(spans, width, words=False) if spans else prose("The text is empty.", width)),
+        *heading("Which part of the text was what"),
+        *prose(Text(LEGEND, style="dim")),
+        *(rows(spans, words=False) if spans else prose("The text is empty.")),
     ]
 
 
 def parsed_report(message: ParsedMessage, width: int) -> Text:
     """Show a message without the text that it was read from."""
-    drawn = _message(message, width)
-    return report_text(drawn)
+    drawn = _message(message)
+    return report_text(drawn, width)
 
 
-def _message(message: ParsedMessage, width: int) -> Lines:
+def _message(message: ParsedMessage) -> Blocks:
     return [
-        *rows([("Status", status_text(message))], width, indent=0, label=_LABEL),
-        *rows(list(_parts(message)), width, indent=0, words=False, label=_LABEL),
+        *rows([("Status", status_text(message))], indent=0, label=_LABEL),
+        *rows(list(_parts(message)), indent=0, words=False, label=_LABEL),
     ]
 
 

@@ -8,26 +8,25 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
-from autoparser.analysis.inference.phases import Evidence, Finding
-from autoparser.analysis.inference.probing import Probe
-from autoparser.analysis.learnt import LearntFormat, PhaseConclusion
+from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
+from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
-from .difference import DifferencePiece, Side, difference_lines
-from .layout import Lines, Row, blank, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
+from .difference import DifferencePiece, Side
 from .setting_words import doubt, setting_words
 from .visible import quoted, shown, visible
 
 __all__ = ["conditions", "dialogue_rows", "phase_section", "phases_section"]
 
 
-def phases_section(analysis: LearntFormat, renders: str, width: int) -> Lines:
+def phases_section(analysis: LearntFormat, renders: str) -> Blocks:
     """List the phases with their conclusions, one row each; `renders` says where those are."""
     pairs = [(_title(finding), _conclusion(finding)) for finding in analysis.phases]
     return [
-        *heading("Phases", width),
-        *prose(renders, width),
-        *prose("docs/modes.md explains modes, markers and the words of this report.", width),
-        *rows(pairs, width),
+        *heading("Phases"),
+        *prose(renders),
+        *prose("docs/modes.md explains modes, markers and the words of this report."),
+        *rows(pairs),
     ]
 
 
@@ -40,33 +39,33 @@ def _conclusion(finding: PhaseConclusion) -> Text:
     return words if finding.confirmed else sentence(words, doubt())
 
 
-def phase_section(analysis: Analysis, finding: Finding, width: int) -> Lines:
+def phase_section(analysis: Analysis, finding: Finding) -> Blocks:
     """Show a phase in full: its conclusion, its markers, and each pair of renders."""
     markers = analysis.markers.items()
     found = [
         sentence(f"{name} ", quoted(markers[name])) for name in finding.markers if name in markers
     ]
-    drawn = [*heading(f"Phase {_title(finding)}", width), *prose(_conclusion(finding), width)]
+    drawn = [*heading(f"Phase {_title(finding)}"), *prose(_conclusion(finding))]
     if found:
-        drawn += prose(sentence("markers: ", joined(found, ", ")), width)
+        drawn += prose(sentence("markers: ", joined(found, ", ")))
     for evidence in finding.evidence:
-        drawn += _evidence(evidence, width)
+        drawn += _evidence(evidence)
     return drawn
 
 
-def _evidence(evidence: Evidence, width: int) -> Lines:
+def _evidence(evidence: Evidence) -> Blocks:
     first, _, second = evidence.difference.partition(" / ")
     names = (first or "the one", second or "the other")
     sides = ((Side.LEFT, names[0], evidence.left), (Side.RIGHT, names[1], evidence.right))
-    drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"), width)]
+    drawn = [*blank(), *prose(Text(visible(evidence.difference), style="bold"))]
     for side, name, probe in sides:
-        drawn += prose(f"{side.value} {visible(name)}: {conditions(probe)}", width, hang=2)
-        drawn += rows(dialogue_rows(probe.dialogue), width, indent=6, words=False, label=9)
+        drawn += prose(f"{side.value} {visible(name)}: {conditions(probe)}", hang=2)
+        drawn += rows(dialogue_rows(probe.dialogue), indent=6, words=False, label=9)
     drawn += blank()
     for side, _, probe in sides:
         if probe.error is not None:
             reason = visible(probe.error.reason)
-            drawn += prose(f"{side.value} no text, the template raises: {reason}", width, hang=2)
+            drawn += prose(f"{side.value} no text, the template raises: {reason}", hang=2)
     split = evidence.split
     pieces = [
         DifferencePiece(Side.BOTH, split.prefix),
@@ -75,8 +74,8 @@ def _evidence(evidence: Evidence, width: int) -> Lines:
         DifferencePiece(Side.BOTH, split.suffix),
     ]
     if not split.left and not split.right and split.prefix:
-        return drawn + prose("both render the same text", width)
-    return drawn + difference_lines([piece for piece in pieces if piece.text], width)
+        return drawn + prose("both render the same text")
+    return drawn + difference([piece for piece in pieces if piece.text])
 
 
 def conditions(probe: Probe) -> str:

@@ -7,10 +7,11 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import JsonDocument, json_of
-from autoparser.analysis.plugins.plugin_check import CheckedPoint, CheckState, PluginCheck
+from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, PluginCheck
 
-from .layout import Lines, prose, report_text, rows, sentence
+from .blocks import Blocks, prose, rows, sentence
+from .terminal import report_text
 from .visible import visible
 
 __all__ = ["PluginsDocument", "plugins_document", "plugins_report"]
@@ -45,20 +46,18 @@ class PluginsDocument(JsonDocument, frozen=True):
 
 def plugins_report(check: PluginCheck, width: int) -> Text:
     """Show each answer, and below a no what to do about it."""
-    drawn: Lines = prose(visible(check.python), width, indent=0)
+    drawn: Blocks = prose(visible(check.python), indent=0)
     for each in check.points:
-        drawn += _point(each, width)
-    return report_text(drawn)
+        drawn += _point(each)
+    return report_text(drawn, width)
 
 
-def _point(point: CheckedPoint, width: int) -> Lines:
+def _point(point: CheckedPoint) -> Blocks:
     told = sentence(visible(point.what), ": ", visible(point.found))
     if point.way_out:
         told.append("; ").append(visible(point.way_out), style="cyan")
     word, style = _SIGNS[point.state]
-    drawn = rows([(word, told)], width, label=3)
-    drawn[0].stylize(style, 2, 5)
-    return drawn
+    return rows([(Text(word, f"dim {style}"), told)], label=3)
 
 
 def plugins_document(check: PluginCheck) -> dict[str, Json]:

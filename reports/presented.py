@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from autoparser import reports
-from autoparser.analysis.learnt import SavedFormat
+import autoparser.reports
+from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.shown import Shown
 
 __all__ = ["presented"]
@@ -21,22 +21,24 @@ def presented(value: Shown, width: int, *, full: bool) -> Text:
 
 def _learnt(value: Any, width: int, full: bool) -> Text:
     if not full:
-        return reports.screen_report(value, width)
+        return autoparser.reports.screen_report(value, width)
     if isinstance(value, SavedFormat):
-        return reports.saved_report(value, width)
-    return reports.analysis_report(value, width)
+        return autoparser.reports.saved_report(value, width)
+    return autoparser.reports.analysis_report(value, width)
 
 
 _PRESENTERS: Mapping[str, Callable[[Any, int, bool], Text]] = {
     # Each is imported by the face of the reports when it is first asked for.
     "learnt": _learnt,
-    "message": lambda value, width, _: reports.parsed_report(value, width),
-    "grammar": lambda value, width, _: reports.turn_report(value.turn, width),
-    "findings": lambda value, width, _: reports.lint_findings_report(value.findings, width),
-    "finding": lambda value, width, _: reports.lint_findings_report([value], width),
+    "message": lambda value, width, _: autoparser.reports.parsed_report(value, width),
+    "grammar": lambda value, width, _: autoparser.reports.turn_report(value.turn, width),
+    "findings": lambda value, width, _: autoparser.reports.lint_findings_report(
+        value.findings, width
+    ),
+    "finding": lambda value, width, _: autoparser.reports.lint_findings_report([value], width),
     "round trip": lambda value, width, full: (
-        reports.roundtrip_report(None, value, width, in_full=True)
+        autoparser.reports.roundtrip_report(None, value, width, in_full=True)
         if full
-        else reports.roundtrip_screen(None, value, width)
+        else autoparser.reports.roundtrip_screen(None, value, width)
     ),
 }

@@ -7,17 +7,15 @@ from difflib import unified_diff
 
 from rich.text import Text
 
-from autoparser.analysis.fixing import (
-    ChangedRender,
-    LeftStep,
-    PreservingTemplate,
-    ProvenEdit,
-)
-from autoparser.analysis.history.roundtrip import Culprit, Next, Scenario
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
+from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_causes import Culprit
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .difference import compared, difference_lines
-from .layout import Lines, heading, prose, rows, sentence
+from .blocks import Blocks, difference, heading, prose, rows, sentence
+from .difference import compared
+from .terminal import drawn_lines
 from .visible import visible
 
 __all__ = ["example_lines", "preserving_report", "proof_words", "template_diff"]
@@ -44,28 +42,28 @@ def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
 
 def preserving_report(found: PreservingTemplate, width: int) -> Text:
     """Say what holds by the edits, how it was proven, and what cannot hold and why."""
-    drawn: Lines = []
+    drawn: Blocks = []
     if found.edits:
         many = "edit" if len(found.edits) == 1 else "edits"
         words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
-        drawn += prose(words, width, indent=0)
+        drawn += prose(words, indent=0)
         words = f"Rendered to the same text: {found.held} steps of scenarios that held, under every"
-        drawn += prose(f"{words} setting that may matter.", width, indent=0)
+        drawn += prose(f"{words} setting that may matter.", indent=0)
         if found.proof is not None:
-            drawn += prose(proof_words(found.proof), width, indent=0)
+            drawn += prose(proof_words(found.proof), indent=0)
             for each in found.proof.examples:
-                drawn += example_lines(each, width)
+                drawn += example_lines(each)
     elif found.left:
         words = f"No edit was found: {found.tried} were tried."
-        drawn += prose(words, width, indent=0)
+        drawn += prose(words, indent=0)
     else:
-        drawn += prose("Nothing breaks, so nothing is edited.", width, indent=0)
+        drawn += prose("Nothing breaks, so nothing is edited.", indent=0)
     for fault, words in _LEFT.items():
         left = [each for each in found.left if each.fault is fault]
         if left:
-            drawn += heading(f"{words}: {len(left)}", width)
-            drawn += rows([*_reasons(left)], width)
-    return Text("\n").join(drawn)
+            drawn += heading(f"{words}: {len(left)}")
+            drawn += rows([*_reasons(left)])
+    return Text("\n").join(drawn_lines(drawn, width))
 
 
 _LEFT = {
@@ -107,12 +105,12 @@ def _end(text: str) -> str:
     return text if len(text) <= _END else f"… {text[-_END:]}"
 
 
-def example_lines(each: ChangedRender, width: int) -> Lines:
+def example_lines(each: ChangedRender) -> Blocks:
     """Show what changes in one of the renders that change alike."""
     words = sentence(
         ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
     )
-    drawn = prose(words, width, indent=4)
+    drawn = prose(words, indent=4)
     if each.before is None:
-        return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", width, indent=6)
-    return drawn + difference_lines(compared(each.before, each.after), width, 6)
+        return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", indent=6)
+    return drawn + difference(compared(each.before, each.after), 6)

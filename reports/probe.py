@@ -8,21 +8,13 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.server_probe import (
-    AdviceKind,
-    ComparedPrompt,
-    Likeness,
-    ParserScore,
-    PartDifference,
-    ProbedText,
-    ReadVerdict,
-    Rung,
-    ServedModel,
-    ServerProbe,
-    probe_advice,
-)
+from autoparser.analysis.engines.engine_server import Likeness, PartDifference, Rung, ServedModel
+from autoparser.analysis.engines.known_texts import ComparedPrompt
+from autoparser.analysis.engines.probed_texts import ParserScore, ProbedText, ReadVerdict
+from autoparser.analysis.engines.server_probe import AdviceKind, ServerProbe, probe_advice
 
-from .layout import Lines, Row, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .terminal import report_text
 from .visible import json_text, shown, visible
 
 __all__ = ["probe_report"]
@@ -52,17 +44,17 @@ _ADVICE = {
 
 def probe_report(probe: ServerProbe, template: str, width: int) -> Text:
     """Show what was found out; `template` is what messages call the template."""
-    drawn: Lines = [
-        *rows([*_server(probe, template), *_counted(probe)], width, indent=0),
-        *_prompts(probe.prompts, width),
-        *_read_otherwise(probe, width),
-        *_at_edges(probe, width),
-        *_streams(probe, width),
-        *_blind(probe, width),
-        *_ranking(probe, width),
-        *_advice(probe, width),
+    drawn: Blocks = [
+        *rows([*_server(probe, template), *_counted(probe)], indent=0),
+        *_prompts(probe.prompts),
+        *_read_otherwise(probe),
+        *_at_edges(probe),
+        *_streams(probe),
+        *_blind(probe),
+        *_ranking(probe),
+        *_advice(probe),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
 def _server(probe: ServerProbe, template: str) -> Iterator[Row]:
@@ -113,33 +105,33 @@ def _verdicts(probe: ServerProbe) -> Text:
     return found
 
 
-def _prompts(prompts: Sequence[ComparedPrompt], width: int) -> Lines:
-    drawn: Lines = []
+def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
+    drawn: Blocks = []
     for each in prompts:
         if each.same:
             continue
-        drawn += heading(f"The prompt of {each.title} differs", width)
+        drawn += heading(f"The prompt of {each.title} differs")
         if each.served is None:
-            drawn += prose(visible(each.refusal), width)
+            drawn += prose(visible(each.refusal))
             continue
         start = max(0, each.parting - AROUND)
         pairs = [
             ("template", Text(shown(_cut(each.rendered[start:])))),
             ("server", Text(shown(_cut(each.served[start:])))),
         ]
-        drawn += rows(pairs, width, words=False)
+        drawn += rows(pairs, words=False)
     return drawn
 
 
-def _read_otherwise(probe: ServerProbe, width: int) -> Lines:
-    drawn: Lines = []
+def _read_otherwise(probe: ServerProbe) -> Blocks:
+    drawn: Blocks = []
     for each in probe.texts:
         if each.verdict is ReadVerdict.REFUSED:
-            drawn += heading(f"The server fails at {each.known.title}", width)
-            drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))], width)
+            drawn += heading(f"The server fails at {each.known.title}")
+            drawn += rows([_text(each), ("it says", Text(visible(each.refusal)))])
         elif each.verdict is ReadVerdict.DIFFERENT:
-            drawn += heading(f"Read otherwise: {each.known.title}", width)
-            drawn += rows([_text(each), *_parts(each.differences)], width, words=False)
+            drawn += heading(f"Read otherwise: {each.known.title}")
+            drawn += rows([_text(each), *_parts(each.differences)], words=False)
     return drawn
 
 
@@ -160,7 +152,7 @@ def _value(value: Json) -> str:
     return shown(_cut(text))
 
 
-def _at_edges(probe: ServerProbe, width: int) -> Lines:
+def _at_edges(probe: ServerProbe) -> Blocks:
     """Show the first text with each part whose edges differ."""
     first: dict[str, PartDifference] = {}
     for each in probe.texts:
@@ -170,50 +162,50 @@ def _at_edges(probe: ServerProbe, width: int) -> Lines:
     if not first:
         return []
     return [
-        *heading("Whitespace at edges, the first of each part", width),
-        *rows(list(_parts(list(first.values()))), width, words=False),
+        *heading("Whitespace at edges, the first of each part"),
+        *rows(list(_parts(list(first.values()))), words=False),
     ]
 
 
-def _streams(probe: ServerProbe, width: int) -> Lines:
-    drawn: Lines = []
+def _streams(probe: ServerProbe) -> Blocks:
+    drawn: Blocks = []
     for each in probe.texts:
         if each.stream_refusal:
-            drawn += heading(f"The server fails at the stream of {each.known.title}", width)
-            drawn += prose(visible(each.stream_refusal), width)
+            drawn += heading(f"The server fails at the stream of {each.known.title}")
+            drawn += prose(visible(each.stream_refusal))
         elif each.stream_differences:
-            drawn += heading(f"The stream is otherwise: {each.known.title}", width)
+            drawn += heading(f"The stream is otherwise: {each.known.title}")
             pairs: list[Row] = []
             for found in each.stream_differences:
                 pairs.append((f"{found.part} at once", Text(_value(found.meant))))
                 pairs.append((f"{found.part} streamed", Text(_value(found.came))))
-            drawn += rows(pairs, width, words=False)
+            drawn += rows(pairs, words=False)
     return drawn
 
 
-def _blind(probe: ServerProbe, width: int) -> Lines:
+def _blind(probe: ServerProbe) -> Blocks:
     if not probe.blind:
         return []
-    drawn = heading("What cannot be seen so", width)
+    drawn = heading("What cannot be seen so")
     for each in probe.blind:
-        drawn += prose(each, width, hang=2)
+        drawn += prose(each, hang=2)
     return drawn
 
 
-def _ranking(probe: ServerProbe, width: int) -> Lines:
+def _ranking(probe: ServerProbe) -> Blocks:
     ranked, served = probe.ranking, probe.served
     if ranked is None:
         return []
     drawn = [
-        *_scores("Parsers of reasoning", ranked.reasoning, served.reasoning_parser, width),
-        *_scores("Parsers of calls", ranked.calls, served.tool_parser, width),
+        *_scores("Parsers of reasoning", ranked.reasoning, served.reasoning_parser),
+        *_scores("Parsers of calls", ranked.calls, served.tool_parser),
     ]
     if ranked.unknown:
-        drawn += prose(f"{len(ranked.unknown)} names that it refuses whatever the text", width)
+        drawn += prose(f"{len(ranked.unknown)} names that it refuses whatever the text")
     return drawn
 
 
-def _scores(title: str, scores: Sequence[ParserScore], configured: str | None, width: int) -> Lines:
+def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -> Blocks:
     shown_scores = [
         each for at, each in enumerate(scores) if at < RANKED or each.name == configured
     ]
@@ -228,15 +220,15 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None, w
         )
         for each in shown_scores
     ]
-    return [*heading(f"{title}: the best of {len(scores)}", width), *rows(pairs, width)]
+    return [*heading(f"{title}: the best of {len(scores)}"), *rows(pairs)]
 
 
-def _advice(probe: ServerProbe, width: int) -> Lines:
+def _advice(probe: ServerProbe) -> Blocks:
     found = probe_advice(probe)
-    drawn: Lines = heading("What may be done", width) if found else []
+    drawn: Blocks = heading("What may be done") if found else []
     for each in found:
-        drawn += prose(_ADVICE[each.kind], width)
-        drawn += prose(Text(visible(each.command), style="cyan"), width, indent=4)
+        drawn += prose(_ADVICE[each.kind])
+        drawn += prose(Text(visible(each.command), style="cyan"), indent=4)
     return drawn
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.loading.template import Provenance
+from autoparser.analysis.core.provenance import Provenance
 
 from .visible import visible
 

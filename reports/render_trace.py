@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.loading.template import (
+from autoparser.analysis.templates.render_trace import (
     OpenSite,
     PromptPiece,
     RenderTrace,
@@ -17,7 +17,8 @@ from autoparser.analysis.loading.template import (
     TraceStep,
 )
 
-from .layout import Lines, Row, blank, heading, prose, report_text, rows, sentence, wrapped
+from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
+from .terminal import report_text, wrapped
 from .visible import LEGEND, lines, shown, visible
 
 __all__ = [
@@ -43,51 +44,51 @@ _NUMBER = 4
 
 def render_trace_report(trace: RenderTrace, width: int) -> Text:
     """Show the prompt with the lines that wrote it, then each test, loop and assignment."""
-    drawn: Lines = [
-        *_failure(trace, width),
-        *_prompt(trace, width),
-        *_tests(trace, width),
-        *_loops(trace, width),
-        *_assignments(trace, width),
+    drawn: Blocks = [
+        *_failure(trace),
+        *_prompt(trace),
+        *_tests(trace),
+        *_loops(trace),
+        *_assignments(trace),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
-def _failure(trace: RenderTrace, width: int) -> Lines:
+def _failure(trace: RenderTrace) -> Blocks:
     if trace.failure is None:
         return []
     at = "" if trace.failure.line is None else f" in line {trace.failure.line}"
-    drawn = prose(Text(f"The render ended{at}.", style=_FAILED), width, indent=0)
-    drawn += prose(visible(trace.failure.message), width, hang=2)
+    drawn = prose(Text(f"The render ended{at}.", style=_FAILED), indent=0)
+    drawn += prose(visible(trace.failure.message), hang=2)
     for each in trace.ended_in:
-        drawn += _place(trace, each, width)
+        drawn += _place(trace, each)
     return [*drawn, *blank()]
 
 
-def _place(trace: RenderTrace, ended: OpenSite, width: int) -> Lines:
+def _place(trace: RenderTrace, ended: OpenSite) -> Blocks:
     line = str(trace.sites[ended.site].line)
-    drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], width, words=False)
+    drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], words=False)
     for each in ended.seen:
-        drawn += prose(seen_words((each,)), width, _NUMBER + 4, hang=2)
+        drawn += prose(seen_words((each,)), _NUMBER + 4, hang=2)
     return drawn
 
 
-def _prompt(trace: RenderTrace, width: int) -> Lines:
+def _prompt(trace: RenderTrace) -> Blocks:
     written = {piece.site for piece in trace.pieces}
     ended = "so far " if trace.failure is not None else ""
     places = "code" if None in written else f"{times(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
-    drawn = prose(words, width, indent=0)
+    drawn = prose(words, indent=0)
     legend = f"{LEGEND}; {_THROUGH} the line that puts out what a macro or a block has written"
-    drawn += prose(Text(legend, style="dim"), width)
+    drawn += prose(Text(legend, style="dim"))
     if None in written:
-        drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"), width)
+        drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"))
     drawn += blank()
     pairs: list[Row] = []
     for label, pieces in groupby(trace.pieces, key=lambda piece: line_words(trace, piece)):
         texts = lines("".join(piece.text for piece in pieces))
         pairs += [("" if at else f"{label:>{_NUMBER}}", text) for at, text in enumerate(texts)]
-    return drawn + rows(pairs, width, words=False)
+    return drawn + rows(pairs, words=False)
 
 
 def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
@@ -129,44 +130,48 @@ def _of_kind(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, list[T
     yield from sorted(found.items(), key=lambda each: (trace.sites[each[0]].line, each[0]))
 
 
-def _tests(trace: RenderTrace, width: int) -> Lines:
+def _tests(trace: RenderTrace) -> Blocks:
     asked = list(_of_kind(trace, StepKind.TEST))
     every = [site for site in trace.sites if site.kind is StepKind.TEST]
     if not every:
         return []
-    drawn = heading(f"Tests: {len(asked)} of {len(every)} were made", width)
+    drawn = heading(f"Tests: {len(asked)} of {len(every)} were made")
     for site, steps in asked:
-        drawn += _site_row(trace, site, width)
+        drawn += _site_row(trace, site)
         for words, count, style in steps_words(steps):
             label = sentence((f"{words[0]}", style), f" {times(count)}")
-            drawn += _outcome(label, words[1], width)
+            drawn += _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
     missed = sorted({site.line for site in every} - reached)
     if missed:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
-        drawn += prose(Text(f"never reached: {which}", style="dim"), width)
+        drawn += prose(Text(f"never reached: {which}", style="dim"))
     if trace.left_out:
-        drawn += prose(f"{times(trace.left_out, 'later step')} left out", width)
+        drawn += prose(f"{times(trace.left_out, 'later step')} left out")
     return drawn
 
 
-def _site_row(trace: RenderTrace, site: int, width: int) -> Lines:
+def _site_row(trace: RenderTrace, site: int) -> Blocks:
     label = f"{trace.sites[site].line:>{_NUMBER}}"
-    return rows([(label, source_words(trace, site))], width, words=False)
+    return rows([(label, source_words(trace, site))], words=False)
 
 
-def _outcome(label: Text, words: Text, width: int) -> Lines:
+def _outcome(label: Text, words: Text) -> Blocks:
     indent = _NUMBER + 4
     column = 16
     gap = " " * max(column - cell_len(label.plain), 1)
     text = sentence(label, gap, words) if words.plain else label
-    first = wrapped(text, max(width - indent, 20), words=True)
-    drawn = [sentence(" " * indent, first[0])]
-    rest = Text("").join(first[1:])
-    if rest.plain:
-        broken = wrapped(rest, max(width - indent - column, 20), words=True)
-        drawn += [sentence(" " * (indent + column), line) for line in broken]
-    return drawn
+
+    def lines_at(width: int) -> Blocks:
+        first = wrapped(text, max(width - indent, 20), words=True)
+        drawn = [sentence(" " * indent, first[0])]
+        rest = Text("").join(first[1:])
+        if rest.plain:
+            broken = wrapped(rest, max(width - indent - column, 20), words=True)
+            drawn += [sentence(" " * (indent + column), line) for line in broken]
+        return excerpt(drawn, broken=False)
+
+    return [Fitted(lines_at)]
 
 
 def steps_words(
@@ -185,15 +190,15 @@ def steps_words(
         yield ("…", Text(f"with {len(left)} other values", style="dim")), sum(left), "dim"
 
 
-def _loops(trace: RenderTrace, width: int) -> Lines:
+def _loops(trace: RenderTrace) -> Blocks:
     loops = list(_of_kind(trace, StepKind.LOOP, StepKind.PASS))
     if not loops:
         return []
-    drawn = heading("Loops", width)
+    drawn = heading("Loops")
     for site, steps in loops:
-        drawn += _site_row(trace, site, width)
+        drawn += _site_row(trace, site)
         for begun in _runs(steps)[:MOST_OUTCOMES]:
-            drawn += _outcome(Text(times(begun)), Text(), width)
+            drawn += _outcome(Text(times(begun)), Text())
     return drawn
 
 
@@ -208,16 +213,16 @@ def _runs(steps: Sequence[TraceStep]) -> list[int]:
     return passes
 
 
-def _assignments(trace: RenderTrace, width: int) -> Lines:
+def _assignments(trace: RenderTrace) -> Blocks:
     found = list(_of_kind(trace, StepKind.SET))
     if not found:
         return []
-    drawn = heading("Variables that were set", width)
+    drawn = heading("Variables that were set")
     for site, steps in found:
-        drawn += _site_row(trace, site, width)
+        drawn += _site_row(trace, site)
         values = list(dict.fromkeys(step.words for step in steps))
         words = [shown(each) for each in values[:MOST_OUTCOMES]]
         if len(values) > MOST_OUTCOMES:
             words.append(f"… {len(values) - MOST_OUTCOMES} other values")
-        drawn += prose(", then ".join(words), width, _NUMBER + 4, hang=2)
+        drawn += prose(", then ".join(words), _NUMBER + 4, hang=2)
     return drawn

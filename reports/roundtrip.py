@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import (
-    Cause,
-    Culprit,
-    Difference,
-    Outcome,
-    RoundTrip,
-    Row,
-    Verdict,
-    advice_of,
-    changed,
-)
-from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of, changed
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.history.trip_verdict import Difference, Outcome, Verdict
 
-from .layout import Lines, blank, heading, joined, prose, report_text, rows, sentence, wrapped
+from .blocks import (
+    Blocks,
+    Departure,
+    DepartureSide,
+    Table,
+    TableColumn,
+    blank,
+    excerpt,
+    heading,
+    joined,
+    prose,
+    rows,
+    sentence,
+)
 from .provenance import provenance_words
 from .setting_words import setting_words
+from .terminal import report_text
 from .verdict import sandbox_words, whole
 from .visible import LEGEND, quoted, visible
 
@@ -43,10 +48,13 @@ _STYLES = {
     Outcome.BREAKS: "red",
     Outcome.RAISES: "bold red",
 }
-_COLUMNS = (29, 8, 6, 7)
-"""Scenario, next role, string level, token level; the cause has what is left of the line."""
-_TITLES = ("scenario", "next", "string", "tokens", "why it breaks")
-_GAP = "  "
+_COLUMNS = (
+    TableColumn("scenario", 29),
+    TableColumn("next", 8),
+    TableColumn("string", 6),
+    TableColumn("tokens", 7),
+    TableColumn("why it breaks"),
+)
 
 ABOUT: dict[Cause, str] = {
     Cause.RAISES: "the template raises on the next request",
@@ -83,31 +91,31 @@ def roundtrip_report(
     analysis, nothing is said of the template.
     """
     drawn = [
-        *([] if analysis is None else template_lines(analysis, width)),
-        *summary_lines(found, width),
+        *([] if analysis is None else template_lines(analysis)),
+        *summary_lines(found),
         *blank(),
-        *_table(found, width, in_full=in_full),
-        *_conditions(found, width),
-        *_left_out(found, width),
-        *cause_lines(found, list(Cause), width, in_full=in_full),
+        *_table(found, in_full=in_full),
+        *_conditions(found),
+        *_left_out(found),
+        *cause_lines(found, list(Cause), in_full=in_full),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
-def template_lines(analysis: Analysis, width: int) -> Lines:
+def template_lines(analysis: Analysis) -> Blocks:
     """Say which template was played, and whether it is understood."""
     origin = visible(analysis.template.origin or "a text")
-    drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), width, indent=0)
+    drawn = prose(sentence(f"{origin}: ", whole(analysis.check)), indent=0)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
-        drawn += prose(Text(f"{forbidden}.", style="red"), width, indent=0)
+        drawn += prose(Text(f"{forbidden}.", style="red"), indent=0)
     came = provenance_words(analysis.template.source)
     if came is not None:
-        drawn += prose(sentence(f"It is {came}."), width, indent=0)
+        drawn += prose(sentence(f"It is {came}."), indent=0)
     return drawn
 
 
-def summary_lines(found: RoundTrip, width: int) -> Lines:
+def summary_lines(found: RoundTrip) -> Blocks:
     """Count what holds and what breaks, and say what the verdicts rest on."""
     outcomes = [row.verdict.outcome for row in found.rows]
     counts = [
@@ -115,38 +123,36 @@ def summary_lines(found: RoundTrip, width: int) -> Lines:
         for kind, style in _STYLES.items()
         if kind in outcomes
     ]
-    drawn = prose(
-        sentence(joined(counts or [Text("no scenario applies")], ", "), "."), width, indent=0
-    )
+    drawn = prose(sentence(joined(counts or [Text("no scenario applies")], ", "), "."), indent=0)
     if found.beyond:
         ended = "A render was" if found.beyond == 1 else f"{found.beyond} renders were"
         words = f"{ended} ended by a limit: conversations such as these are not among the verdicts."
-        drawn += prose(sentence((words, "red"), " --timeout raises it."), width, indent=0)
+        drawn += prose(sentence((words, "red"), " --timeout raises it."), indent=0)
     usual = found.settings[0]
     tried = len(found.settings) - 1
     if found.profile is not None:
         played = f"The engine is {found.profile.engine.name}, as {found.profile.version} does it."
-        drawn += prose(played, width, indent=0)
+        drawn += prose(played, indent=0)
     words = f"The verdicts hold with {setting_words(usual) or 'no switch set'}"
     if tried:
         words += f"; {tried} more setting{'s' * (tried > 1)} tried, those that differ are named"
     if found.untried:
         words += f"; {found.untried} not tried"
-    drawn += prose(f"{words}.", width, indent=0)
-    drawn += _confirmed(found, width)
+    drawn += prose(f"{words}.", indent=0)
+    drawn += _confirmed(found)
     if not found.tokenized:
-        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", width, indent=0)
+        drawn += prose("No tokenizer: --tokenizer PATH judges the tokens, too.", indent=0)
     for stop, size in found.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
             quoted(stop),
             (f" is {size} tokens: is this the model's own tokenizer?", "yellow"),
         )
-        drawn += prose(warning, width, indent=0)
+        drawn += prose(warning, indent=0)
     return drawn
 
 
-def _confirmed(found: RoundTrip, width: int) -> Lines:
+def _confirmed(found: RoundTrip) -> Blocks:
     """Count the turns that the template writes itself, before they are varied."""
     reasons = Counter(row.verdict.unconfirmed for row in found.rows)
     total, same = reasons.total(), reasons.pop("", 0)
@@ -154,7 +160,7 @@ def _confirmed(found: RoundTrip, width: int) -> Lines:
         return []
     why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
     words = f"The template writes {same} of the {total} sampled turns itself."
-    return prose(visible(f"{words} Of the others, which the format wrote, {why}."), width, indent=0)
+    return prose(visible(f"{words} Of the others, which the format wrote, {why}."), indent=0)
 
 
 def _many(kind: Outcome, count: int) -> str:
@@ -169,23 +175,24 @@ FAULTS: dict[Culprit, str] = {
 }
 
 
-def _table(found: RoundTrip, width: int, *, in_full: bool) -> Lines:
+def _table(found: RoundTrip, *, in_full: bool) -> Blocks:
     """Group what breaks by whose fault it is; what holds comes last, folded."""
-    drawn: Lines = []
+    drawn: Blocks = []
     for fault, words in FAULTS.items():
         group = [row for row in found.rows if row.verdict.fault is fault]
         if group:
-            drawn += [Text(f"{words}: {len(group)}", style="bold"), _line(_TITLES, style="dim")]
-            drawn += [line for row in group for line in _row(row, width)]
-            drawn += blank()
+            drawn += [*_table_title(f"{words}: {len(group)}"), _verdict_table(group), *blank()]
     holding = [row for row in found.rows if row.verdict.fault is None]
     if not holding:
         return drawn[:-1]
     title = f"What comes back as it was sampled: {len(holding)}"
     if in_full:
-        lines = [line for row in holding for line in _row(row, width)]
-        return [*drawn, Text(title, style="bold"), _line(_TITLES, style="dim"), *lines]
-    return [*drawn, *prose(sentence((f"{title}: ", "bold"), _named(holding)), width, indent=0)]
+        return [*drawn, *_table_title(title), _verdict_table(holding)]
+    return [*drawn, *prose(sentence((f"{title}: ", "bold"), _named(holding)), indent=0)]
+
+
+def _table_title(words: str) -> Blocks:
+    return excerpt([Text(words, style="bold")], broken=False)
 
 
 def _named(rows_: Sequence[Row]) -> str:
@@ -199,7 +206,7 @@ def _named(rows_: Sequence[Row]) -> str:
     )
 
 
-def _conditions(found: RoundTrip, width: int) -> Lines:
+def _conditions(found: RoundTrip) -> Blocks:
     """Say once of each setting under which verdicts differ which those are."""
     notes: dict[str, list[Row]] = {}
     for row in found.rows:
@@ -207,43 +214,25 @@ def _conditions(found: RoundTrip, width: int) -> Lines:
             notes.setdefault(words, []).append(row)
     if not notes:
         return []
-    drawn = heading("Under other settings", width)
+    drawn = heading("Under other settings")
     for words, differing in notes.items():
         named = sentence((f"{words}: ", ""), (_named(differing), "dim"))
-        drawn += prose(named, width, hang=2)
+        drawn += prose(named, hang=2)
     return drawn
 
 
-def _row(row: Row, width: int) -> Lines:
-    verdict = row.verdict
-    cells: list[str | Text] = [
-        visible(row.scenario.name),
-        row.next.value,
-        Text(verdict.outcome.value, style=_STYLES.get(verdict.outcome, "")),
-        _tokens(verdict),
-    ]
-    cause = "" if verdict.cause is None else verdict.cause.value
-    column = sum(_COLUMNS) + len(_GAP) * len(_COLUMNS)
-    left = wrapped(Text(cells[0] if isinstance(cells[0], str) else ""), _COLUMNS[0], words=True)
-    right = wrapped(Text(cause), max(width - column, 10), words=True) or [Text()]
-    drawn: Lines = []
-    for at in range(max(len(left), len(right))):
-        name = left[at] if at < len(left) else Text()
-        name.rstrip()
-        why = right[at] if at < len(right) else Text()
-        rest: list[str | Text] = cells[1:] if not at else ["", "", ""]
-        drawn.append(_line([name, *rest, why]))
-    return drawn
-
-
-def _line(cells: Sequence[str | Text], style: str = "") -> Text:
-    line = Text(style=style)
-    for at, cell in enumerate(cells):
-        line.append_text(cell if isinstance(cell, Text) else Text(cell))
-        if at < len(_COLUMNS):
-            filled = cell_len(cell.plain if isinstance(cell, Text) else cell)
-            line.append(" " * max(0, _COLUMNS[at] - filled) + _GAP)
-    return line
+def _verdict_table(found: Sequence[Row]) -> Table:
+    cells = (
+        (
+            Text(visible(row.scenario.name)),
+            Text(row.next.value),
+            Text(row.verdict.outcome.value, style=_STYLES.get(row.verdict.outcome, "")),
+            _tokens(row.verdict),
+            Text("" if row.verdict.cause is None else row.verdict.cause.value),
+        )
+        for row in found
+    )
+    return Table(_COLUMNS, tuple(cells))
 
 
 def _tokens(verdict: Verdict) -> Text:
@@ -278,7 +267,7 @@ def _covered(setting: Setting, others: Sequence[Setting]) -> bool:
 NAMED = 6
 
 
-def _left_out(found: RoundTrip, width: int) -> Lines:
+def _left_out(found: RoundTrip) -> Blocks:
     reasons: dict[str, list[str]] = {}
     for scenario, _, why in found.left_out:
         names = reasons.setdefault(why, [])
@@ -296,17 +285,15 @@ def _left_out(found: RoundTrip, width: int) -> Lines:
         )
         for why, names in reasons.items()
     ]
-    return [*heading("Scenarios that do not apply", width), *rows(pairs, width)]
+    return [*heading("Scenarios that do not apply"), *rows(pairs)]
 
 
-def cause_lines(
-    found: RoundTrip, causes: Collection[Cause], width: int, *, in_full: bool = False
-) -> Lines:
+def cause_lines(found: RoundTrip, causes: Collection[Cause], *, in_full: bool = False) -> Blocks:
     """Show the first scenario of each of these causes, or every one, and what would fix it."""
     broken = [row for row in found.rows if row.verdict.cause in causes]
     order = list(FAULTS)
     broken.sort(key=lambda row: order.index(row.verdict.fault or Culprit.TEMPLATE))
-    drawn: Lines = []
+    drawn: Blocks = []
     seen: set[Cause] = set()
     for row in broken:
         cause = row.verdict.cause
@@ -314,46 +301,38 @@ def cause_lines(
             continue
         count = sum(each.verdict.cause is cause for each in broken)
         if cause not in seen:
-            drawn += heading(f"{cause.value}: {count} of {len(found.rows)}", width)
-            drawn += prose(f"{ABOUT[cause]}.", width)
+            drawn += heading(f"{cause.value}: {count} of {len(found.rows)}")
+            drawn += prose(f"{ABOUT[cause]}.")
         seen.add(cause)
-        drawn += _example(row, width)
-        drawn += rows([(each.reader.value, Text(each.text)) for each in advice_of(row)], width)
+        drawn += _example(row)
+        drawn += rows([(each.reader.value, Text(each.text)) for each in advice_of(row)])
     if any(row.verdict.difference is not None for row in broken):
-        drawn = [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0), *drawn]
+        drawn = [*blank(), *prose(Text(LEGEND, style="dim"), indent=0), *drawn]
     return drawn
 
 
-def _example(row: Row, width: int) -> Lines:
+def _example(row: Row) -> Blocks:
     verdict = row.verdict
     title = f"{visible(row.scenario.name)}, next {row.next.value}"
     if verdict.outcome is Outcome.RAISES:
-        return prose(sentence(f"{title}: ", (visible(verdict.reason), "red")), width, hang=2)
+        return prose(sentence(f"{title}: ", (visible(verdict.reason), "red")), hang=2)
     if verdict.difference is None:
         tokens = verdict.tokens
         reused = "" if tokens is None else f"{tokens.reused} of {tokens.sampled} tokens reused"
-        return prose(f"{title}: the texts agree, {reused}", width, hang=2)
-    drawn = prose(f"{title}, in {verdict.difference.part}:", width, hang=2)
-    return [*drawn, *_difference(verdict.difference, width)]
+        return prose(f"{title}: the texts agree, {reused}", hang=2)
+    drawn = prose(f"{title}, in {verdict.difference.part}:", hang=2)
+    return [*drawn, _departure(verdict.difference)]
 
 
-def _difference(difference: Difference, width: int) -> Lines:
-    """Show both texts from a little before where they part, one line each."""
-    room = max(width - 16, 20)
-    before = visible(difference.before)[-room // 3 :]
-    while cell_len(before) > -(-room // 3):
-        before = before[1:]
-    pairs: list[tuple[str, Text]] = []
-    for label, text, style in (
-        ("sampled", difference.sampled, "green"),
-        ("rendered", difference.rendered, "red"),
-    ):
-        shown = sentence((before, "dim"), (visible(text), style))
-        # Some scripts, and the bars of some markers, take two cells a character.
-        shown.truncate(room, overflow="crop")
-        if not text:
-            shown.append("(the end)", style="dim italic")
-        pairs.append((label, shown))
-    if difference.line is not None:
-        pairs.append(("by line", Text(str(difference.line))))
-    return rows(pairs, width, indent=4, words=False)
+def _departure(difference: Difference) -> Departure:
+    sides = (("sampled", difference.sampled, "green"), ("rendered", difference.rendered, "red"))
+    return Departure(
+        difference.before,
+        tuple(
+            DepartureSide(name, Text(visible(text), style), end=Text("(the end)", "dim italic"))
+            for name, text, style in sides
+        ),
+        () if difference.line is None else (("by line", Text(str(difference.line))),),
+        margin=16,
+        by_cells=True,
+    )

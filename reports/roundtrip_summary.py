@@ -7,10 +7,12 @@ from collections import Counter
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import Cause, RoundTrip
+from autoparser.analysis.history.round_trips import RoundTrip
+from autoparser.analysis.history.trip_causes import Cause
 
-from .layout import Lines, blank, heading, joined, prose, report_text, sentence
+from .blocks import Blocks, blank, heading, joined, prose, sentence
 from .roundtrip import FAULTS, cause_lines, conditions_of, summary_lines, template_lines
+from .terminal import report_text
 
 __all__ = ["roundtrip_screen"]
 
@@ -24,15 +26,15 @@ def roundtrip_screen(analysis: Analysis | None, found: RoundTrip, width: int) ->
     `roundtrip_report` has every scenario. Without the analysis, nothing is said of the template.
     """
     drawn = [
-        *([] if analysis is None else template_lines(analysis, width)),
-        *summary_lines(found, width),
-        *_why(found, width),
-        *_settings(found, width),
-        *_weightiest(found, width),
+        *([] if analysis is None else template_lines(analysis)),
+        *summary_lines(found),
+        *_why(found),
+        *_settings(found),
+        *_weightiest(found),
         *blank(),
-        *prose(Text(FULL, style="dim"), width, indent=0),
+        *prose(Text(FULL, style="dim"), indent=0),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
 def _causes_of(found: RoundTrip) -> dict[str, Counter[Cause]]:
@@ -46,31 +48,31 @@ def _causes_of(found: RoundTrip) -> dict[str, Counter[Cause]]:
     return counted
 
 
-def _why(found: RoundTrip, width: int) -> Lines:
-    drawn: Lines = []
+def _why(found: RoundTrip) -> Blocks:
+    drawn: Blocks = []
     for words, causes in _causes_of(found).items():
         named = joined(
             [sentence((f"{count} ", "red"), cause.value) for cause, count in causes.items()], ", "
         )
-        drawn += prose(sentence((f"{words}: {causes.total()}", "bold")), width, indent=0)
-        drawn += prose(named, width)
+        drawn += prose(sentence((f"{words}: {causes.total()}", "bold")), indent=0)
+        drawn += prose(named)
     return [*blank(), *drawn] if drawn else []
 
 
-def _settings(found: RoundTrip, width: int) -> Lines:
+def _settings(found: RoundTrip) -> Blocks:
     """Say under which settings verdicts differ, and for how many scenarios."""
     counted = Counter(words for row in found.rows for words in conditions_of(row, found))
     if not counted:
         return []
-    drawn = heading("Under other settings", width)
+    drawn = heading("Under other settings")
     for words, count in counted.most_common(SETTINGS_SHOWN):
-        drawn += prose(f"{words}: {count} of {len(found.rows)}", width, hang=2)
+        drawn += prose(f"{words}: {count} of {len(found.rows)}", hang=2)
     left_out = len(counted) - SETTINGS_SHOWN
-    return drawn + (prose(f"… {left_out} more: --full", width) if left_out > 0 else [])
+    return drawn + (prose(f"… {left_out} more: --full") if left_out > 0 else [])
 
 
-def _weightiest(found: RoundTrip, width: int) -> Lines:
+def _weightiest(found: RoundTrip) -> Blocks:
     """Show one scenario of the most frequent cause, the template's before others'."""
     for causes in _causes_of(found).values():
-        return cause_lines(found, [next(iter(causes))], width)
+        return cause_lines(found, [next(iter(causes))])
     return []

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import ArgumentForm
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import ArgumentForm
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
+from .blocks import Row, sentence
 from .findings_section import findings_words
-from .layout import Lines, Row, blank, report_text, rows, sentence
 from .provenance import provenance_words
 from .screen_turn import screen_turn
 from .settings import gate_score, gate_style
 from .stops import stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
+from .terminal import Lines, drawn_lines, fact_lines, text_of
 from .token_suggestions import unwritten_rows
 from .tools_in_prompt import tools_in_prompt_section
 from .verdict import verdict
@@ -48,19 +50,20 @@ def screen_report(
     head = _short_rows(_head(learnt), width)
     rest = [
         *screen_switches(learnt, width),
-        *blank(),
+        Text(),
         *_short_rows(screen_rows(learnt), width),
-        *_short_rows(list(unwritten_rows(learnt, unwritten)), width),
+        *_short_rows(unwritten_rows(learnt, unwritten), width),
         *_short_rows([("Next", _next(learnt, width - LABEL - 2))], width),
     ]
     drawn = [*head, *screen_turn(learnt, width, HEIGHT - len(head) - len(rest)), *rest]
-    return report_text([*drawn, *([] if tools is None else tools_in_prompt_section(tools, width))])
+    more = [] if tools is None else tools_in_prompt_section(tools)
+    return text_of([*drawn, *drawn_lines(more, width)])
 
 
-def _short_rows(pairs: Iterator[Row] | list[Row], width: int) -> Lines:
+def _short_rows(pairs: Iterable[Row], width: int) -> Lines:
     drawn: Lines = []
     for row in pairs:
-        lines = rows([row], width, indent=0, label=LABEL)
+        lines = fact_lines([row], width, indent=0, label=LABEL)
         if len(lines) > MOST:
             lines = lines[:MOST]
             lines[-1].truncate(width - 2)

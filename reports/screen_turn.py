@@ -9,14 +9,17 @@ from itertools import groupby
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import CallFormat, CallLimit, Part, TurnFormat
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
+from .blocks import Blocks, Row, heading, joined, prose, sentence
 from .example import example_message, taken_apart, turn_spans
 from .example_call import ExampleSpan
-from .layout import Lines, Row, heading, joined, prose, rows, sentence
 from .setting_words import doubt, setting_words
+from .terminal import Lines, drawn_lines, fact_lines
 from .turn import cut_at_prompt, turn_notes
 from .type_words import type_words
 from .visible import literal, quoted, visible
@@ -37,20 +40,23 @@ def screen_turn(learnt: LearntFormat, width: int, height: int) -> Lines:
     """Draw a turn on about `height` lines, of what looks like a constant and is none its name."""
     format_ = learnt.formats.united
     message = example_message(format_)
-    longest = min(max(height - len(_note_lines(format_, message, width)) - 2, SHORTEST), LONGEST)
-    drawn = rows(list(_part_rows(learnt, message)), width, words=False)
+    notes = drawn_lines(_note_blocks(format_, message), width)
+    longest = min(max(height - len(notes) - 2, SHORTEST), LONGEST)
+    drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
     if len(drawn) > longest and len(message.calls) > 1:
         message = replace(message, calls=message.calls[:1])
-        drawn = rows(list(_part_rows(learnt, message)), width, words=False)
+        drawn = fact_lines(list(_part_rows(learnt, message)), width, words=False)
+        notes = drawn_lines(_note_blocks(format_, message), width)
     if len(drawn) > longest:
         hidden = len(drawn) - longest + 1
         drawn = drawn[: longest - 1]
-        drawn += prose(Text(f"… {hidden} more lines: --show turn", style="dim"), width)
-    return [*heading(_title(learnt), width), *drawn, *_note_lines(format_, message, width)]
+        more = prose(Text(f"… {hidden} more lines: --show turn", style="dim"))
+        drawn += drawn_lines(more, width)
+    return [*drawn_lines(heading(_title(learnt)), width), *drawn, *notes]
 
 
-def _note_lines(format_: TurnFormat, message: Message, width: int) -> Lines:
-    return [line for note in _notes(format_, message) for line in prose(note, width)]
+def _note_blocks(format_: TurnFormat, message: Message) -> Blocks:
+    return [block for note in _notes(format_, message) for block in prose(note)]
 
 
 def _title(learnt: LearntFormat) -> str:

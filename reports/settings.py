@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_shape import Opening
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
 from .verdict import verdict
 from .visible import quoted, visible
@@ -57,15 +59,15 @@ def gate_style(learnt: LearntFormat) -> str:
     return "bold" if learnt.spoiled else "bold green"
 
 
-def settings_section(analysis: LearntFormat, width: int) -> Lines:
+def settings_section(analysis: LearntFormat) -> Blocks:
     """List the settings that change how a turn is written; nothing where none does."""
     formats = analysis.formats
     if len(formats) == 1:
         return []
-    drawn = [*heading("Settings", width), *prose(settings_words(formats), width)]
+    drawn = [*heading("Settings"), *prose(settings_words(formats))]
     for setting, writes in setting_rows(analysis):
-        drawn += prose(setting, width, hang=2)
-        drawn += prose(writes, width, indent=6)
+        drawn += prose(setting, hang=2)
+        drawn += prose(writes, indent=6)
     for group in formats.alike:
         settings = [Text(_of(begun.opening)) for begun in group if begun.opening is not None]
         prompt = group[0].opening
@@ -76,9 +78,9 @@ def settings_section(analysis: LearntFormat, width: int) -> Lines:
             if not all(begun.opening and begun.opening.signs for begun in group):
                 tells = "it is read as under the first, unless the setting is given"
             both = sentence(same, joined(settings, " or "), f": {tells}.")
-            drawn += prose(both, width)
+            drawn += prose(both)
     if formats.untried:
-        drawn += prose(f"{formats.untried} further combinations of values were not tried.", width)
+        drawn += prose(f"{formats.untried} further combinations of values were not tried.")
     return drawn
 
 
@@ -136,17 +138,17 @@ def _named(format_: TurnFormat) -> str:
     return setting_words(format_.setting) or "nothing set"
 
 
-def fault_section(formats: Formats, gate: Gate, width: int) -> Lines:
+def fault_section(formats: Formats, gate: Gate) -> Blocks:
     """Show what the gate does not let pass; nothing where all passes."""
     if gate.ok:
         return []
     usual = f", as users send them {gate.usual_passed} of {gate.usual_asked}"
     words = f"Gate: {gate.passed} of {gate.asked} texts pass"
-    drawn = heading(f"{words}{usual if gate.usual_asked else ''}", width)
-    drawn += rows(list(_faults(formats, gate)), width)
+    drawn = heading(f"{words}{usual if gate.usual_asked else ''}")
+    drawn += rows(list(_faults(formats, gate)))
     left_out = len(gate.faults) - FAULTS_SHOWN
     if left_out > 0:
-        drawn += prose(f"and {left_out} more", width)
+        drawn += prose(f"and {left_out} more")
     return drawn
 
 

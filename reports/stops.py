@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from autoparser.analysis.core.format.turn_stops import StopText
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.turn_format import StopText
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .visible import quoted
 
 __all__ = ["stops_section", "stops_told", "stops_words"]
@@ -48,7 +48,7 @@ def _by_place(learnt: LearntFormat, words: Callable[[StopText], Text]) -> Text:
     return joined(named, ", ") or Text("none: nothing closes a turn")
 
 
-def stops_section(learnt: LearntFormat, width: int) -> Lines:
+def stops_section(learnt: LearntFormat) -> Blocks:
     """List what ends a turn after content and after calls."""
     texts = learnt.stop_texts
     pairs: list[Row] = [
@@ -58,8 +58,8 @@ def stops_section(learnt: LearntFormat, width: int) -> Lines:
     ]
     if not pairs:
         return []
-    drawn = [*heading("Where a turn ends", width), *rows(pairs, width)]
-    return drawn + (prose(INSIDE_WORDS, width) if _any_inside(learnt) else [])
+    drawn = [*heading("Where a turn ends"), *rows(pairs)]
+    return drawn + (prose(INSIDE_WORDS) if _any_inside(learnt) else [])
 
 
 def _any_inside(learnt: LearntFormat) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.reading.parsing import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 
-from .layout import joined, sentence
+from .blocks import joined, sentence
 from .message import status_text
 from .visible import literal, quoted, visible
 

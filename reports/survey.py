@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from os import sep
 from pathlib import PurePath
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.overview.survey import RecordShare, Summary
 
-from .layout import Lines, Row, heading, prose, report_text, rows, sentence
+from .blocks import Blocks, Row, Table, TableColumn, heading, prose, rows, sentence
+from .terminal import report_text
 from .visible import shown, visible
 
 __all__ = ["percent", "shared_folder", "survey_report"]
@@ -20,8 +20,12 @@ FAMILIES = 12
 SWITCHES = 12
 FAILED = 12
 """So many are shown."""
-_FIGURES = (6, 8, 8)
-"""Cells of templates, self-check, round trips."""
+_COLUMNS = (
+    TableColumn("", cut=True),
+    TableColumn("count", 6, right=True, gap=1),
+    TableColumn("checked", 8, right=True, gap=1),
+    TableColumn("trips", 8, right=True),
+)
 
 
 def survey_report(summary: Summary, width: int) -> Text:
@@ -29,7 +33,7 @@ def survey_report(summary: Summary, width: int) -> Text:
     everything = summary.all
     analysed = everything.templates - len(summary.failed)
     folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
-    drawn: Lines = [
+    drawn: Blocks = [
         *prose(
             sentence(
                 (f"{everything.templates}", "bold"),
@@ -41,18 +45,16 @@ def survey_report(summary: Summary, width: int) -> Text:
                 (percent(everything.held, everything.played), "bold"),
                 " hold.",
             ),
-            width,
             indent=0,
         ),
-        *_shares("Reasoning", summary.reasoning, width),
-        *_shares("Content", summary.content, width),
-        *_shares("Tool calls", summary.tools, width),
-        *_families(summary, width),
+        *_shares("Reasoning", summary.reasoning),
+        *_shares("Content", summary.content),
+        *_shares("Tool calls", summary.tools),
+        *_families(summary),
         *_pairs(
             "Switches, and how many templates have them",
             [(name, f"{count}") for name, count in summary.switches],
             SWITCHES,
-            width,
         ),
         *_pairs(
             "Why round trips break",
@@ -61,7 +63,6 @@ def survey_report(summary: Summary, width: int) -> Text:
                 for cause, count, templates in summary.causes
             ],
             len(summary.causes),
-            width,
         ),
         *_pairs(
             "Crash on what agents send",
@@ -70,16 +71,14 @@ def survey_report(summary: Summary, width: int) -> Text:
                 for each in summary.crashing
             ],
             FAILED,
-            width,
         ),
         *_pairs(
             "Not analysed",
             [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
             FAILED,
-            width,
         ),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
 def shared_folder(sources: Sequence[str]) -> str:
@@ -98,58 +97,45 @@ def percent(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "–"
 
 
-def _shares(title: str, shares: Sequence[RecordShare], width: int) -> Lines:
+def _shares(title: str, shares: Sequence[RecordShare]) -> Blocks:
     if not shares:
         return []
     named = [(share.name, share) for share in shares]
-    return [*heading(title, width), *_table(named, width)]
+    return [*heading(title), *_table(named)]
 
 
-def _table(named: Sequence[tuple[str, RecordShare]], width: int) -> Lines:
-    room = max(width - sum(_FIGURES) - 8, 12)
-    name = min(max(cell_len(each) for each, _ in named), room)
-    heads = _figures("count", "checked", "trips")
-    drawn = [Text(f"  {' ' * name}  {heads}", style="dim")]
-    for each, share in named:
-        cut = _fitting(each, name)
-        figures = _figures(
-            str(share.templates),
-            percent(share.ok, share.templates),
-            percent(share.held, share.played),
+def _table(named: Sequence[tuple[str, RecordShare]]) -> Blocks:
+    shares = (
+        (
+            Text(name),
+            Text(str(share.templates)),
+            Text(percent(share.ok, share.templates)),
+            Text(percent(share.held, share.played)),
         )
-        drawn.append(Text(f"  {cut}{' ' * (name - cell_len(cut))}  {figures}"))
-    return drawn
+        for name, share in named
+    )
+    return [Table(_COLUMNS, tuple(shares), indent=2)]
 
 
-def _figures(*cells: str) -> str:
-    return " ".join(f"{cell:>{size}}" for cell, size in zip(cells, _FIGURES, strict=True))
-
-
-def _fitting(text: str, cells: int) -> str:
-    while cell_len(text) > cells:
-        text = f"{text[: cells - 2]}…" if len(text) > cells else f"{text[:-2]}…"
-    return text
-
-
-def _families(summary: Summary, width: int) -> Lines:
+def _families(summary: Summary) -> Blocks:
     families = summary.families[:FAMILIES]
     if not families:
         return []
     left = len(summary.families) - len(families)
     named = [(shown(family.call), family.share) for family in families]
     title = f"Families: {len(summary.families)} ways to write a call"
-    drawn = [*heading(title, width), *_table(named, width)]
+    drawn = [*heading(title), *_table(named)]
     if left:
-        drawn += prose(Text(f"and {left} more", style="dim"), width)
+        drawn += prose(Text(f"and {left} more", style="dim"))
     return drawn
 
 
-def _pairs(title: str, pairs: Sequence[tuple[str, str]], most: int, width: int) -> Lines:
+def _pairs(title: str, pairs: Sequence[tuple[str, str]], most: int) -> Blocks:
     if not pairs:
         return []
     listed: list[Row] = [(visible(name), Text(visible(words))) for name, words in pairs[:most]]
-    drawn = [*heading(title, width), *rows(listed, width)]
+    drawn = [*heading(title), *rows(listed)]
     left = len(pairs) - most
     if left > 0:
-        drawn += prose(Text(f"and {left} more", style="dim"), width)
+        drawn += prose(Text(f"and {left} more", style="dim"))
     return drawn

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Formats, Written
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
-from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.formats.analysis_document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Lines, Row, heading, joined, prose, rows, sentence
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import value_words
+from .terminal import Lines, drawn_lines, fact_lines
 from .visible import quoted, visible
 
 __all__ = [
@@ -35,22 +37,22 @@ def screen_switches(learnt: LearntFormat, width: int) -> Lines:
     """List the switches, a row each; the rest is counted where they are many."""
     if not learnt.switches and not learnt.unmoved:
         return []
-    drawn = heading("Switches, set as chat_template_kwargs", width)
+    drawn = drawn_lines(heading("Switches, set as chat_template_kwargs"), width)
     most = max((len(switch.name) for switch in learnt.switches), default=0)
     left = LONGEST
     for at, row in enumerate(switch_sentences(learnt)):
-        lines = rows([row], width, label=most)
+        lines = fact_lines([row], width, label=most)
         if len(lines) > left or (len(lines) == left and at + 1 < len(learnt.switches)):
             more = f"… {len(learnt.switches) - at} more: --show switches"
-            drawn += prose(Text(more, style="dim"), width)
+            drawn += drawn_lines(prose(Text(more, style="dim")), width)
             break
         drawn += lines
         left -= len(lines)
-    return [*drawn, *_unmoved(learnt.unmoved, width)]
+    return [*drawn, *drawn_lines(_unmoved(learnt.unmoved), width)]
 
 
-def _unmoved(variables: Sequence[UnmovedVariable], width: int) -> Lines:
-    return prose(sentence(f"{NO_EFFECT}: ", unmoved_words(variables)), width) if variables else []
+def _unmoved(variables: Sequence[UnmovedVariable]) -> Blocks:
+    return prose(sentence(f"{NO_EFFECT}: ", unmoved_words(variables))) if variables else []
 
 
 def unmoved_words(variables: Sequence[UnmovedVariable]) -> Text:
@@ -73,16 +75,16 @@ def switch_sentences(learnt: LearntFormat) -> Iterator[Row]:
         yield visible(switch.name), words
 
 
-def switch_section(analysis: LearntFormat, width: int) -> Lines:
+def switch_section(analysis: LearntFormat) -> Blocks:
     """List the variables that a caller may set, and what each value changes."""
-    drawn = heading("Switches", width)
+    drawn = heading("Switches")
     if not analysis.switches:
-        drawn += prose("none: no variable changes a render", width)
+        drawn += prose("none: no variable changes a render")
     for switch in analysis.switches:
         words = unset_words(switch, analysis.formats)
-        drawn += rows([(visible(switch.name), Text(words))], width)
-        drawn += rows(list(switch_rows(analysis, switch)), width, indent=4)
-    return [*drawn, *_unmoved(analysis.unmoved, width)]
+        drawn += rows([(visible(switch.name), Text(words))])
+        drawn += rows(list(switch_rows(analysis, switch)), indent=4)
+    return [*drawn, *_unmoved(analysis.unmoved)]
 
 
 def unset_words(switch: Switch, formats: Formats) -> str:

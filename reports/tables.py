@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Lines, heading, prose, rows, sentence
+from .blocks import Blocks, heading, prose, rows, sentence
 from .setting_words import DOUBT_STYLE
 from .visible import LEGEND, literal
 
 __all__ = ["marker_rows", "marker_section"]
 
 
-def marker_section(analysis: LearntFormat, width: int) -> Lines:
+def marker_section(analysis: LearntFormat) -> Blocks:
     """List every marker by its name, with the phase that found it."""
     if not analysis.markers.items():
-        return [*heading("Markers", width), *prose("none: nothing stands around any part", width)]
+        return [*heading("Markers"), *prose("none: nothing stands around any part")]
     pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
-    return [*heading("Markers", width), *prose(LEGEND, width), *rows(pairs, width, words=False)]
+    return [*heading("Markers"), *prose(LEGEND), *rows(pairs, words=False)]
 
 
 def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:

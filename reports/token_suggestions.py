@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
-from .layout import Row
+from .blocks import Row
 from .visible import visible
 
 __all__ = ["unwritten_rows", "unwritten_words"]

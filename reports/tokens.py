@@ -8,12 +8,13 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.history.renderer import RenderedTokens
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
 
-from .layout import Lines, Row, blank, prose, report_text, rows, sentence
+from .blocks import Blocks, Row, blank, prose, rows, sentence
+from .terminal import report_text
 from .visible import LEGEND, visible
 
 __all__ = ["TokensDocument", "tokens_document", "tokens_report"]
@@ -65,14 +66,14 @@ def tokens_report(
         (f"{len(tokens)}", "bold"), " tokens, ", (f"{loss}", "bold"), " in the loss mask, "
     )
     head = sentence(head, (f"{content}", "bold"), " of the messages' own text")
-    drawn: Lines = [
-        *prose(head, width, indent=0),
-        *prose(Text(_LEGEND, style="dim"), width),
-        *prose(Text(LEGEND.partition(",")[0], style="dim"), width),
+    drawn: Blocks = [
+        *prose(head, indent=0),
+        *prose(Text(_LEGEND, style="dim")),
+        *prose(Text(LEGEND.partition(",")[0], style="dim")),
         *blank(),
-        *rows(list(_rows(tokens, pieces, roles)), width, indent=0, words=False, label=_NAME + 10),
+        *rows(list(_rows(tokens, pieces, roles)), indent=0, words=False, label=_NAME + 10),
     ]
-    return report_text(drawn)
+    return report_text(drawn, width)
 
 
 def _rows(tokens: RenderedTokens, pieces: Sequence[str], roles: Sequence[str]) -> Iterator[Row]:

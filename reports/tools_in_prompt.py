@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.errors import one_line
-from autoparser.analysis.inference.check import LostPart, ToolCrash, ToolsInPrompt
+from autoparser.analysis.learning.tool_crashes import ToolCrash
+from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 
-from .layout import Lines, Row, heading, prose, rows, sentence
+from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .visible import visible
 
 __all__ = ["TOOLS_IN_PROMPT", "tools_in_prompt_groups", "tools_in_prompt_section", "tools_summary"]
@@ -24,11 +25,11 @@ LONGEST = 200
 """Characters of a tool that are shown."""
 
 
-def tools_in_prompt_section(found: ToolsInPrompt, width: int) -> Lines:
+def tools_in_prompt_section(found: ToolsInPrompt) -> Blocks:
     """Draw what becomes of tools, what hurts most first."""
-    drawn = [*heading(TOOLS_IN_PROMPT, width), *prose(tools_summary(found), width)]
+    drawn = [*heading(TOOLS_IN_PROMPT), *prose(tools_summary(found))]
     for title, pairs in tools_in_prompt_groups(found):
-        drawn += [*prose(f"{title}:", width), *rows(pairs, width, indent=4)]
+        drawn += [*prose(f"{title}:"), *rows(pairs, indent=4)]
     return drawn
 
 

@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.history.roundtrip import (
-    Advice,
-    Cause,
-    CausedLosses,
-    PrefixLoss,
-    Traffic,
-    cause_advice,
-)
-from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.history.round_trips import Advice, cause_advice
+from autoparser.analysis.history.traffic import CausedLosses, PrefixLoss, Traffic
+from autoparser.analysis.history.trip_causes import Cause
 
-from .layout import Lines, blank, heading, prose, rows, sentence
+from .blocks import Blocks, blank, heading, prose, rows, sentence
 from .roundtrip import ABOUT
+from .terminal import drawn_lines
 from .visible import LEGEND, visible
 
 __all__ = ["traffic_report"]
@@ -38,35 +34,35 @@ def traffic_report(
     if found.again:
         ask = "more asks" if found.again == 1 else "more ask"
         words += f" {found.again} {ask} what was asked before; that loses nothing."
-    drawn = prose(words, width, indent=0)
+    drawn = prose(words, indent=0)
     if not found.continued:
-        return Text("\n").join(drawn)
+        return Text("\n").join(drawn_lines(drawn, width))
     whole = found.kept + found.lost
     words = f"{found.lost} of {whole} {unit} that were computed for those are lost"
     words += f" ({100 * found.lost / whole:.1f} %), in {_requests(found.losses)}."
-    drawn += prose(words, width, indent=0)
+    drawn += prose(words, indent=0)
     for each in found.by_cause:
         advice = cause_advice(each.cause, (settings or {}).get(each.cause))
-        drawn += _cause(each, advice, unit, width)
+        drawn += _cause(each, advice, unit)
     if found.losses:
-        drawn += [*blank(), *prose(Text(LEGEND, style="dim"), width, indent=0)]
-    return Text("\n").join(drawn)
+        drawn += [*blank(), *prose(Text(LEGEND, style="dim"), indent=0)]
+    return Text("\n").join(drawn_lines(drawn, width))
 
 
 def _requests(losses: Sequence[PrefixLoss]) -> str:
     return "1 request" if len(losses) == 1 else f"{len(losses)} requests"
 
 
-def _cause(found: CausedLosses, given: Sequence[Advice], unit: str, width: int) -> Lines:
+def _cause(found: CausedLosses, given: Sequence[Advice], unit: str) -> Blocks:
     """Show a cause with the request that lost most by it."""
     title = f"{found.cause.value}: {found.lost} {unit} in {_requests(found.losses)}"
-    drawn = [*heading(title, width), *prose(f"{ABOUT[found.cause]}.", width)]
+    drawn = [*heading(title), *prose(f"{ABOUT[found.cause]}.")]
     worst = max(found.losses, key=lambda loss: loss.lost)
     words = f"{worst.place}, {worst.lost} {unit}:"
     pairs = [
         ("written", Text(visible(worst.sampled)[:_SHOWN])),
         ("next prompt", Text(visible(worst.rendered)[:_SHOWN])),
     ]
-    drawn += [*prose(words, width), *rows(pairs, width, indent=4, words=False)]
+    drawn += [*prose(words), *rows(pairs, indent=4, words=False)]
     advice = [(each.reader.value, sentence(each.text)) for each in given]
-    return [*drawn, *rows(advice, width)]
+    return [*drawn, *rows(advice)]

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import Part, TurnFormat
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
+from .blocks import Blocks, Row, heading, prose, rows
 from .example import example_message, turn_spans
 from .example_call import ExampleSpan, call_spans, example_call
-from .layout import Lines, Row, heading, prose, rows
 from .visible import lines
 
 __all__ = ["call_section", "cut_at_prompt", "turn_notes", "turn_section"]
@@ -22,7 +23,7 @@ MARKUP_STYLE = "cyan"
 PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
 
 
-def call_section(analysis: LearntFormat, width: int) -> Lines:
+def call_section(analysis: LearntFormat) -> Blocks:
     """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
     calls = analysis.formats.united.calls
     if calls is None:
@@ -31,12 +32,12 @@ def call_section(analysis: LearntFormat, width: int) -> Lines:
     doubted = Part.CALLS in analysis.formats.united.unconfirmed
     says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
     return [
-        *heading(f"A call, as {says}", width),
-        *rows(list(_rows(spans)), width, words=False),
+        *heading(f"A call, as {says}"),
+        *rows(list(_rows(spans)), words=False),
     ]
 
 
-def turn_section(analysis: LearntFormat, width: int) -> Lines:
+def turn_section(analysis: LearntFormat) -> Blocks:
     """Draw a turn with as many parts as the template writes in one, from an invented message."""
     format_ = analysis.formats.united
     message = example_message(format_)
@@ -47,11 +48,11 @@ def turn_section(analysis: LearntFormat, width: int) -> Lines:
     if before:
         drawn.append(("", Text(PROMPT_END, style="dim")))
     drawn += _rows(after)
-    notes = [line for note in turn_notes(format_, message) for line in prose(note, width)]
+    notes = [line for note in turn_notes(format_, message) for line in prose(note)]
     return [
-        *heading("A whole turn, as the model writes it", width),
+        *heading("A whole turn, as the model writes it"),
         *notes,
-        *rows(drawn, width, words=False),
+        *rows(drawn, words=False),
     ]
 
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure
 
-from .difference import compared, difference_lines
-from .layout import Lines, blank, heading, joined, prose, rows, sentence
+from .blocks import Blocks, blank, difference, heading, joined, prose, rows, sentence
+from .difference import compared
 from .visible import visible
 
 __all__ = [
@@ -133,9 +133,9 @@ def check_doubt(check: Check, consequence: str) -> str:
     return f"{check_score(check)}: {told}; see autoparser analyze"
 
 
-def failure_section(check: Check, width: int) -> Lines:
+def failure_section(check: Check) -> Blocks:
     """Show the smallest failing message, written against rendered, and what users' form loses."""
-    spoiled = [line for form in check.forms for line in _spoiled_section(form, width)]
+    spoiled = [line for form in check.forms for line in _spoiled_section(form)]
     smallest = check.smallest
     if smallest is None:
         return spoiled
@@ -152,15 +152,15 @@ def failure_section(check: Check, width: int) -> Lines:
         ("its message", Text(message)),
     ]
     return [
-        *heading(f"Self-check: {check.passed} of {check.total} messages come out right", width),
-        *rows(pairs, width),
+        *heading(f"Self-check: {check.passed} of {check.total} messages come out right"),
+        *rows(pairs),
         *blank(),
-        *_difference(smallest, width),
+        *_difference(smallest),
         *spoiled,
     ]
 
 
-def _spoiled_section(form: AskedForm, width: int) -> Lines:
+def _spoiled_section(form: AskedForm) -> Blocks:
     """Show the first message that is spoiled as users send it, in both forms."""
     if form.fault is None:
         return []
@@ -172,11 +172,11 @@ def _spoiled_section(form: AskedForm, width: int) -> Lines:
     ]
     words = f"{len(form.spoiled)} of {form.asked} conversations are spoiled"
     return [
-        *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}", width),
-        *rows(pairs, width),
+        *heading(f"{form.usual[0].upper()}{form.usual[1:]}: {words}"),
+        *rows(pairs),
         *blank(),
-        *prose(f"- {form.usual}, + {form.wanted}", width),
-        *difference_lines(compared(form.fault.usual, form.fault.wanted), width),
+        *prose(f"- {form.usual}, + {form.wanted}"),
+        *difference(compared(form.fault.usual, form.fault.wanted)),
     ]
 
 
@@ -192,22 +192,22 @@ def why(failure: Failure) -> str:
     return visible(failure.reason) if failure.crash is None else _where(failure.crash)
 
 
-def _difference(failure: Failure, width: int) -> Lines:
+def _difference(failure: Failure) -> Blocks:
     if failure.foretold and failure.written is None:
-        return prose("the template crashes on this message, as the analysis says", width)
+        return prose("the template crashes on this message, as the analysis says")
     if failure.rendered is None:
         return [
-            *prose("the template raises on this message; the analysis would write:", width),
-            *difference_lines(compared("", failure.written or ""), width),
+            *prose("the template raises on this message; the analysis would write:"),
+            *difference(compared("", failure.written or "")),
         ]
     if failure.written is None:
         return [
-            *prose("the analysis says that the template raises; it renders:", width),
-            *difference_lines(compared(failure.rendered, ""), width),
+            *prose("the analysis says that the template raises; it renders:"),
+            *difference(compared(failure.rendered, "")),
         ]
     if failure.written == failure.rendered:
-        return prose("the turn itself comes out alike", width)
+        return prose("the turn itself comes out alike")
     return [
-        *prose("- what the template renders, + what the analysis would write", width),
-        *difference_lines(compared(failure.rendered, failure.written), width),
+        *prose("- what the template renders, + what the analysis would write"),
+        *difference(compared(failure.rendered, failure.written)),
     ]

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.asked_bounds import AskedBounds
-from autoparser.analysis.inference.probing import Setting
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.question_bounds import AskedBounds
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.overview.comparison import Comparison
 
-from .layout import Lines, heading, rows
+from .blocks import Blocks, heading, rows
 from .setting_words import setting_words, value_words
 from .visible import visible
 
@@ -42,13 +42,13 @@ def equal_words(found: Comparison) -> str:
     )
 
 
-def bounds_section(learnt: LearntFormat, width: int) -> Lines:
+def bounds_section(learnt: LearntFormat) -> Blocks:
     """Show over what an analysis says what it says; a saved format does not know."""
     if not isinstance(learnt, Analysis):
         return []
     pairs = [("renders", str(learnt.renders)), *bounds_rows(learnt.asked)]
     drawn = [(label, Text(words)) for label, words in pairs]
-    return [*heading("What was asked", width), *rows(drawn, width)]
+    return [*heading("What was asked"), *rows(drawn)]
 
 
 def bounds_words(bounds: AskedBounds) -> str:

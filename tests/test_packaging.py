@@ -1,7 +1,7 @@
 """What the package lists is what there is: folders, files, and the dependencies that it imports.
 
-An unlisted package is silently not in the wheel; an undeclared dependency is there for as long as
-another one brings it.
+A folder that is not a package is silently not in the wheel; an undeclared dependency is there for
+as long as another one brings it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GRAFTED = ("analysis", "cli", "reports")
@@ -34,33 +32,9 @@ def setuptools_settings() -> dict[str, object]:
     return settings
 
 
-def packages_on_disk() -> set[str]:
-    grafted = {
-        ".".join(("autoparser", *module.parent.relative_to(ROOT).parts))
-        for folder in GRAFTED
-        for module in (ROOT / folder).rglob("__init__.py")
-    }
-    return {"autoparser"} | grafted
-
-
-def test_every_package_on_disk_is_listed() -> None:
-    assert setuptools_settings()["packages"] == sorted(packages_on_disk())
-
-
 def test_every_folder_with_modules_is_a_package() -> None:
     folders = {module.parent for folder in GRAFTED for module in (ROOT / folder).rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
-
-
-@pytest.mark.parametrize("folder", GRAFTED)
-def test_a_folder_is_grafted_below_the_import_name(folder: str) -> None:
-    directories = setuptools_settings()["package-dir"]
-    assert isinstance(directories, dict)
-    assert directories[f"autoparser.{folder}"] == folder
-    link = ROOT / "autoparser" / folder
-    if not link.exists():
-        pytest.skip("an sdist has no links: its wheel is built from the mapping alone")
-    assert link.readlink() == Path("..", folder)
 
 
 def test_every_file_that_is_no_module_is_package_data() -> None:

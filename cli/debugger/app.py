@@ -13,16 +13,11 @@ from textual.widgets import Footer, Input, Static
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.loading.template import ChatTemplate, RenderTrace
-from autoparser.analysis.overview.debugging import DebuggedConversation
+from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.render_trace import RenderTrace
 from autoparser.reports import visible
-from autoparser.reports.debugger import (
-    PIECE,
-    drawn_prompt,
-    failure_text,
-    piece_text,
-    template_text,
-)
+from autoparser.reports.debugger import PIECE, drawn_prompt, failure_text, piece_text, template_text
 
 from .beside_screen import BesideScreen
 from .choice_screen import ChoiceScreen
@@ -248,7 +243,7 @@ class DebuggerApp(App[None]):
 
     def _ask_switches(self) -> None:
         from autoparser.analysis.analysis import analyze
-        from autoparser.analysis.overview.debugging import switched_renders
+        from autoparser.analysis.overview.debugged_prompts import switched_renders
 
         try:
             if self.switches is None:

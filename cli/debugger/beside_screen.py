@@ -11,7 +11,7 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from autoparser.analysis.loading.template import RenderTrace
+from autoparser.analysis.templates.render_trace import RenderTrace
 from autoparser.reports import visible
 from autoparser.reports.debugger import beside_text
 

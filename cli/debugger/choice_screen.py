@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.widgets import OptionList
 
-from autoparser.analysis.overview.debugging import DebuggedConversation
+from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
 from autoparser.reports import visible
 
 __all__ = ["ChoiceScreen"]

@@ -11,8 +11,8 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static, TextArea
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.overview.debugging import DebuggedConversation
+from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
+from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.reports import visible
 
 __all__ = ["EditScreen"]

@@ -12,8 +12,8 @@ from textual.events import Resize
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from autoparser.analysis.loading.template import RenderTrace
-from autoparser.analysis.overview.debugging import SwitchedRender
+from autoparser.analysis.overview.debugged_prompts import SwitchedRender
+from autoparser.analysis.templates.render_trace import RenderTrace
 from autoparser.reports.debugger import switched_text
 
 __all__ = ["SwitchesScreen"]

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.overview.comparison import (
-    Comparison,
-    FactChange,
-    FormatComparison,
-    RenderChange,
-)
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import Comparison
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 from autoparser.reports.comparison import (
     NOT_RENDERED,
     counted,

@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from autoparser.analysis.core.alignment import diff_split
+from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.lint import (
-    HitEvidence,
-    LintFinding,
-    LintReport,
-    Profile,
-    Severity,
-    ShownText,
-)
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.linting import LintFinding, LintReport, Profile
+from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.verdict import basis, sandbox_words, spoiled_words, why
@@ -37,7 +31,7 @@ LONGEST_LINE = 240
 
 def released(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows at once: those of lint's usual profile."""
-    return [each for each in report.findings if Profile.RELEASE.has(each)]
+    return [each for each in report.findings if Profile.RELEASE.shows(each.rule, each.severity)]
 
 
 def findings(report: LintReport, template: ChatTemplate) -> Element:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.overview.portrait import Portrait
 from autoparser.reports.settings import gate_score
 from autoparser.reports.summary import default_mode, summary_rows

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.overview.portrait import GrammarForms
 from autoparser.reports.grammar import grammar_rows, turn_expression
 from autoparser.reports.visible import visible

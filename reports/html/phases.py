@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.inference.phases import Evidence, Finding
-from autoparser.analysis.inference.probing import Probe
-from autoparser.analysis.learnt import PhaseConclusion, SavedFormat
+from autoparser.analysis.formats.learned_format import PhaseConclusion
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 from autoparser.reports.phases import conditions, dialogue_rows
 from autoparser.reports.setting_words import UNCONFIRMED
 from autoparser.reports.visible import visible

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from autoparser.analysis.overview.portrait import Conversation, MaskCost, Step
+from autoparser.analysis.overview.portrait import MaskCost
+from autoparser.analysis.overview.portrait_conversation import Conversation, Step
 from autoparser.reports.visible import visible
 
 from .bars import BarPiece, Column, bar, columns

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait
 from autoparser.reports.tools_in_prompt import TOOLS_IN_PROMPT
 

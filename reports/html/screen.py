@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.reports.layout import Row
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.reports.blocks import Row
 from autoparser.reports.screen import screen_rows
 from autoparser.reports.switches import NO_EFFECT, switch_sentences, unmoved_words
 

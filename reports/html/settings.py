@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.settings import gate_words, setting_rows, settings_words
 from autoparser.reports.visible import visible

@@ -6,8 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.history.roundtrip import Cause, Outcome, RoundTrip, Row, advice_of
-from autoparser.analysis.overview.portrait import Portrait, TokenStrip
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
+from autoparser.analysis.overview.portrait import Portrait
+from autoparser.analysis.overview.portrait_conversation import TokenStrip
 from autoparser.reports.roundtrip import ABOUT, conditions_of
 from autoparser.reports.setting_words import setting_words
 from autoparser.reports.visible import visible

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.overview.survey import Record
 from autoparser.reports.visible import visible
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 from autoparser.reports.switches import NO_EFFECT, switch_rows, unmoved_words, unset_words
 from autoparser.reports.tables import marker_rows
 from autoparser.reports.tools_in_prompt import tools_in_prompt_groups, tools_summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.loading.template import PromptPiece, RenderTrace
+from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace
 from autoparser.reports.render_trace import line_words, source_words
 
 from .element import Element, Node, fragment, h

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import joints_of
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.turn_format import joints_of
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.reports.example import example_message, taken_apart, turn_spans
 from autoparser.reports.example_call import ExampleSpan, call_spans, example_call
 from autoparser.reports.setting_words import setting_words

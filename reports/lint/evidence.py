@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.lint import HitEvidence, ShownText
-from autoparser.reports.difference import LineOrigins, compared, difference_lines
-from autoparser.reports.layout import Lines, prose, wrapped
+from autoparser.analysis.lint.hit import HitEvidence, ShownText
+from autoparser.reports.blocks import Blocks, difference, excerpt, prose
+from autoparser.reports.difference import LineOrigins, compared
 from autoparser.reports.visible import lines, visible
 
 __all__ = ["evidence_lines", "messages_text", "shown_origins", "text_lines"]
@@ -18,26 +18,26 @@ HEAD, TAIL = 160, 480
 """Characters of a text that is shown alone; what matters is mostly at its end."""
 
 
-def evidence_lines(evidence: HitEvidence, width: int, indent: int) -> Lines:
+def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
     """Draw evidence; whitespace is visible, and of two texts only where they differ."""
     one, other = evidence.one, evidence.other
     if other is None:
-        return [*prose(_label("", one), width, indent, hang=2), *_alone(one, width, indent)]
+        return [*prose(_label("", one), indent, hang=2), *_alone(one, indent)]
     drawn = [
-        *prose(_label("- ", one), width, indent, hang=2),
-        *prose(_label("+ ", other), width, indent, hang=2),
+        *prose(_label("- ", one), indent, hang=2),
+        *prose(_label("+ ", other), indent, hang=2),
     ]
     if one.error or other.error:
         for shown in (one, other):
-            drawn += _alone(shown, width, indent)
+            drawn += _alone(shown, indent)
         return drawn
     if one.text == other.text:
         said, other_said = messages_text(one), messages_text(other)
         if said != other_said:
-            drawn += difference_lines(compared(said, other_said), width, indent)
-        drawn += prose(Text("come out alike:", style="dim"), width, indent)
-        return [*drawn, *_alone(one, width, indent)]
-    return [*drawn, *_rendered_difference(one, other, width, indent)]
+            drawn += difference(compared(said, other_said), indent)
+        drawn += prose(Text("come out alike:", style="dim"), indent)
+        return [*drawn, *_alone(one, indent)]
+    return [*drawn, *_rendered_difference(one, other, indent)]
 
 
 def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
@@ -45,9 +45,9 @@ def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOr
     return (one.origins, other.origins) if one.origins and other.origins else None
 
 
-def _rendered_difference(one: ShownText, other: ShownText, width: int, indent: int) -> Lines:
+def _rendered_difference(one: ShownText, other: ShownText, indent: int) -> Blocks:
     pieces = compared(one.text, other.text)
-    return difference_lines(pieces, width, indent, shown_origins(one, other))
+    return difference(pieces, indent, shown_origins(one, other))
 
 
 def messages_text(shown: ShownText) -> str:
@@ -63,15 +63,10 @@ def _label(sign: str, shown: ShownText) -> Text:
     return words
 
 
-def _alone(shown: ShownText, width: int, indent: int) -> Lines:
+def _alone(shown: ShownText, indent: int) -> Blocks:
     if shown.error:
-        return prose(Text(f"raises: {visible(shown.error)}", style="red"), width, indent + 2)
-    room = max(width - indent - 2, 10)
-    return [
-        Text.assemble(" " * (indent + 2), piece)
-        for line in text_lines(shown.text)
-        for piece in wrapped(line, room, words=False)
-    ]
+        return prose(Text(f"raises: {visible(shown.error)}", style="red"), indent + 2)
+    return excerpt(text_lines(shown.text), indent + 2)
 
 
 def text_lines(text: str) -> Iterator[Text]:

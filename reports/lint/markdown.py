@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import HitEvidence, LintFinding, Severity, ShownText
-from autoparser.analysis.lint.project import Inspected, LintRun
-from autoparser.reports.difference import LineOrigins, compared, difference_lines
+from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.reports.difference import LineOrigins, compared
+from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible
 
 from .evidence import messages_text, shown_origins, text_lines
@@ -150,7 +152,7 @@ def _evidence(evidence: HitEvidence) -> Iterator[str]:
 def _difference(
     left: str, right: str, origins: tuple[LineOrigins, LineOrigins] | None = None
 ) -> Iterator[str]:
-    for line in difference_lines(compared(left, right), WIDTH, indent=0, origins=origins):
+    for line in difference_lines(compared(left, right), WIDTH, 0, origins):
         yield line.plain
 
 

@@ -1,28 +1,19 @@
-"""A rule's page, and the table of all rules, for a terminal."""
+"""A rule's page, and the list of all rules, for a terminal and as Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
-from autoparser.reports.layout import (
-    Lines,
-    blank,
-    heading,
-    prose,
-    report_text,
-    rows,
-    sentence,
-    wrapped,
-)
+from autoparser.analysis.lint.linting import profiles_of
+from autoparser.analysis.lint.rule import Rule, RuleGroup
+from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
+from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
 from .styles import SEVERITY_STYLES
-
-__all__ = ["fix_reason", "page_lines", "rule_page", "rule_table", "safety_of"]
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -38,13 +29,13 @@ def rule_page(rule: Rule, width: int) -> Text:
         profile = "" if rule.runs_for is None else f", and in the profile {rule.runs_for}"
         traits += f"; runs only where it is selected{profile}"
     drawn = [
-        *prose(head, width, indent=0),
-        *prose(Text(traits, style="dim"), width, indent=0),
+        *prose(head, indent=0),
+        *prose(Text(traits, style="dim"), indent=0),
         *blank(),
-        *page_lines(rule, width, 0),
+        *page_lines(rule, 0),
     ]
-    drawn += [*blank(), *rows(_facts(rule), width, indent=0)]
-    return report_text(drawn)
+    drawn += [*blank(), *rows(_facts(rule), indent=0)]
+    return report_text(drawn, width)
 
 
 def _facts(rule: Rule) -> list[tuple[str, Text]]:
@@ -87,26 +78,19 @@ def fix_reason(rule: Rule) -> str:
     )
 
 
-def page_lines(rule: Rule, width: int, indent: int) -> Lines:
+def page_lines(rule: Rule, indent: int) -> Blocks:
     """Return what a page says: what is wrong, why it matters, before and after."""
-    page = rule.page
-    drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), width, indent)
-    for paragraph in _BLANK_LINES.split(page.why):
-        drawn += [*blank(), *prose(" ".join(paragraph.split()), width, indent)]
-    for title, code in (("Before", page.before), ("After", page.after)):
-        if code:
-            drawn += [*blank(), *prose(Text(title, style="bold"), width, indent)]
-            drawn += _code(code, width, indent + 2)
+    drawn = prose(Text(f"{_capital(rule.summary)}.", style="bold"), indent)
+    for paragraph in _BLANK_LINES.split(rule.why):
+        drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
+    for title, code in (("Before", rule.before), ("After", rule.after)):
+        drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
+        drawn += _code(code, indent + 2)
     return drawn
 
 
-def _code(code: str, width: int, indent: int) -> Lines:
-    room = max(width - indent, 20)
-    return [
-        Text.assemble(" " * indent, piece)
-        for line in code.splitlines()
-        for piece in wrapped(Text(visible(line), style="cyan"), room, words=False) or [Text()]
-    ]
+def _code(code: str, indent: int) -> Blocks:
+    return excerpt((Text(visible(line), style="cyan") for line in code.splitlines()), indent)
 
 
 def _capital(text: str) -> str:
@@ -115,21 +99,19 @@ def _capital(text: str) -> str:
 
 def rule_table(rules: Sequence[Rule], width: int) -> Text:
     """List all rules by group."""
-    drawn: Lines = []
+    drawn: Blocks = []
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if of_group:
-            drawn += heading(f"{group.value} (AP{group.digit})", width)
-            drawn += _listed(of_group, width)
+            drawn += heading(f"{group.value} (AP{group.digit})")
+            drawn += _listed(of_group)
     words = "'autoparser rule CODE' shows a rule's page."
-    drawn += [*blank(), *prose(Text(words, style="dim"), width, indent=0)]
-    if drawn and not drawn[0].plain:
-        del drawn[0]
-    return report_text(drawn)
+    drawn += [*blank(), *prose(Text(words, style="dim"), indent=0)]
+    return report_text(drawn, width, first_gap=False)
 
 
-def _listed(rules: Sequence[Rule], width: int) -> Lines:
-    drawn: Lines = []
+def _listed(rules: Sequence[Rule]) -> Blocks:
+    drawn: Blocks = []
     for rule in rules:
         head = sentence((f"{rule.code} ", SEVERITY_STYLES[rule.severity]), (rule.name, "bold"))
         weight = rule.severity.value
@@ -138,6 +120,114 @@ def _listed(rules: Sequence[Rule], width: int) -> Lines:
         if not rule.default:
             weight += ", not by default"
         head.append(f" ({weight})", style="dim")
-        drawn += prose(head, width, hang=6)
-        drawn += prose(rule.summary, width, indent=8)
+        drawn += prose(head, hang=6)
+        drawn += prose(rule.summary, indent=8)
     return drawn
+
+
+def page_file(rule: Rule) -> str:
+    """Return the name of a rule's page, beside its module and on the site."""
+    return f"{rule.code}-{rule.name}.md"
+
+
+def page_markdown(rule: Rule) -> str:
+    """Return a rule's page, ended by a newline."""
+    return "\n".join(_page(rule)) + "\n"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    yield f"# {rule.code}: {rule.name}"
+    yield ""
+    yield f"{_capital(_prose(rule.summary))}."
+    yield ""
+    yield "| severity | confidence | group | looks at | profiles |"
+    yield "|---|---|---|---|---|"
+    yield (
+        f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
+        f" | {', '.join(profiles_of(rule)) or 'where selected'} |"
+    )
+    yield ""
+    yield "## Why it matters"
+    for paragraph in _BLANK_LINES.split(rule.why):
+        yield ""
+        yield _prose(" ".join(paragraph.split()))
+    for title, code in (("Before", rule.before), ("After", rule.after)):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield from _fenced(code)
+    yield ""
+    yield "## Fix"
+    if rule.fix:
+        yield ""
+        yield f"{_capital(_prose(rule.fix))}."
+    yield ""
+    reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
+    if rule.fixable:
+        yield (
+            f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
+            f" the smallest that renders prove; see [fix](../fix.md). That is {safety_of(rule)}."
+            f" {_prose(reason)}"
+        )
+    else:
+        yield f"`autoparser fix` leaves it. {_prose(reason)}"
+    if rule.covers:
+        yield ""
+        codes = ", ".join(rule.covers)
+        yield f"Where it fires, nothing more is said of {codes}: that is but its consequence."
+    yield ""
+    yield "## To accept it"
+    yield ""
+    yield from _fenced(f"{{#- autoparser: ignore {rule.code} the reason -#}}")
+
+
+def _fenced(code: str) -> Iterator[str]:
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}jinja"
+    yield code
+    yield fence
+
+
+_CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
+
+
+def _prose(text: str) -> str:
+    """Escape what Markdown would take for its own, outside of code spans."""
+    return _CODE_OR_SIGN.sub(lambda match: match[1] or f"\\{match[2]}", text)
+
+
+def rules_index(rules: Sequence[Rule], folder: str = "") -> str:
+    """Return the index of all pages, ended by a newline; they are in ``folder``."""
+    return "\n".join(_index(rules, folder)) + "\n"
+
+
+def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
+    yield "# Rules"
+    yield ""
+    yield (
+        f"The {len(rules)} rules of `autoparser lint`. A rule fires on what renders show, never"
+        " on a word in the template's source."
+    )
+    yield ""
+    yield (
+        "The column *fix* says whether [`autoparser fix`](../fix.md) has edits for it, and whether"
+        " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
+    )
+    yield ""
+    yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
+    for group in RuleGroup:
+        of_group = [rule for rule in rules if rule.group is group]
+        if not of_group:
+            continue
+        yield ""
+        yield f"## {_capital(group.value)} (AP{group.digit})"
+        yield ""
+        yield "| code | name | severity | confidence | fix | what |"
+        yield "|---|---|---|---|---|---|"
+        for rule in of_group:
+            summary = _prose(rule.summary)
+            yield (
+                f"| [{rule.code}]({folder}{page_file(rule)}) | {rule.name} | {rule.severity}"
+                f" | {rule.confidence} | {safety_of(rule)} | {summary} |"
+            )

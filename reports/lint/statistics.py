@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Rule
-from autoparser.analysis.lint.project import LintRun
-from autoparser.reports.layout import Lines, report_text, sentence, wrapped
+from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.rule import Rule
+from autoparser.reports.blocks import Blocks, Table, TableColumn, prose, sentence
+from autoparser.reports.terminal import report_text
 
 from .finding_words import notes, summary_words
 from .styles import SEVERITY_STYLES
@@ -54,17 +55,24 @@ def counted(run: LintRun) -> list[Counted]:
 
 def statistics_report(run: LintRun, width: int) -> Text:
     """Return a table in lines of at most ``width`` cells, and the summary."""
-    drawn: Lines = []
-    rows = counted(run)
-    if rows:
-        drawn.append(Text(f"{'found':>5} {'templates':>9} {'merged':>6}  rule", style="bold"))
-    for row in rows:
-        head = f"{row.findings:5} {row.templates:9} {row.merged or '':>6}  "
-        rule = sentence((row.rule.code, SEVERITY_STYLES[row.rule.severity]), f" {row.rule.name}")
-        lines = wrapped(rule, max(width - len(head), 10), words=True)
-        drawn += [
-            sentence(head if not at else " " * len(head), line) for at, line in enumerate(lines)
-        ]
+    counts = tuple(
+        (
+            Text(str(each.findings)),
+            Text(str(each.templates)),
+            Text(str(each.merged or "")),
+            sentence((each.rule.code, SEVERITY_STYLES[each.rule.severity]), f" {each.rule.name}"),
+        )
+        for each in counted(run)
+    )
+    drawn: Blocks = [Table(_COLUMNS, counts, head="bold")] if counts else []
     for words in (*notes(run), f"{summary_words(run)}."):
-        drawn += wrapped(Text(words), width, words=True)
-    return report_text(drawn)
+        drawn += prose(words, indent=0)
+    return report_text(drawn, width)
+
+
+_COLUMNS = (
+    TableColumn("found", 5, right=True, gap=1),
+    TableColumn("templates", 9, right=True, gap=1),
+    TableColumn("merged", 6, right=True),
+    TableColumn("rule"),
+)

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.lint import LintFinding
-from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.reports.blocks import Blocks, blank, prose, sentence
 from autoparser.reports.evidence_words import evidence_words
-from autoparser.reports.layout import Lines, blank, prose, report_text, sentence
 from autoparser.reports.places import FilePlace, place_text
+from autoparser.reports.terminal import report_text
 from autoparser.reports.token_suggestions import unwritten_words
 from autoparser.reports.visible import LEGEND, visible
 
@@ -40,19 +42,19 @@ def lint_report(run: LintRun, width: int, *, evidence: bool = False, explain: bo
     ``evidence`` adds the texts that show each finding, ``explain`` each rule's page below the
     first of its findings. Templates of which there is nothing to say are only counted.
     """
-    writer = _Writer(run, width, evidence=evidence, explain=explain)
-    drawn: Lines = []
+    writer = _Writer(run, evidence=evidence, explain=explain)
+    drawn: Blocks = []
     for template in run.templates:
         if template.findings or template.unused or template.unwritten:
             drawn += [*writer.template(template), *blank()]
     if run.problems:
         drawn += [*writer.problems(run.problems), *blank()]
     if evidence and any(finding.evidence for _, finding in run.findings):
-        drawn += [*prose(Text(LEGEND, style="dim"), width, indent=0), *blank()]
+        drawn += [*prose(Text(LEGEND, style="dim"), indent=0), *blank()]
     for words in notes(run):
-        drawn += prose(f"{words}.", width, indent=0)
-    drawn += prose(_summary(run), width, indent=0)
-    return report_text(drawn)
+        drawn += prose(f"{words}.", indent=0)
+    drawn += prose(_summary(run), indent=0)
+    return report_text(drawn, width)
 
 
 def _summary(run: LintRun) -> Text:
@@ -73,71 +75,67 @@ def _place(template: Inspected, line: int | None) -> Text:
 @dataclass(slots=True)
 class _Writer:
     run: LintRun
-    width: int
     evidence: bool
     explain: bool
     explained: set[str] = field(default_factory=set[str])
     """Codes whose pages stand above."""
 
-    def template(self, template: Inspected) -> Lines:
-        drawn = prose(Text(template_title(template), style="bold underline"), self.width, indent=0)
+    def template(self, template: Inspected) -> Blocks:
+        drawn = prose(Text(template_title(template), style="bold underline"), indent=0)
         for finding in template.findings:
             drawn += self.finding(template, finding)
         for ignore in template.unused:
             place = _place(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
-            drawn += prose(words, self.width, hang=2)
+            drawn += prose(words, hang=2)
         shown = [each for each in template.evidence if each[1] is not EvidenceKind.RENDER]
         if shown:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
-            drawn += prose(words, self.width, hang=2)
+            drawn += prose(words, hang=2)
         if template.unwritten:
             told = unwritten_words(template.path, template.unwritten)
-            drawn += prose(sentence(("note ", "dim"), told), self.width, hang=2)
+            drawn += prose(sentence(("note ", "dim"), told), hang=2)
         return drawn
 
-    def finding(self, template: Inspected, finding: LintFinding) -> Lines:
-        width = self.width
+    def finding(self, template: Inspected, finding: LintFinding) -> Blocks:
         style = SEVERITY_STYLES[finding.severity]
         head = sentence(
             (f"{finding.severity.value} {finding.code} ", style), (finding.rule.name, "bold")
         )
         if finding.confidence.value != "high":
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
-        drawn = prose(head, width, hang=2)
+        drawn = prose(head, hang=2)
         told = sentence(_place(template, finding.line), visible(finding.message))
-        drawn += prose(told, width, INDENT)
-        drawn += excerpt_lines(template.text, finding.line, width, INDENT)
+        drawn += prose(told, INDENT)
+        drawn += excerpt_lines(template.text, finding.line, INDENT)
         if finding.fix:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
-            drawn += prose(fix, width, INDENT, hang=5)
+            drawn += prose(fix, INDENT, hang=5)
         if finding.also:
             also = f"also seen by {', '.join(finding.also)}"
-            drawn += prose(Text(also, style="dim"), width, INDENT)
+            drawn += prose(Text(also, style="dim"), INDENT)
         for words in finding.hit.engines:
             asked = sentence(("asked: ", "dim"), visible(words))
-            drawn += prose(asked, width, INDENT, hang=7)
+            drawn += prose(asked, INDENT, hang=7)
         if self.evidence:
             for each in finding.evidence:
-                drawn += evidence_lines(each, width, INDENT + 2)
+                drawn += evidence_lines(each, INDENT + 2)
         if self.explain:
             drawn += self.page(finding)
         return drawn
 
-    def page(self, finding: LintFinding) -> Lines:
+    def page(self, finding: LintFinding) -> Blocks:
         if finding.code in self.explained:
-            return prose(
-                Text(f"{finding.code} is explained above", style="dim"), self.width, INDENT
-            )
+            return prose(Text(f"{finding.code} is explained above", style="dim"), INDENT)
         self.explained.add(finding.code)
-        return page_lines(finding.rule, self.width, INDENT)
+        return page_lines(finding.rule, INDENT)
 
-    def problems(self, problems: tuple[Problem, ...]) -> Lines:
-        drawn = prose(Text("Problems", style="bold underline"), self.width, indent=0)
+    def problems(self, problems: tuple[Problem, ...]) -> Blocks:
+        drawn = prose(Text("Problems", style="bold underline"), indent=0)
         for each in problems:
             place = Text(visible(each.path), style="bold")
             if each.line is not None:
                 place = place_text(FilePlace(each.path, each.line))
             words = sentence(place, f": {problem_words(each)}")
-            drawn += prose(words, self.width, hang=2)
+            drawn += prose(words, hang=2)
         return drawn

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from autoparser.analysis.lint import all_rules
-from autoparser.analysis.lint.project.project_settings import KEYS
+from autoparser.analysis.lint.project_settings import KEYS
+from autoparser.analysis.lint.registry import all_rules
 from autoparser.cli.lint_formats import Format
 from autoparser.cli.main import app
 

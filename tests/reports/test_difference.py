@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.reports.difference import DifferencePiece, Side, compared, difference_lines
+from autoparser.reports.difference import DifferencePiece, Side, compared
+from autoparser.reports.terminal import difference_lines
 
 COMPARED = [
     # left, right, pieces

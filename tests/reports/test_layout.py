@@ -6,7 +6,8 @@ import pytest
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.reports.layout import prose, rows, wrapped
+from autoparser.reports.blocks import prose, rows
+from autoparser.reports.terminal import drawn_lines, wrapped
 
 BROKEN = [
     # text, width, at words, lines
@@ -43,15 +44,15 @@ def test_a_style_reaches_over_the_break() -> None:
 
 
 def test_rows_stand_in_two_columns() -> None:
-    drawn = rows([("name", Text("a text of words")), ("a", Text("b"))], 18)
+    drawn = drawn_lines(rows([("name", Text("a text of words")), ("a", Text("b"))]), 18)
     assert [line.plain for line in drawn] == ["  name  a text of", "        words", "  a     b"]
 
 
 def test_a_long_label_is_broken_too() -> None:
-    drawn = rows([("a label without end", Text("text"))], 40)
+    drawn = drawn_lines(rows([("a label without end", Text("text"))]), 40)
     assert [line.plain for line in drawn] == ["  a label        text", "  without end"]
 
 
 def test_prose_hangs() -> None:
-    drawn = prose("one two three four five six", 24, hang=2)
+    drawn = drawn_lines(prose("one two three four five six", hang=2), 24)
     assert [line.plain for line in drawn] == ["  one two three four", "    five six"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser import ChatTemplate, analyze
-from autoparser.reports import SECTIONS
+from autoparser.reports import section_report
 from autoparser.reports.stops import INSIDE_WORDS, stops_told, stops_words
 
 CHANNELS = (
@@ -21,7 +21,7 @@ PLAIN = (
 
 
 def text_of(source: str) -> str:
-    return "\n".join(str(line) for line in SECTIONS["stops"](analyze(ChatTemplate(source)), 80))
+    return section_report(analyze(ChatTemplate(source)), "stops", 80).plain
 
 
 def test_each_place_has_its_end_and_what_stands_inside_is_said() -> None:

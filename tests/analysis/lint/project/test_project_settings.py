@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Profile, Severity
-from autoparser.analysis.lint.project import (
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import Profile
+from autoparser.analysis.lint.project_settings import (
     FailOn,
     ProjectSettings,
     SettingsError,

@@ -1,0 +1,338 @@
+"""The painter of terminals: blocks as lines of at most a width, each with its styles.
+
+Contract: the text is broken already, so that with styles or without it is the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, assert_never
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from .blocks import (
+    Block,
+    Departure,
+    Excerpt,
+    Facts,
+    Fitted,
+    Gap,
+    Heading,
+    Paragraph,
+    Row,
+    Table,
+    TableColumn,
+    TextDifference,
+    Words,
+    sentence,
+)
+from .difference import (
+    ALIKE_CHARACTERS,
+    ALIKE_LINES,
+    DIFFERENT_CHARACTERS,
+    DifferencePiece,
+    LineOrigins,
+    Side,
+    line_at,
+)
+from .visible import lines, visible
+
+Lines: TypeAlias = list[Text]
+
+HEADING_STYLE = "bold"
+LABEL_STYLE = "dim"
+NARROWEST = 20
+_GAP = 2
+
+
+def report_text(blocks: Iterable[Block], width: int, *, first_gap: bool = True) -> Text:
+    """Paint a report; no line ends in spaces.
+
+    Without `first_gap` it does not begin with the empty line of a heading.
+    """
+    drawn = drawn_lines(blocks, width)
+    if not first_gap and drawn and not drawn[0].plain:
+        del drawn[0]
+    return text_of(drawn)
+
+
+def text_of(drawn: Lines) -> Text:
+    """Put lines together, none of which then ends in spaces."""
+    for line in drawn:
+        line.rstrip()
+    return Text("\n").join(drawn)
+
+
+def drawn_lines(blocks: Iterable[Block], width: int) -> Lines:
+    """Draw blocks one below the other."""
+    return [line for block in blocks for line in _drawn(block, width)]
+
+
+def _drawn(block: Block, width: int) -> Lines:
+    match block:
+        case Gap():
+            return [Text()]
+        case Heading():
+            title = block.title.copy()
+            title.style = HEADING_STYLE
+            return [Text(), *wrapped(title, width, words=True)]
+        case Paragraph():
+            return _paragraph(block, width)
+        case Facts():
+            return fact_lines(
+                block.rows,
+                width,
+                indent=block.indent,
+                words=block.at_words,
+                label=block.label,
+            )
+        case Excerpt():
+            return _excerpt(block, width)
+        case TextDifference():
+            return difference_lines(block.pieces, width, block.indent, block.origins)
+        case Departure():
+            return _departure(block, width)
+        case Table():
+            return _table(block, width)
+        case Fitted():
+            return drawn_lines(block.choose(width), width)
+        case _:
+            assert_never(block)
+
+
+def _paragraph(block: Paragraph, width: int) -> Lines:
+    room = max(width - block.indent - block.hang, NARROWEST)
+    return [
+        sentence(" " * (block.indent + block.hang * bool(at)), line)
+        for at, line in enumerate(wrapped(block.words, room, words=True))
+    ]
+
+
+def fact_lines(
+    pairs: Sequence[tuple[Words, Text]],
+    width: int,
+    *,
+    indent: int = 2,
+    words: bool = True,
+    label: int = 0,
+) -> Lines:
+    """Set labels and their texts in two columns.
+
+    ``words`` breaks the texts between words, else wherever a line is full; ``label`` is the
+    least width of the labels' column.
+    """
+    widest = max((cell_len(str(name)) for name, _ in pairs), default=0)
+    column = min(max(widest, label), max(width // 3, 8))
+    rest = max(width - indent - column - _GAP, NARROWEST // 2)
+    found: Lines = []
+    for name, text in pairs:
+        title = Text(name, style=LABEL_STYLE) if isinstance(name, str) else name
+        left = wrapped(title, column, words=True)
+        right = wrapped(text, rest, words=words)
+        for at in range(max(len(left), len(right))):
+            line = Text(" " * indent)
+            if at < len(left):
+                line.append_text(left[at])
+            if at < len(right) and right[at]:
+                line.append(" " * (indent + column + _GAP - cell_len(line.plain)))
+                line.append_text(right[at])
+            found.append(line)
+    return found
+
+
+def _excerpt(block: Excerpt, width: int) -> Lines:
+    room = max(width - block.indent, 10)
+    return [
+        sentence(" " * block.indent, piece)
+        for line in block.lines
+        for piece in (wrapped(line, room, words=False) if block.broken else [line])
+    ]
+
+
+def _departure(block: Departure, width: int) -> Lines:
+    """Show both texts from a little before where they part, one line each."""
+    room = max(width - block.margin, 20)
+    before = visible(block.before)[-room // 3 :]
+    while block.by_cells and cell_len(before) > -(-room // 3):
+        before = before[1:]
+    pairs: list[Row] = []
+    for side in block.sides:
+        if side.text is None:
+            pairs.append((side.label, side.error or Text()))
+            continue
+        text = side.text.copy() if block.by_cells else side.text[: room - len(before)]
+        shown = sentence((before, "dim"), text)
+        if block.by_cells:
+            # Some scripts, and the bars of some markers, take two cells a character.
+            shown.truncate(room, overflow="crop")
+        if not side.text and side.end is not None:
+            shown.append_text(side.end)
+        pairs.append((side.label, shown))
+    return fact_lines([*pairs, *block.facts], width, indent=4, words=False)
+
+
+def _table(block: Table, width: int) -> Lines:
+    columns = block.columns
+    sizes = _sizes(block, width)
+    titles = [Text(each.head) for each in columns]
+    # No title is broken, whatever room there is for it.
+    roomy = [max(size, len(each.head)) for size, each in zip(sizes, columns, strict=True)]
+    (head,) = _table_row(titles, columns, roomy, block.indent)
+    head.style = block.head
+    return [
+        head,
+        *(line for cells in block.rows for line in _table_row(cells, columns, sizes, block.indent)),
+    ]
+
+
+def _sizes(block: Table, width: int) -> list[int]:
+    """Return how many cells each column takes."""
+    sizes = [each.cells for each in block.columns]
+    last = len(sizes) - 1
+    for at, size in enumerate(sizes):
+        if size:
+            continue
+        used = sum(sizes) + sum(each.gap for each in block.columns[:-1]) + 2 * block.indent
+        widest = max((cell_len(cells[at].plain) for cells in block.rows), default=0)
+        room = max(width - used, 10)
+        sizes[at] = room if at == last else min(widest, max(room, 12))
+    return sizes
+
+
+def _table_row(
+    cells: Sequence[Text], columns: Sequence[TableColumn], sizes: Sequence[int], indent: int
+) -> Lines:
+    """Draw a row; what does not fit into its column is cut, or goes on in the next line."""
+    pieces = [
+        [_fitting(cell, size)] if column.cut else wrapped(cell, size, words=True)
+        for cell, column, size in zip(cells, columns, sizes, strict=True)
+    ]
+    drawn: Lines = []
+    for at in range(max(map(len, pieces))):
+        line = Text(" " * indent)
+        for each, column, size in zip(pieces, columns, sizes, strict=True):
+            piece = each[at] if at < len(each) else Text()
+            piece.rstrip()
+            space = " " * max(0, size - cell_len(piece.plain))
+            line.append(space if column.right else "").append_text(piece)
+            line.append("" if column.right else space).append(" " * column.gap)
+        drawn.append(line)
+    return drawn
+
+
+def _fitting(text: Text, cells: int) -> Text:
+    plain = text.plain
+    while cell_len(plain) > cells:
+        plain = f"{plain[: cells - 2]}…" if len(plain) > cells else f"{plain[:-2]}…"
+    return text if plain == text.plain else Text(plain, style=text.style)
+
+
+_MARGIN = 5
+"""What the number of a line has room for, with a space after it."""
+
+_STYLES = {Side.BOTH: "dim", Side.LEFT: "red", Side.RIGHT: "green"}
+
+
+def difference_lines(
+    pieces: Sequence[DifferencePiece],
+    width: int,
+    indent: int = 2,
+    origins: tuple[LineOrigins, LineOrigins] | None = None,
+) -> Lines:
+    """Draw pieces one below the other, each line with its side's sign in the margin.
+
+    Of what both texts have only the lines beside a difference are drawn. `origins` are those of
+    the two texts: what one side has alone begins with the line of the template that wrote it.
+    """
+    drawn: Lines = []
+    margin = 0 if origins is None else _MARGIN
+    reached = {Side.LEFT: 0, Side.RIGHT: 0}
+    for at, piece in enumerate(pieces):
+        style = _STYLES[piece.side]
+        number = ""
+        if piece.side is Side.BOTH:
+            texts = _context(piece.text, first=at == 0, last=at == len(pieces) - 1)
+        else:
+            texts = _limited(piece.text, style)
+            if origins is not None:
+                number = line_at(origins[piece.side is Side.RIGHT], reached[piece.side])
+        for text in texts:
+            for line in wrapped(text, max(width - indent - 2 - margin, 10), words=False):
+                label = (f"{number:>{margin - 1}} " if margin else "", "dim")
+                drawn.append(sentence(" " * indent, label, (f"{piece.side.value} ", style), line))
+                number = ""
+        for side in reached:
+            reached[side] += len(piece.text) if piece.side in {Side.BOTH, side} else 0
+    return drawn
+
+
+def _limited(text: str, style: str) -> Lines:
+    left = len(text) - DIFFERENT_CHARACTERS
+    if left <= 0:
+        return lines(text, style)
+    return [*lines(text[:DIFFERENT_CHARACTERS], style), _left_out(left, "more characters")]
+
+
+def _left_out(count: int, what: str) -> Text:
+    return Text(f"… {count} {what}", style="dim italic")
+
+
+def _context(text: str, *, first: bool, last: bool) -> Lines:
+    """Keep the end of what stands before a difference, the beginning of what stands after."""
+    head = "" if first else _beginning(text)
+    tail = "" if last else _end(text)
+    if len(head) + len(tail) >= len(text):
+        return lines(text, "dim")
+    left_out = _left_out(len(text) - len(head) - len(tail), "characters that both have")
+    return [*lines(head, "dim"), left_out, *lines(tail, "dim")]
+
+
+def _beginning(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[:ALIKE_LINES])[:ALIKE_CHARACTERS]
+
+
+def _end(text: str) -> str:
+    return "".join(text.splitlines(keepends=True)[-ALIKE_LINES:])[-ALIKE_CHARACTERS:]
+
+
+def wrapped(text: Text, width: int, *, words: bool) -> Lines:
+    """Break one line into lines of at most ``width`` cells.
+
+    Without ``words`` no character is lost: a line is left before a bracket or a space in its second
+    half, so that a tag or a word is not cut in two, else where it is full.
+    """
+    cuts = _cuts(text.plain, width, words=words)
+    pieces = list(text.divide(cuts)) if cuts else [text.copy()]
+    for piece in pieces[:-1] if words else ():
+        piece.rstrip()
+    return pieces
+
+
+_OPENERS = "<[{("
+"""Brackets: a line is better broken before one than inside of what it opens."""
+
+
+def _cuts(plain: str, width: int, *, words: bool) -> list[int]:
+    cuts: list[int] = []
+    start = cells = space = 0
+    for at, character in enumerate(plain):
+        size = cell_len(character)
+        if cells + size > width and at > start and not (words and character == " "):
+            full = at if words else _joint(plain, start, at)
+            start = space if words and space > start else full
+            cuts.append(start)
+            cells = cell_len(plain[start:at])
+        cells += size
+        if character == " ":
+            space = at + 1
+    return cuts
+
+
+def _joint(plain: str, start: int, end: int) -> int:
+    """Return where a line that is full at ``end`` is left."""
+    for kind in (_OPENERS, " "):
+        for at in range(end, start + (end - start) // 2, -1):
+            if plain[at] in kind and plain[at - 1] not in kind:
+                return at
+    return end

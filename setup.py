@@ -1,0 +1,14 @@
+"""The packages: three folders of this repository, imported below the one name `autoparser`.
+
+All else is in pyproject.toml, whose settings either find packages or graft folders, not both.
+"""
+
+from setuptools import find_packages, setup
+
+GRAFTED = ("analysis", "cli", "reports")
+
+found = find_packages(include=[pattern for name in GRAFTED for pattern in (name, f"{name}.*")])
+setup(
+    packages=["autoparser", *(f"autoparser.{package}" for package in found)],
+    package_dir={f"autoparser.{name}": name for name in GRAFTED},
+)
