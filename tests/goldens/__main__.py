@@ -37,7 +37,10 @@ def main() -> int:
         commit, name = asked.beside
         if name not in paths:
             options.error(f"there is no template {name!r}: name a line of digests.txt")
-        lines = [*_beside(commit, paths[name])]
+        try:
+            lines = [*_beside(commit, paths[name])]
+        except subprocess.CalledProcessError as error:
+            options.error(f"{commit} cannot be asked: {error}")
     elif asked.write:
         if not any(name.startswith(CORPUS) for name in paths):
             options.error(f"their lines would go: install the package {CORPUS} first")
@@ -72,6 +75,11 @@ def _check_out(commit: str, tree: Path) -> None:
     archived = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603
     with tarfile.open(fileobj=io.BytesIO(archived)) as files:
         files.extractall(tree, filter="data")
+    # The install grafts these below the import name, by a hook that knows this tree alone.
+    package = tree / "autoparser"
+    for folder in ("analysis", "cli", "reports"):
+        if (tree / folder).is_dir() and not (package / folder).exists():
+            (package / folder).symlink_to(tree / folder, target_is_directory=True)
 
 
 def _answers_of_tree(tree: Path, path: Path) -> dict[str, Json]:

