@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
     from autoparser.analysis.lint.rule import Profile
 
-__all__ = ["lint_cache", "lint_request", "lint_settings"]
-
 
 def lint_cache(given: Path | None, *, wanted: bool) -> Path | None:
     """Return the folder of the cache. Raises AutoparserError for one that there cannot be."""
