@@ -7,52 +7,53 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json, Message, Tool, function_of, tool_for
 from autoparser.analysis.core.errors import (
     TemplateLimitError,
     TemplateRenderError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.format import Begun, ContentParts, JsonType, Part
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.core.question_bounds import AskedBounds
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_format import ContentParts, Part
+from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.describing.document import digest_of, document
-from autoparser.analysis.inference.check import (
-    RenderedTools,
+from autoparser.analysis.formats.analysis_document import digest_of, document
+from autoparser.analysis.formats.format_file import SavedTemplateDocument
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.learning.continuations import (
     TemplateContinuation,
-    TemplateTurns,
-    ToolsInPrompt,
     continuations,
-    find_tools_in_prompt,
-    self_check,
-    unnoticed_departures,
     with_later_openings,
 )
-from autoparser.analysis.inference.learning.found_switches import MOST_VARIABLES, find_switches
-from autoparser.analysis.inference.learning.part_treatment import learn_content_parts
-from autoparser.analysis.inference.phases import Draft, Finding
-from autoparser.analysis.inference.probing import (
+from autoparser.analysis.learning.format_assembly import format_under, learn_formats
+from autoparser.analysis.learning.found_switches import MOST_VARIABLES, find_switches
+from autoparser.analysis.learning.part_treatment import learn_content_parts
+from autoparser.analysis.learning.prober import Finding, Prober, Sentinels, choose_sentinels
+from autoparser.analysis.learning.self_check import self_check
+from autoparser.analysis.learning.shape_negotiation import (
     Negotiated,
-    Prober,
-    Sentinels,
     ShapeTrial,
-    Suggestions,
-    ToolForm,
     UnusableTemplateError,
-    choose_sentinels,
     negotiate,
-    stand_ins_of,
-    suggestions_of,
     switch_candidates,
 )
-from autoparser.analysis.inference.setting_formats import format_under, learn_formats
-from autoparser.analysis.learnt import LearntFormat, SavedTemplateDocument
-from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits, run_task
-from autoparser.analysis.loading.template import ChatTemplate, IsolatedTemplate, isolated
-from autoparser.analysis.reading.expression import build, expression_document, request_of
+from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
+from autoparser.analysis.learning.template_turns import TemplateTurns, unnoticed_departures
+from autoparser.analysis.learning.tool_crashes import RenderedTools
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt, find_tools_in_prompt
+from autoparser.analysis.learning.turn_phases import Draft
+from autoparser.analysis.parsing.expression_document import expression_document
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.encoded_template import IsolatedTemplate, isolated
+from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
+from autoparser.analysis.templates.worker_pool import run_task
 
 if TYPE_CHECKING:
-    from autoparser.analysis.loading.sources import TemplateGiven
+    from autoparser.analysis.sources.template_loading import TemplateGiven
 
 
 @dataclass(frozen=True, repr=False)
@@ -162,7 +163,7 @@ class Analysis(LearntFormat):
 
     @cached_property
     def _gate(self) -> Gate:
-        from autoparser.analysis.constraining.gate import gate  # noqa: PLC0415 - grammars
+        from autoparser.analysis.grammar.grammar_gate import gate  # noqa: PLC0415 - grammars
 
         return gate(self.formats, self.continuations, self.prober())
 
@@ -226,7 +227,7 @@ def analyze(
     """
     if not isinstance(template, ChatTemplate):
         # Who holds a template has no need of what finds and reads one.
-        from autoparser.analysis.loading.sources import template_of  # noqa: PLC0415
+        from autoparser.analysis.sources.template_loading import template_of  # noqa: PLC0415
 
         template = template_of(template, name=name)
     if isolate and not isinstance(template, IsolatedTemplate):

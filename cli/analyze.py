@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .inputs import check_standard_input, read_functions
 from .options import (
     EncoderOption,
     JsonOption,
@@ -24,6 +22,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say
+from .request import check_standard_input, read_functions
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.inference.check import ToolsInPrompt
-    from autoparser.analysis.learnt import SavedFormat
-
-__all__ = ["analyze"]
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
@@ -138,7 +135,7 @@ def analyze(
     found = None if offered is None else _tools_in_prompt(analysis, offered)
     with result_to(output) as outlet:
         if form is AnalysisForm.FILE:
-            from autoparser.analysis.learnt import file_text
+            from autoparser.analysis.formats.format_file import file_text
 
             outlet.text(file_text(analysis.to_file()))
         elif not as_text:
@@ -146,7 +143,7 @@ def analyze(
             if not of_file:
                 told["unwritten_tokens"] = [*unwritten]
             if found is not None:
-                from autoparser.analysis.core.json_document import json_of
+                from autoparser.analysis.core.documents import json_of
 
                 told["tools_in_prompt"] = json_of(found)
             outlet.json(told)
@@ -164,7 +161,7 @@ def analyze(
 def _tools_in_prompt(
     analysis: Analysis | SavedFormat, tools: Sequence[Tool]
 ) -> ToolsInPrompt | None:
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.formats.saved_format import SavedFormat
 
     return None if isinstance(analysis, SavedFormat) else analysis.tools_in_prompt(tools)
 
@@ -182,8 +179,8 @@ def _unwritten(
     asked_for: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render writes."""
-    from autoparser.analysis.learnt import SavedFormat
-    from autoparser.analysis.unwritten_tokens import asks_for_tokens, unwritten_tokens
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.teaching.taught_analysis import asks_for_tokens, unwritten_tokens
 
     if isinstance(analysis, SavedFormat) or not asks_for_tokens(analysis):
         return ()
@@ -234,7 +231,7 @@ def _give_report(
     full: bool,
     diffs: bool,
 ) -> None:
-    from autoparser.analysis.learnt import SavedFormat
+    from autoparser.analysis.formats.saved_format import SavedFormat
     from autoparser.reports import (
         analysis_report,
         grammar_report,

@@ -19,18 +19,16 @@ from .options import (
     SwitchOption,
     format_option,
 )
-from .output import Outlet, keep_source, result_to
-from .progress import doing
+from .output import Outlet, doing, keep_source, result_to
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from autoparser.analysis.overview.comparison import Comparison, FormatComparison
-
-__all__ = ["ComparisonForm", "compare"]
+    from autoparser.analysis.overview.comparison import Comparison
+    from autoparser.analysis.overview.format_facts import FormatComparison
 
 DIFFERS = 1
 """The exit code where anything differs."""
@@ -129,7 +127,7 @@ def _compare_formats(
     exit_zero: bool,
 ) -> int:
     """Compare what was learnt, where not both are templates; return the exit code."""
-    from autoparser.analysis.overview.comparison import compare_formats
+    from autoparser.analysis.overview.format_facts import compare_formats
 
     if setting:
         raise AutoparserError(

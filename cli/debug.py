@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.templates.worker_limits import Limits
 
-from .inputs import read_tools, read_value
 from .options import (
     NameOption,
     RevisionOption,
@@ -24,14 +22,12 @@ from .options import (
     TemplateOption,
     ToolsOption,
 )
+from .request import read_switches, read_tools, read_value, warn_of_switches
 from .source import STANDARD_INPUT, NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.overview.debugging import DebuggedConversation
-
-__all__ = ["debug"]
+    from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
 
 
 def debug(
@@ -75,9 +71,9 @@ def debug(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
         )
-    from autoparser.analysis.inference.probing import suggestions_of, tokens_of
-    from autoparser.analysis.loading.template import isolated
-    from autoparser.analysis.overview.debugging import shipped_conversations
+    from autoparser.analysis.learning.suggestions import suggestions_of, tokens_of
+    from autoparser.analysis.overview.debugged_prompts import shipped_conversations
+    from autoparser.analysis.templates.encoded_template import isolated
 
     from .debugger import DebuggerApp
 

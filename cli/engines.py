@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     EncoderOption,
@@ -22,11 +22,8 @@ from .options import (
     TokenizerOption,
     is_json,
 )
-from .output import keep_source, result_to
-from .progress import doing
+from .output import doing, keep_source, result_to
 from .source import NamedSource
-
-__all__ = ["engines"]
 
 FINDINGS = 1
 """The exit code where no parsers read every text."""
@@ -68,7 +65,7 @@ def engines(
     keep_source(source, output)
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.engines import try_engines
+    from autoparser.analysis.engines.engine_ranking import try_engines
     from autoparser.reports import engines_document, engines_report
 
     found = _engines(python or [sys.executable])
@@ -87,7 +84,7 @@ def engines(
 
 def _engines(pythons: list[str]) -> list[tuple[str, str]]:
     """Return the engines, each with its Python. Raises AutoparserError where there is none."""
-    from autoparser.analysis.engines import ENGINES, engines_of
+    from autoparser.analysis.engines.engine_process import ENGINES, engines_of
 
     found = [(engine, python) for python in pythons for engine in engines_of(python)]
     if not found:

@@ -21,17 +21,16 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_switches, warn_of_settings
 from .source import NamedSource
-from .switches import read_switches, warn_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from autoparser.analysis.core.format import TurnFormat
-    from autoparser.analysis.describing.export import Export, ExportTrial
-    from autoparser.analysis.learnt import LearntFormat
-
-__all__ = ["export"]
+    from autoparser.analysis.core.turn_format import TurnFormat
+    from autoparser.analysis.export.export_limits import Export
+    from autoparser.analysis.export.response_template import ExportTrial
+    from autoparser.analysis.formats.learned_format import LearntFormat
 
 FINDINGS = 1
 """The exit code where the target does not express all, or does not read what it should."""
@@ -98,7 +97,8 @@ def export(
     switches = read_switches(switch or [])
 
     # Imported here so that help does without the engine.
-    from autoparser.analysis.describing.export import TemplateDialect, response_template
+    from autoparser.analysis.export.export_limits import TemplateDialect
+    from autoparser.analysis.export.response_template import response_template
     from autoparser.reports import export_report, json_text
 
     analysis = asked_for.learnt(tokenizer)
@@ -137,7 +137,7 @@ def _tried(
 ) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.describing.export import transformers_parser, try_out
+    from autoparser.analysis.export.response_template import transformers_parser, try_out
 
     if not isinstance(analysis, Analysis):
         if not asked:

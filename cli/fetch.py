@@ -10,8 +10,6 @@ import typer
 from .options import JsonOption, RevisionOption, TextOrJsonOption, is_json
 from .output import result_to
 
-__all__ = ["fetch"]
-
 
 def fetch(
     model: Annotated[
@@ -40,7 +38,7 @@ def fetch(
 
     Exit code: 0 if it is there, 2 if not.
     """
-    from autoparser.analysis.loading.fetching import fetch as fetched
+    from autoparser.analysis.sources.template_loading import fetch as fetched
     from autoparser.reports import fetch_report, fetched_document
 
     as_json = is_json(form, as_json)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
-from .lint_request import lint_cache, lint_request, lint_settings
+from .lint_options import lint_cache, lint_request, lint_settings
 from .options import (
     BaselineOption,
     CacheDirOption,
@@ -37,10 +37,9 @@ from .options import (
 from .output import keep_source, print_report, report_width, result_to, say, write_file
 
 if TYPE_CHECKING:
-    from autoparser.analysis.fixing import FixRun
-    from autoparser.analysis.lint.project import LintRequest, Problem
-
-__all__ = ["fix", "fix_files"]
+    from autoparser.analysis.editing.lint_fixes import FixRun
+    from autoparser.analysis.lint.project_run import LintRequest
+    from autoparser.analysis.lint.project_sources import Problem
 
 REMAINING = 1
 """The exit code where a finding stays, or would be fixed by changes that were not written."""
@@ -94,7 +93,7 @@ def fix(
     for source in sources:
         keep_source(source, output)
     # Imported here so that help does without the engine.
-    from autoparser.analysis.fixing import fix_sources
+    from autoparser.analysis.editing.lint_fixes import fix_sources
 
     request = lint_request(
         sources,
@@ -120,7 +119,7 @@ def fix(
 
 def fix_files(request: LintRequest, *, unsafe: bool) -> None:
     """Change the files of templates in which something can be fixed, and name those that stay."""
-    from autoparser.analysis.fixing import fix_sources
+    from autoparser.analysis.editing.lint_fixes import fix_sources
     from autoparser.reports.lint import problem_words
 
     for each in write_fixed(fix_sources(request, unsafe=unsafe)):
@@ -132,7 +131,7 @@ def write_fixed(run: FixRun) -> tuple[Problem, ...]:
 
     Raises AutoparserError where a template has no file of its own.
     """
-    from autoparser.analysis.lint.project import Problem
+    from autoparser.analysis.lint.project_sources import Problem
 
     changed = [each for each in run.templates if each.fixed.changed]
     for each in changed:

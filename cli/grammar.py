@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonSchemaOption,
@@ -29,16 +28,15 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .request import read_request, warn_of, warn_of_loosened
+from .request import read_output, read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.constraining.grammar import Grammar, GrammarForm
     from autoparser.analysis.core.provenance import NamedTemplate
-    from autoparser.analysis.learnt import LearntFormat
-    from autoparser.analysis.loading.tokens import OpaqueTokens
-
-__all__ = ["GrammarFormat", "grammar"]
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.grammar.schema_loosening import GrammarForm
+    from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 REFUSED = 1
 """The exit code where the grammar does not accept what `--accepts` names."""
@@ -165,7 +163,7 @@ def _give_acceptance(
     made: Grammar, form: GrammarFormat | None, tokenizer: object | None, text: str, outlet: Outlet
 ) -> int:
     """Say what the grammar makes of a text; return the exit code."""
-    from autoparser.analysis.constraining.grammar import GrammarDialect
+    from autoparser.analysis.grammar.acceptance import GrammarDialect
     from autoparser.reports import acceptance_document, acceptance_report
 
     if form is GrammarFormat.STRUCTURAL_TAG:
@@ -189,7 +187,7 @@ def _opaque(
     asked_for: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
-    from autoparser.analysis.loading.tokens import tokenizer_of
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
     loaded = asked_for.tokenizer(
         tokenizer,

@@ -16,10 +16,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.bounded_reading import pipe_seconds
-from autoparser.analysis.loading.isolation import DEFAULT_LIMITS, Limits
-
-__all__ = ["in_worker", "in_workers", "isolation"]
+from autoparser.analysis.sources.local_files import pipe_seconds
+from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 MEGABYTE = 1_000_000
 
@@ -114,7 +112,7 @@ def in_worker(
             if limits is None:
                 return command(**arguments)
             # Later: who starts no worker does not wait for what starts processes.
-            from autoparser.analysis.loading.isolation import run_task
+            from autoparser.analysis.templates.worker_pool import run_task
 
             file = arguments.get("source")
             return run_task(command, limits=limits, file=file, terminal=True, **arguments)

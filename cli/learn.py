@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_log, read_tools, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -25,18 +24,17 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, say
+from .request import read_log, read_tools, read_value
 from .source import NamedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.core.conversation import Tool
-    from autoparser.analysis.from_examples import TaughtFormat
-    from autoparser.analysis.from_outputs import InferredFormat
-    from autoparser.analysis.inference.examples import Example
-    from autoparser.analysis.inference.outputs import LoggedOutput
-    from autoparser.analysis.suggested_labels import SuggestedReader
-
-__all__ = ["learn"]
+    from autoparser.analysis.learning.examples import Example
+    from autoparser.analysis.learning.outputs import LoggedOutput
+    from autoparser.analysis.teaching.example_learning import TaughtFormat
+    from autoparser.analysis.teaching.output_learning import InferredFormat
+    from autoparser.analysis.teaching.suggested_labels import SuggestedReader
 
 ODD = 1
 """The exit code where an example or an output does not fit the format that was learnt."""
@@ -147,7 +145,7 @@ def _give(learnt: _Learnt, output: Path | None, *, to_file: bool, as_json: bool)
 
 def _file_text(analysis: Analysis) -> str:
     """Return the text of the file that holds a format."""
-    from autoparser.analysis.learnt import file_text
+    from autoparser.analysis.formats.format_file import file_text
 
     return file_text(analysis.to_file())
 
@@ -156,8 +154,8 @@ def _file_text(analysis: Analysis) -> str:
 
 
 def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
-    from autoparser.analysis.from_examples import learn as taught
-    from autoparser.analysis.inference.examples import given_examples
+    from autoparser.analysis.learning.examples import given_examples
+    from autoparser.analysis.teaching.example_learning import learn as taught
 
     given = given_examples(read_value(path, "the examples"), str(path))
 
@@ -179,7 +177,7 @@ def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
 
 
 def _suggested(analysis: Analysis) -> SuggestedReader | None:
-    from autoparser.analysis.suggested_labels import suggested_reader
+    from autoparser.analysis.teaching.suggested_labels import suggested_reader
 
     opening = analysis.formats.default.opening
     return suggested_reader(analysis.template, "" if opening is None else opening.text)
@@ -189,8 +187,8 @@ def _from_outputs(
     path: Path, tools: Path | None, tokens: Sequence[str]
 ) -> Callable[[Analysis], _Learnt]:
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
-    from autoparser.analysis.from_outputs import learn_outputs
-    from autoparser.analysis.inference.outputs import OutputError, given_outputs
+    from autoparser.analysis.learning.outputs import OutputError, given_outputs
+    from autoparser.analysis.teaching.output_learning import learn_outputs
 
     offered = None if tools is None else read_tools(tools)
     given = given_outputs(read_log(path), str(path))
@@ -213,8 +211,8 @@ def _from_suggestions(
     analysis: Analysis, given: Sequence[LoggedOutput], offered: Sequence[Tool]
 ) -> _Learnt:
     """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
-    from autoparser.analysis.core.evidence_kind import EvidenceKind
-    from autoparser.analysis.from_examples import learn as taught
+    from autoparser.analysis.core.verdicts import EvidenceKind
+    from autoparser.analysis.teaching.example_learning import learn as taught
 
     reader = _suggested(analysis)
     if reader is None:

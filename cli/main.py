@@ -15,13 +15,10 @@ from typing import Annotated, cast
 import typer
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line, suggest
 
 from .commands import CommandGroup
 from .output import FULL, be_printable, quiet_standard_output
-
-__all__ = ["app", "main", "run"]
 
 BAD_INPUT = 2
 INTERRUPTED = 130

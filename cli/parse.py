@@ -13,7 +13,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonOption,
@@ -32,15 +31,14 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to
-from .request import AskedRequest, read_request, warn_of
+from .request import AskedRequest, read_output, read_request, warn_of
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
-    from autoparser.analysis.describing.explaining import Explanation
-    from autoparser.analysis.learnt import LearntFormat
-    from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
-
-__all__ = ["parse"]
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.formats.output_explanation import Explanation
+    from autoparser.analysis.parsing.output_parser import OutputParser
+    from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
 NOT_ALL_READ = 1
 """The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""
@@ -173,7 +171,8 @@ def _explained(
     analysis: LearntFormat, request: AskedRequest, text: str, *, complete: bool
 ) -> tuple[Explanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
-    from autoparser.analysis.describing.explaining import OutputReading, PromptedParser, explain
+    from autoparser.analysis.formats.output_explanation import OutputReading, explain
+    from autoparser.analysis.formats.text_restoring import PromptedParser
 
     def parser_after(prompt: str | None, setting: Mapping[str, object] | None) -> OutputParser:
         options = replace(request, prompt=prompt).options

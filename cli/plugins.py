@@ -10,8 +10,6 @@ import typer
 from .options import JsonOption, OutputOption, TextOrJsonOption, is_json
 from .output import result_to
 
-__all__ = ["plugins"]
-
 MISSING = 1
 """The exit code where anything is a no."""
 
@@ -55,7 +53,7 @@ def plugins(
     """
     del task
     as_json = is_json(form, as_json)
-    from autoparser.analysis.plugins.plugin_check import plugin_check
+    from autoparser.analysis.engines.plugin_check import plugin_check
     from autoparser.reports import plugins_document, plugins_report
 
     found = plugin_check(python, imports=not no_import, timeout=import_timeout)

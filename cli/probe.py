@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     ExitZeroOption,
@@ -24,15 +24,14 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.loading.template import ChatTemplate
-    from autoparser.analysis.server_probe import ServedModel, ServerProbe
-
-__all__ = ["probe"]
+    from autoparser.analysis.engines.engine_server import ServedModel
+    from autoparser.analysis.engines.server_probe import ServerProbe
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 FOUND = 1
 """The exit code where a server reads otherwise."""
@@ -108,13 +107,9 @@ def probe(
     settings = read_switches(switch or [])
     keep_source(source, output)
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.server_probe import (
-        ProbeClient,
-        Rung,
-        checked_address,
-        probe_server,
-        server_at,
-    )
+    from autoparser.analysis.engines.engine_server import Rung
+    from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
+    from autoparser.analysis.engines.server_probe import probe_server, server_at
     from autoparser.reports import check_doubt
 
     address = checked_address(url, anywhere=yes)
@@ -142,7 +137,7 @@ def _template(
     served: ServedModel, source: str | None, name: str | None, revision: str | None
 ) -> tuple[ChatTemplate, str]:
     """Return the template, and what messages call it. Raises AutoparserError."""
-    from autoparser.analysis.loading.template import ChatTemplate
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
     if source is None and served.template is not None:
         return ChatTemplate(served.template, dict(served.special_tokens)), SERVED

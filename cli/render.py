@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
-from .inputs import check_standard_input, read_messages, read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -25,16 +24,21 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import (
+    check_standard_input,
+    read_messages,
+    read_switches,
+    read_tools,
+    warn_of_switches,
+)
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from autoparser.analysis.history.renderer import Renderer as TokenRenderer, TrainingTemplate
-    from autoparser.analysis.loading.template import ChatTemplate
-
-__all__ = ["RenderForm", "render"]
+    from autoparser.analysis.history.renderer import Renderer as TokenRenderer
+    from autoparser.analysis.history.training_template import TrainingTemplate
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
 
 class RenderForm(StrEnum):
@@ -166,7 +170,7 @@ def render(
 
 def _told(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRenderError:
     """Say how a special token is given, where the template failed without it."""
-    from autoparser.analysis.inference.probing import stand_ins_of, suggestions_of
+    from autoparser.analysis.learning.suggestions import stand_ins_of, suggestions_of
 
     unknown = stand_ins_of(template, suggestions_of(template))
     name = next((each for each in unknown if each in failure.reason), None)
@@ -266,9 +270,9 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
 
 
 def _give_training(asked_for: NamedSource, outlet: Outlet) -> bool:
-    from autoparser.analysis.fixing import EditProof, ProvenEdit
-    from autoparser.analysis.history.renderer import training_template
-    from autoparser.analysis.lint import Subject
+    from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit
+    from autoparser.analysis.history.training_template import training_template
+    from autoparser.analysis.lint.subject import Subject
     from autoparser.reports import training_lines
 
     analysis = asked_for.analysis(asked_for.template())

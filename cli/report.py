@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from autoparser import __version__
 
-from .inputs import read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -19,16 +18,14 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import keep_source, result_to
-from .progress import doing
+from .output import doing, keep_source, result_to
+from .request import read_tools
 from .source import NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoparser.analysis.core.conversation import Tool
-
-__all__ = ["ReportForm", "report"]
 
 
 class ReportForm(StrEnum):
@@ -91,8 +88,8 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
 def _saved_page(
     asked_for: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None
 ) -> str:
-    from autoparser.analysis.loading.tokens import tokenizer_of
     from autoparser.analysis.overview.portrait import example_tools, written_grammar
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
     from autoparser.reports import saved_page
 
     learnt = asked_for.saved_format()

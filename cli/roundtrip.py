@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .inputs import read_log, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -28,15 +26,13 @@ from .options import (
     is_json,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_log, read_switches, read_value, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.history.roundtrip import EngineProfile, Scenario
-    from autoparser.analysis.learnt import LearntFormat
-
-__all__ = ["roundtrip"]
+    from autoparser.analysis.formats.learned_format import LearntFormat
+    from autoparser.analysis.history.scenarios import EngineProfile, Scenario
 
 FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""
@@ -123,7 +119,7 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play, or a limit ended renders.
     """
-    from autoparser.analysis.history.roundtrip import failing, round_trip
+    from autoparser.analysis.history.round_trips import failing, round_trip
     from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 
     as_json = is_json(form, as_json)
@@ -181,13 +177,9 @@ def _logged(
     A template can be asked which setting of its switches would have lost nothing.
     """
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.history.roundtrip import (
-        fixing_settings,
-        prefix_losses,
-        round_trip,
-        shipped_scenarios,
-        traffic_of,
-    )
+    from autoparser.analysis.history.round_trips import fixing_settings, round_trip
+    from autoparser.analysis.history.scenario_files import shipped_scenarios
+    from autoparser.analysis.history.traffic import prefix_losses, traffic_of
     from autoparser.reports import traffic_document, traffic_report
 
     learnt = asked_for.learnt(tokenizer, noted=False)
@@ -227,8 +219,8 @@ def _edited(
     output: Path | None,
 ) -> int:
     """Write the edited template, or what it changes; what it fixes goes to standard error."""
-    from autoparser.analysis.fixing import preserving_template
-    from autoparser.analysis.history.roundtrip import engine_decides, played_by
+    from autoparser.analysis.editing.preserving_edits import preserving_template
+    from autoparser.analysis.history.scenarios import engine_decides, played_by
     from autoparser.reports import preserving_report, template_diff
 
     if profile is not None:
@@ -245,7 +237,7 @@ def _edited(
 
 def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
     """Return the scenarios to play. Raises AutoparserError for a name that none has."""
-    from autoparser.analysis.history.roundtrip import scenarios_of, shipped_scenarios
+    from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
 
     known = list(shipped_scenarios())
     if file is not None:
@@ -264,7 +256,7 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
 
 def _profile(name: str) -> EngineProfile:
     """Return an engine's profile. Raises AutoparserError for a name that none has."""
-    from autoparser.analysis.history.roundtrip import PROFILES
+    from autoparser.analysis.history.scenarios import PROFILES
 
     if name not in PROFILES:
         raise _unknown("engine", name, list(PROFILES))
@@ -272,7 +264,8 @@ def _profile(name: str) -> EngineProfile:
 
 
 def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
-    from autoparser.analysis.history.roundtrip import Cause, code_of
+    from autoparser.analysis.history.round_trips import code_of
+    from autoparser.analysis.history.trip_causes import Cause
 
     known = [*LEVELS, *map(code_of, Cause)]
     for each in asked:

@@ -10,8 +10,6 @@ import typer
 from .options import OutputOption, format_option
 from .output import result_to
 
-__all__ = ["RuleForm", "rule"]
-
 
 class RuleForm(StrEnum):
     """What pages can be written as."""
@@ -39,7 +37,7 @@ def rule(
     Exit code: 0, or 2 if there is no such rule.
     """
     # Imported here so that help does without the engine.
-    from autoparser.analysis.lint import all_rules, rule_of
+    from autoparser.analysis.lint.registry import all_rules, rule_of
     from autoparser.reports.lint import page_markdown, rule_page, rule_table, rules_index
 
     markdown = form is RuleForm.MARKDOWN

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.templates.worker_limits import Limits
 
-from .distribution import DISTRIBUTION
+from . import DISTRIBUTION
 from .options import (
     EncoderOption,
     EngineName,
@@ -30,16 +30,13 @@ from .options import (
     TokenizerOption,
 )
 from .output import say
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Json
-    from autoparser.analysis.serving import ServingLimits
-    from autoparser.analysis.serving.chat_answer import AnsweredChat
-    from autoparser.analysis.serving.chat_application import ChatEndpoint
-
-__all__ = ["serve"]
+    from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
+    from autoparser.analysis.engines.chat_request import ServingLimits
 
 MEGABYTE = 1_000_000
 GRACE = 10
@@ -106,7 +103,7 @@ def serve(
     asked_for = NamedSource(source, name, revision, encoder, template_place)
     switches = read_switches(switch or [])
     _need_extra()
-    from autoparser.analysis.serving import ServingLimits
+    from autoparser.analysis.engines.chat_request import ServingLimits
 
     bounds = ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
     with ExitStack() as opened:
@@ -141,12 +138,12 @@ def _endpoint(
     limits: Limits | None,
     learnt: Path | None,
 ) -> ChatEndpoint:
-    from autoparser.analysis.constraining.decode import Server, ServerEngine
-    from autoparser.analysis.learnt import load_format
-    from autoparser.analysis.serving import ChatPreparer
-    from autoparser.analysis.serving.chat_application import ChatEndpoint
-    from autoparser.analysis.serving.completion_backend import CompletionBackend
-    from autoparser.analysis.taught_analysis import with_saved
+    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.engines.chat_application import ChatEndpoint
+    from autoparser.analysis.engines.chat_preparer import ChatPreparer
+    from autoparser.analysis.engines.completion_backend import CompletionBackend
+    from autoparser.analysis.formats.saved_format import load_format
+    from autoparser.analysis.teaching.taught_analysis import with_saved
 
     server, engine, served = backend
     kind = ServerEngine(engine.value)
@@ -170,7 +167,7 @@ def _need_extra() -> None:
     """Raise AutoparserError where the packages of the extra are not installed."""
     from importlib import import_module
 
-    for module in ("uvicorn", "autoparser.analysis.serving.chat_application"):
+    for module in ("uvicorn", "autoparser.analysis.engines.chat_application"):
         try:
             import_module(module)
         except ModuleNotFoundError as error:

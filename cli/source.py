@@ -16,18 +16,17 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.learnt import LearntFrom, SavedFormat
-    from autoparser.analysis.loading.isolation import Limits
-    from autoparser.analysis.loading.template import ChatTemplate
-
-__all__ = ["STANDARD_INPUT", "NamedSource", "names_saved_format"]
+    from autoparser.analysis.formats.learned_format import LearntFrom
+    from autoparser.analysis.formats.saved_format import SavedFormat
+    from autoparser.analysis.templates.chat_template import ChatTemplate
+    from autoparser.analysis.templates.worker_limits import Limits
 
 STANDARD_INPUT = "-"
 
 
 def names_saved_format(arguments: Mapping[str, Any]) -> bool:
     """Whether a command's arguments name a file that holds a saved format, which runs nothing."""
-    from autoparser.analysis.learnt import is_saved_format
+    from autoparser.analysis.formats.saved_format import is_saved_format
 
     named = arguments["source"] if arguments["encoder"] is None else None
     return named not in (None, STANDARD_INPUT) and is_saved_format(named)
@@ -94,7 +93,7 @@ class NamedSource:
         ``isolate`` are the limits of the worker that analyses; None analyses here.
         """
         from autoparser.analysis.analysis import analyze
-        from autoparser.analysis.taught_analysis import with_saved
+        from autoparser.analysis.teaching.taught_analysis import with_saved
 
         found = self._warned(analyze(template, isolate=isolate or False))
         return with_saved(found, self.saved_format()) if self.saved else found
@@ -109,7 +108,7 @@ class NamedSource:
 
     def saved_format(self) -> SavedFormat:
         """Read the saved format that it is. Raises AutoparserError."""
-        from autoparser.analysis.learnt import load_format
+        from autoparser.analysis.formats.saved_format import load_format
 
         for option, value in (("--name", self.name), ("--revision", self.revision)):
             if value is not None:
@@ -127,12 +126,12 @@ class NamedSource:
         template that was learnt from, where that is there and unchanged: else it raises
         TemplateNeededError.
         """
-        from autoparser.analysis.loading.encoders import load_encoder
-        from autoparser.analysis.loading.sources import load_template
-        from autoparser.analysis.loading.tokens import tokenizer_beside
+        from autoparser.analysis.sources.encoders import load_encoder
+        from autoparser.analysis.sources.template_loading import load_template
+        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
 
         if self.saved:
-            from autoparser.analysis.learnt import template_of_format
+            from autoparser.analysis.formats.format_template import template_of_format
 
             return template_of_format(self.saved_format(), self.template_place)
         if self.encoder is not None:
@@ -150,7 +149,7 @@ class NamedSource:
 
     def tokenizer_name(self, given: Path | None) -> str:
         """Return what messages about its tokenizer call that."""
-        from autoparser.analysis.loading.tokens import tokenizer_beside
+        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
 
         beside = None if self.source in (None, STANDARD_INPUT) else tokenizer_beside(self.source)
         return str(given or beside or self.label)
@@ -163,7 +162,7 @@ class NamedSource:
         """
         from pathlib import Path
 
-        from autoparser.analysis.loading.tokens import tokenizer_beside, tokenizer_of
+        from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_of
 
         here = self.source is not None and self.source != STANDARD_INPUT
         here = here and Path(self.source or "").exists()
@@ -192,7 +191,7 @@ class NamedSource:
         model's own tokenizer cuts them. ``needed`` is what cannot be done without, in words;
         then none is an error.
         """
-        from autoparser.analysis.loading.tokens import (
+        from autoparser.analysis.sources.tokenizer_loading import (
             load_tokenizer,
             read_tokenizer,
             tokenizer_beside,

@@ -24,8 +24,6 @@ from .options import WatchOption
 from .output import say
 from .source import STANDARD_INPUT
 
-__all__ = ["Polled", "watched", "watching"]
-
 INTERVAL = 0.3
 """Seconds between two looks."""
 
@@ -90,7 +88,7 @@ def watching(
     """
     if source == STANDARD_INPUT:
         raise AutoparserError("standard input cannot be watched", hint="name a file")
-    from autoparser.analysis.loading.sources.hub import hub_name
+    from autoparser.analysis.sources.hub_requests import hub_name
 
     if not Path(source).exists() and hub_name(source) is not None:
         raise AutoparserError("a model on the Hub cannot be watched", file=source, hint=_FETCH)

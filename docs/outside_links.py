@@ -1,15 +1,47 @@
-"""A hook of mkdocs: pages that are read in the repository link to files beside `docs/`, too."""
+"""Hooks of mkdocs: the site has the rules' pages, and names other files that are beside `docs/`.
+
+In the repository a page links to a file wherever it is. The site has what is in `docs/`, so a link
+to a rule's page leads to a page of the site that is written here, and of any other file beside
+`docs/` the path is named.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)(?:#[^)]*)?\)")
+from mkdocs.structure.files import File
+
+from autoparser.analysis.lint import all_rules
+from autoparser.reports.lint import page_file, page_markdown
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]+)(?:#[^)]*)?\)")
 """A link that leaves `docs/`: the words, and the file from the repository's root."""
 
+RULES = "analysis/lint/rules/AP"
+"""How the path of a rule's page begins."""
 
-def on_page_markdown(markdown: str, *, page: object, **_: object) -> str:
-    """Name the file where the site has no page for it."""
-    if "rules/" in str(getattr(page, "file", "")):
-        return markdown
-    return OUTSIDE.sub(r"\1 (`\2` in the repository)", markdown)
+
+def on_files(files: Files, *, config: MkDocsConfig) -> None:
+    """Add a page for each rule, as `autoparser rule --format markdown` prints it."""
+    for rule in all_rules():
+        place = f"rules/{page_file(rule)}"
+        files.append(File.generated(config, place, content=page_markdown(rule)))
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
+    """Lead links to the rules' pages of the site, and name files that the site does not have."""
+    source = page.file.src_uri
+
+    def on_site(link: re.Match[str]) -> str:
+        words, path = link.groups()
+        if path.startswith(RULES):
+            return f"[{words}]({'../' * source.count('/')}rules/{path.rpartition('/')[2]})"
+        return f"{words} (`{path}` in the repository)"
+
+    return markdown if source.startswith("rules/AP") else LINK.sub(on_site, markdown)

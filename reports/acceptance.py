@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.constraining.grammar import Acceptance
-from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
+from autoparser.analysis.grammar.acceptance import Acceptance
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.text_tape import SpanKind
 
 from .blocks import Row, excerpt, joined, rows, sentence
 from .explanation import place

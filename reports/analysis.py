@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 from .blocks import Blocks, blank, prose, rows, sentence
 from .findings_section import findings_section

@@ -9,14 +9,9 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.overview.comparison import (
-    AskedRenders,
-    Comparison,
-    FactChange,
-    FindingChange,
-    FormatComparison,
-    RenderChange,
-)
+from autoparser.analysis.overview.compared_texts import RenderChange
+from autoparser.analysis.overview.comparison import AskedRenders, Comparison, FindingChange
+from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .blocks import (
     Blocks,

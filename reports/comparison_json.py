@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, convert
 
-from autoparser.analysis.core.asked_bounds import AskedBounds
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import (
+from autoparser.analysis.core.documents import (
     AnyJson,
     Count,
     Digest,
@@ -18,17 +17,18 @@ from autoparser.analysis.core.json_document import (
     SettingValues,
     json_of,
 )
-from autoparser.analysis.describing.document import CheckCounts, check_counts
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.core.question_bounds import AskedBounds
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.overview.compared_texts import RenderChange
 from autoparser.analysis.overview.comparison import (
     AskedRenders,
     Comparison,
     FindingChange,
-    FormatComparison,
-    RenderChange,
     TripChange,
 )
+from autoparser.analysis.overview.format_facts import FormatComparison
 
 from .places import template_place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.format import (
+from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaSlot,
     MediaTreatment,

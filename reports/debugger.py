@@ -10,16 +10,10 @@ from rich.style import Style
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.loading.template import PromptPiece, RenderTrace, StepKind, TraceStep
+from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
 from .blocks import Blocks, blank, difference, prose, rows, sentence
-from .difference import (
-    DifferencePiece,
-    LineOrigins,
-    Side,
-    compared,
-    line_at,
-)
+from .difference import DifferencePiece, LineOrigins, Side, compared, line_at
 from .render_trace import line_words, seen_words, source_words
 from .setting_words import value_words
 from .terminal import Lines, drawn_lines, wrapped

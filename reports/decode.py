@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.constraining.decode import (
-    AnswerExample,
-    DecodingReport,
-    Judgement,
-    ModelFigures,
-)
 from autoparser.analysis.core.verdicts import AskedForm
+from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport
+from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.message_rendering import Judgement
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import TypeAlias
 
-from autoparser.analysis.core.alignment import prefix_length, suffix_length
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 ALIKE_LINES = 4
 ALIKE_CHARACTERS = 320

@@ -7,15 +7,15 @@ from functools import partial
 
 from rich.text import Text
 
-from autoparser.analysis.core.alignment import prefix_length
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.engines import (
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.engines.engine_process import ParserPair
+from autoparser.analysis.engines.engine_ranking import (
     DeliveryScore,
     EngineRanking,
     EnginesTried,
     PairScore,
     ParserFailure,
-    ParserPair,
 )
 
 from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import EvidenceKind
 
 __all__ = ["evidence_words"]
 

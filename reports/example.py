@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.conversation import Message, Presence
-from autoparser.analysis.core.format import (
-    CallFormat,
-    Layout,
-    Part,
-    RefusedMessageError,
-    TurnFormat,
-)
-from autoparser.analysis.describing.view import MarkerRegistry
+from autoparser.analysis.core.text_format import Layout, Part
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.formats.format_view import MarkerRegistry
 
 from .example_call import ExampleSpan, call_spans, example_call
 

@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from autoparser.analysis.core.call_format import Arguments, CallFormat
+from autoparser.analysis.core.call_notation import Row, Slot
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.format import (
-    Arguments,
-    CallFormat,
-    JsonType,
-    Row,
-    Slot,
-    TurnFormat,
-    type_of,
-)
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.turn_format import TurnFormat
 
 from .type_words import TypeWords, type_words
 

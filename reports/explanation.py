@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.describing.explaining import (
+from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     Deviation,
     Explanation,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.describing.export import Export, ExportTrial, Mismatch
+from autoparser.analysis.export.export_limits import Export
+from autoparser.analysis.export.response_template import ExportTrial, Mismatch
 
 from .blocks import Blocks, Row, heading, prose, rows
 from .terminal import report_text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.loading.fetching import Fetched
+from autoparser.analysis.sources.template_loading import Fetched
 
 from .provenance import provenance_words
 from .visible import visible

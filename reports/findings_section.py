@@ -7,7 +7,7 @@ from collections import Counter
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, heading, joined, prose, rows, sentence
 from .own_findings import FindingLevel, OwnFinding, own_findings

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget
-from autoparser.analysis.lint.project import Problem
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget
+from autoparser.analysis.lint.project_sources import Problem
 
 from .blocks import Blocks, heading, prose, rows, sentence
 from .lint import problem_words

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, RuleCode, json_of
-from autoparser.analysis.fixing import FindingFix, FixRun, FixTarget, ProvenEdit, Unfixed
-from autoparser.analysis.lint.project import Problem
+from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, json_of
+from autoparser.analysis.editing.edit_proof import ProvenEdit
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, Unfixed
+from autoparser.analysis.lint.project_sources import Problem
 
 from .preserving import template_diff
 

@@ -11,19 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text as Styled
 
-from autoparser.analysis.core.format import (
-    Arguments,
-    Block,
-    CallLimit,
-    Container,
-    Literal,
-    Notation,
-    Row as FormatRow,
-    Slot,
-    Text,
-)
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.reading.expression import (
+from autoparser.analysis.core.call_format import Arguments, CallLimit
+from autoparser.analysis.core.call_notation import Container, Notation, Row as FormatRow, Slot
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import (
     ArgumentList,
     FreeText,
     JsonCall,
@@ -32,7 +26,6 @@ from autoparser.analysis.reading.expression import (
     RowItem,
     Section,
     Turn,
-    build,
     request_of,
 )
 

@@ -7,14 +7,17 @@ from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
 
-from autoparser.analysis.constraining.grammar import Acceptance, Grammar, GrammarForm
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.grammar.acceptance import Acceptance
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import GrammarForm
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .explanation import place
 from .parsed_json import ParsedDocument, parsed_document

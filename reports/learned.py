@@ -8,13 +8,14 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part, TurnFormat
-from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.from_examples import ExampleVerdict, TaughtFormat
-from autoparser.analysis.from_outputs import InferredFormat, LoggedReading
-from autoparser.analysis.taught_analysis import UsedFormat
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
+from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading
+from autoparser.analysis.teaching.taught_analysis import UsedFormat
 
 from .blocks import Block, Blocks, Row, heading, prose, rows
 from .terminal import report_text

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import LintFinding, Severity
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintFinding
 
 from .blocks import prose, rows, sentence
 from .terminal import report_text

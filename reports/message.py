@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Span, SpanKind, Status
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from autoparser.analysis.core.format import CallLimit
+from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.verdicts import Check, Crash
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS

@@ -10,16 +10,13 @@ from itertools import groupby, pairwise
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.roundtrip import Cause, Outcome, RoundTrip, Row, advice_of
-from autoparser.analysis.learnt import LearntFormat
-from autoparser.analysis.loading.template import PromptPiece, RenderTrace
-from autoparser.analysis.overview.portrait import (
-    Conversation,
-    MaskCost,
-    Portrait,
-    Step,
-    TokenStrip,
-)
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
+from autoparser.analysis.overview.portrait import MaskCost, Portrait
+from autoparser.analysis.overview.portrait_conversation import Conversation, Step, TokenStrip
+from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace
 
 from .blocks import (
     Block,

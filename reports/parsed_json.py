@@ -9,28 +9,22 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import (
-    Count,
-    JsonDocument,
-    Positive,
-    SettingValues,
-    json_of,
-)
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, SettingValues, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.reading.parsing import (
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.parsing.parsed_message import (
     Delta,
     FinishReason,
     ParsedCall,
     ParsedMessage,
-    SpanKind,
     Status,
 )
+from autoparser.analysis.parsing.text_tape import SpanKind
 
 from .message import message_status
 
 if TYPE_CHECKING:
-    from autoparser.analysis.describing.explaining import Explanation
+    from autoparser.analysis.formats.output_explanation import Explanation
 
 __all__ = [
     "ParsedDocument",

@@ -8,9 +8,8 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
-from autoparser.analysis.inference.phases import Evidence, Finding
-from autoparser.analysis.inference.probing import Probe
-from autoparser.analysis.learnt import LearntFormat, PhaseConclusion
+from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
+from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
 from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
 from .difference import DifferencePiece, Side

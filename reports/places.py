@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .visible import visible
 

@@ -7,8 +7,8 @@ from typing import Literal
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import JsonDocument, json_of
-from autoparser.analysis.plugins.plugin_check import CheckedPoint, CheckState, PluginCheck
+from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, PluginCheck
 
 from .blocks import Blocks, prose, rows, sentence
 from .terminal import report_text

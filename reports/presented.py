@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 import autoparser.reports
-from autoparser.analysis.learnt import SavedFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.shown import Shown
 
 __all__ = ["presented"]

@@ -7,14 +7,11 @@ from difflib import unified_diff
 
 from rich.text import Text
 
-from autoparser.analysis.fixing import (
-    ChangedRender,
-    LeftStep,
-    PreservingTemplate,
-    ProvenEdit,
-)
-from autoparser.analysis.history.roundtrip import Culprit, Next, Scenario
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
+from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_causes import Culprit
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, difference, heading, prose, rows, sentence
 from .difference import compared

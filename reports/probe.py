@@ -8,19 +8,10 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.server_probe import (
-    AdviceKind,
-    ComparedPrompt,
-    Likeness,
-    ParserScore,
-    PartDifference,
-    ProbedText,
-    ReadVerdict,
-    Rung,
-    ServedModel,
-    ServerProbe,
-    probe_advice,
-)
+from autoparser.analysis.engines.engine_server import Likeness, PartDifference, Rung, ServedModel
+from autoparser.analysis.engines.known_texts import ComparedPrompt
+from autoparser.analysis.engines.probed_texts import ParserScore, ProbedText, ReadVerdict
+from autoparser.analysis.engines.server_probe import AdviceKind, ServerProbe, probe_advice
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text

@@ -6,27 +6,26 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from autoparser.analysis.constraining.decode import ServerEngine
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import AnyJson, Count, JsonDocument, json_of
-from autoparser.analysis.describing.document import TemplateDocument, named_template
-from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.server_probe import (
-    AdviceKind,
-    ComparedPrompt,
-    Likeness,
+from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.engines.engine_server import Likeness, PartDifference, ReadPart, Rung
+from autoparser.analysis.engines.known_texts import ComparedPrompt
+from autoparser.analysis.engines.probed_texts import (
     NotAsked,
     ParserRanking,
     ParserScore,
-    PartDifference,
-    ProbeAdvice,
     ProbedText,
-    ReadPart,
     ReadVerdict,
-    Rung,
+)
+from autoparser.analysis.engines.server_probe import (
+    AdviceKind,
+    ProbeAdvice,
     ServerProbe,
     probe_advice,
 )
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 __all__ = ["ProbeDocument", "probe_document"]
 

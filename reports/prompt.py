@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.core.format import Formats
+from autoparser.analysis.core.turn_format import Formats
 
 from .visible import shown
 

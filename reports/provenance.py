@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
-from autoparser.analysis.loading.template import Provenance
+from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 
 from .visible import visible
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.loading.template import (
+from autoparser.analysis.templates.render_trace import (
     OpenSite,
     PromptPiece,
     RenderTrace,

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.document import TemplateDocument, named_template
-from autoparser.analysis.loading.template import (
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.templates.render_trace import (
     OpenSite,
     RenderTrace,
     SeenValue,

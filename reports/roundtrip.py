@@ -8,18 +8,10 @@ from collections.abc import Collection, Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import (
-    Cause,
-    Culprit,
-    Difference,
-    Outcome,
-    RoundTrip,
-    Row,
-    Verdict,
-    advice_of,
-    changed,
-)
-from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of, changed
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.history.trip_verdict import Difference, Outcome, Verdict
 
 from .blocks import (
     Blocks,

@@ -8,39 +8,33 @@ from msgspec import Meta
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues, json_of
 from autoparser.analysis.core.verdicts import AskedForm
-from autoparser.analysis.describing.document import (
-    CheckCounts,
-    TemplateDocument,
-    check_counts,
-    named_template,
-)
-from autoparser.analysis.history.roundtrip import (
-    VARIATIONS,
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
+from autoparser.analysis.history.round_trips import (
     Advice,
+    RoundTrip,
+    Row,
+    advice_of,
+    code_of,
+    fixing,
+)
+from autoparser.analysis.history.scenarios import (
     Answers,
     ArgumentsAs,
     BesideCalls,
-    Cause,
-    Culprit,
-    Difference,
     EngineHabits,
     EngineProfile,
     Ids,
     MessagesAs,
     Next,
-    Outcome,
-    RoundTrip,
-    Row,
-    TokenVerdict,
     UnreadCalls,
-    Verdict,
-    advice_of,
-    code_of,
-    fixing,
 )
-from autoparser.analysis.reading.parsing import Status
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.history.trip_verdict import Difference, Outcome, TokenVerdict, Verdict
+from autoparser.analysis.history.turn_variations import VARIATIONS
+from autoparser.analysis.parsing.parsed_message import Status
 
 __all__ = ["CauseCode", "RoundTripDocument", "roundtrip_document"]
 

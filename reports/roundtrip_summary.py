@@ -7,7 +7,8 @@ from collections import Counter
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import Cause, RoundTrip
+from autoparser.analysis.history.round_trips import RoundTrip
+from autoparser.analysis.history.trip_causes import Cause
 
 from .blocks import Blocks, blank, heading, joined, prose, sentence
 from .roundtrip import FAULTS, cause_lines, conditions_of, summary_lines, template_lines

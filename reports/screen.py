@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import ArgumentForm
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import ArgumentForm
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 from .blocks import Row, sentence
 from .findings_section import findings_words

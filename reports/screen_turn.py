@@ -9,9 +9,11 @@ from itertools import groupby
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import CallFormat, CallLimit, Part, TurnFormat
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, sentence
 from .example import example_message, taken_apart, turn_spans

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.core.format import Formats, Opening, Part, TurnFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_shape import Opening
 from autoparser.analysis.core.verdicts import Gate
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words

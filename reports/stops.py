@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from rich.text import Text
 
-from autoparser.analysis.core.format.turn_stops import StopText
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.turn_format import StopText
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .visible import quoted

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.reading.parsing import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 
 from .blocks import joined, sentence
 from .message import status_text

@@ -7,26 +7,21 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.call_format import ArgumentForm, CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import (
-    ArgumentForm,
-    Begun,
-    CallFormat,
-    CallLimit,
-    Formats,
-    Part,
-    ReasoningRetention,
-    Written,
-)
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_shape import ReasoningRetention, Written
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.describing.view import (
+from autoparser.analysis.formats.format_view import (
     ContentMode,
     MarkerRegistry,
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.analysis.learnt import LearntFormat, SavedFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 
 from .blocks import Blocks, Row, rows, sentence
 from .content_parts import content_parts_words

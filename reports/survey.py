@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.overview.survey import Record, RecordShare, Summary
 
 from .blocks import (

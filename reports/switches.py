@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Formats, Written
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
-from autoparser.analysis.describing.document import effects_of, effects_of_text, prompt_under
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.formats.analysis_document import effects_of, effects_of_text, prompt_under
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import value_words

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, heading, prose, rows, sentence
 from .setting_words import DOUBT_STYLE

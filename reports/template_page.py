@@ -13,24 +13,19 @@ from dataclasses import replace
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.alignment import diff_split
 from autoparser.analysis.core.conversation import Tool
-from autoparser.analysis.core.format import joints_of
+from autoparser.analysis.core.text_alignment import diff_split
+from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
-from autoparser.analysis.inference.check import ToolsInPrompt
-from autoparser.analysis.inference.phases import Evidence, Finding
-from autoparser.analysis.inference.probing import Probe
-from autoparser.analysis.learnt import LearntFormat, PhaseConclusion, SavedFormat
-from autoparser.analysis.lint import (
-    HitEvidence,
-    LintFinding,
-    LintReport,
-    Profile,
-    Severity,
-    ShownText,
-)
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.prober import Evidence, Finding, Probe
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
+from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.linting import LintFinding, LintReport
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.portrait import GrammarForms, Portrait, SwitchView
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import (
     Block,
@@ -210,7 +205,7 @@ def _screen(learnt: LearntFormat) -> Blocks:
 
 def _released(report: LintReport) -> Sequence[LintFinding]:
     """Return the findings that a page shows at once: those of lint's usual profile."""
-    return [each for each in report.findings if Profile.RELEASE.has(each)]
+    return [each for each in report.findings if Profile.RELEASE.shows(each.rule, each.severity)]
 
 
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}

@@ -8,10 +8,10 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, json_of
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.describing.template_document import TemplateDocument, named_template
-from autoparser.analysis.history.renderer import RenderedTokens
+from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
 
 from .blocks import Blocks, Row, blank, prose, rows, sentence
 from .terminal import report_text

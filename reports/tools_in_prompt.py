@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.errors import one_line
-from autoparser.analysis.inference.check import LostPart, ToolCrash, ToolsInPrompt
+from autoparser.analysis.learning.tool_crashes import ToolCrash
+from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .visible import visible

@@ -6,15 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.history.roundtrip import (
-    Advice,
-    Cause,
-    CausedLosses,
-    PrefixLoss,
-    Traffic,
-    cause_advice,
-)
-from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.history.round_trips import Advice, cause_advice
+from autoparser.analysis.history.traffic import CausedLosses, PrefixLoss, Traffic
+from autoparser.analysis.history.trip_causes import Cause
 
 from .blocks import Blocks, blank, heading, prose, rows, sentence
 from .roundtrip import ABOUT

@@ -6,16 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.json_document import Count, JsonDocument, Positive, json_of
-from autoparser.analysis.history.roundtrip import (
-    Advice,
-    Cause,
-    Traffic,
-    TrafficLogError,
-    cause_advice,
-    code_of,
-)
-from autoparser.analysis.inference.probing import Setting
+from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.history.round_trips import Advice, cause_advice, code_of
+from autoparser.analysis.history.traffic import Traffic, TrafficLogError
+from autoparser.analysis.history.trip_causes import Cause
 
 from .roundtrip_json import CauseCode
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from autoparser.analysis.fixing import ProofConversation, ProvenEdit
-from autoparser.analysis.history.renderer import MismarkedTurn, TrainingTemplate
+from autoparser.analysis.editing.edit_proof import ProvenEdit
+from autoparser.analysis.editing.proof_conversations import ProofConversation
+from autoparser.analysis.history.training_template import MismarkedTurn, TrainingTemplate
 
 from .preserving import proof_words
 from .visible import visible

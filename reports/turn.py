@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import Part, TurnFormat
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, prose, rows
 from .example import example_message, turn_spans

@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autoparser.analysis.core.alignment import prefix_length, suffix_length
-from autoparser.analysis.core.format import Arguments, JsonType, Row, Slot
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
 __all__ = ["TypeWords", "type_words"]
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
+from autoparser.analysis.core.call_format import Arguments
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Arguments, JsonType, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
 
 from .blocks import joined
 from .visible import quoted

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from autoparser.analysis.core.inert import escaped, is_inert
+from autoparser.analysis.core.errors import escaped, is_inert
 
 __all__ = [
     "LEGEND",

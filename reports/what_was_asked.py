@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.asked_bounds import AskedBounds
-from autoparser.analysis.inference.probing import Setting
-from autoparser.analysis.learnt import LearntFormat
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.question_bounds import AskedBounds
+from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.overview.comparison import Comparison
 
 from .blocks import Blocks, heading, rows

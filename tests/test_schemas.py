@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec import UNSET, Meta, UnsetType
 
-from autoparser.analysis.core.json_document import JsonDocument, json_of
-from autoparser.analysis.describing.document import AnalysisDocument
-from autoparser.analysis.learnt import FormatFile
+from autoparser.analysis.core.documents import JsonDocument, json_of
+from autoparser.analysis.formats.analysis_document import AnalysisDocument
+from autoparser.analysis.formats.format_file import FormatFile
 from autoparser.analysis.overview.survey import Record
 from autoparser.reports import (
     AcceptanceDocument,

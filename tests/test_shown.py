@@ -24,7 +24,9 @@ from autoparser import (
     round_trip,
     shipped_scenarios,
 )
-from autoparser.analysis.lint import Subject, lint, rules_of
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import rules_of
+from autoparser.analysis.lint.subject import Subject
 from autoparser.reports import screen_report
 from autoparser.shown import Shown
 

@@ -1,1 +1,1 @@
-"""What a turn is made of: messages, texts and their markers, schemas, the format."""
+"""Messages, schemas, formats, verdicts and errors: the plain values that every wing shares."""

@@ -7,26 +7,104 @@ characters escaped and is cut where it is long; the attributes keep more of it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from .inert import escaped
+# Which characters a person sees as what they are, and escapes for all others.
+#
+# A terminal obeys control characters, marks of direction turn what is beside them, and some
+# characters that count as printable show nothing at all. Unicode 16, DerivedCoreProperties.txt,
+# has those as Default_Ignorable_Code_Point; the empty Braille pattern is drawn as a space.
 
-__all__ = [
-    "AutoparserError",
-    "Limit",
-    "TaskLimitError",
-    "TemplateLimitError",
-    "TemplateNeededError",
-    "TemplateNotFoundError",
-    "TemplateReadError",
-    "TemplateRenderError",
-    "TemplateSyntaxError",
-    "TemplateUnusableError",
-    "TokenizerError",
-    "WorkerDiedError",
-    "one_line",
-]
+
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+"""Printable by Python's account, as letters, marks and symbols are."""
+
+
+def is_inert(text: str) -> bool:
+    """Whether every character of the text shows itself, and does nothing else."""
+    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
+
+
+def escaped(text: str) -> str:
+    """Return the text with a Python escape for each character that is not inert."""
+    if is_inert(text):
+        return text
+    return "".join(
+        character if is_inert(character) else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+# What a person probably meant by a word that is not known: the one home of "did you mean".
+
+
+NEAR = 0.6
+"""The share of characters that two words have in common, in order, to be taken for each other."""
+
+
+def nearest(given: str, known: Iterable[object]) -> str | None:
+    """Give the known word that is most like a given one, in any case of letters; None: none is."""
+    by_letters = {str(word).casefold(): str(word) for word in known}
+    close = get_close_matches(given.casefold(), by_letters, n=1, cutoff=NEAR)
+    return by_letters[close[0]] if close else None
+
+
+def suggest(given: str, known: Iterable[object], then: str = "") -> str:
+    """Return a hint: what was probably meant, if anything is near; and `then`."""
+    close = nearest(given, known)
+    return " ".join(filter(None, (close and f"did you mean {close}?", then)))
+
+
+def misspelt(wanted: str, given: Iterable[object], then: str = "") -> str:
+    """Give a hint about a name that is missing: which of those given stands for it; and `then`."""
+    close = nearest(wanted, (each for each in given if each != wanted))
+    return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
+
+
+# What a value of a YAML, TOML or JSON file is, in words.
+
+
+_KINDS: Mapping[type[object], str] = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+    type(None): "empty",
+}
+
+
+_MAPPINGS = (dict, Mapping)
+"""Nearly every object is a plain dictionary, which needs no question to an abstract class."""
+
+
+def kind_of(value: object) -> str:
+    """Say what a value is, in words for a person."""
+    return _KINDS.get(type(value), f"a {type(value).__name__}")
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Say whether a value is an object, whatever its members are."""
+    return isinstance(value, _MAPPINGS)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Say whether a value is a list, whatever its items are."""
+    return isinstance(value, list)
+
+
+def is_row(value: object) -> TypeGuard[Sequence[object]]:
+    """Say whether a value is a list or a tuple, whatever its items are."""
+    return isinstance(value, list | tuple)
+
 
 _Error = TypeVar("_Error", bound="AutoparserError")
 

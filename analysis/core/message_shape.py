@@ -9,10 +9,11 @@ from enum import StrEnum
 from functools import cache
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.conversation import Json, Message, Tool, ToolCall
+from .conversation import Json, Message, Tool, ToolCall
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.conversation import Dialogue, ToolResult, User
+    from .conversation import Dialogue, ToolResult, User
+
 
 _SENT = "https://example.org/sent"
 """What images, videos and sounds of a conversation hold."""
@@ -166,7 +167,7 @@ class Shape:
 @cache
 def _entries() -> tuple[type[User], type[ToolResult]]:
     # Whoever only says which shape it is needs no conversations.
-    from autoparser.analysis.core.conversation import ToolResult, User  # noqa: PLC0415
+    from .conversation import ToolResult, User  # noqa: PLC0415
 
     return User, ToolResult
 

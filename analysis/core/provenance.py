@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["NamedTemplate", "Provenance", "SourceKind"]
-
 
 class SourceKind(StrEnum):
     """The kinds of sources."""

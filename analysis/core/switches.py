@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from .conversation import Json
 
-__all__ = ["Effect", "Switch", "UnmovedVariable"]
-
 
 class Effect(StrEnum):
     """What a switch changes."""

@@ -8,17 +8,21 @@ from enum import StrEnum
 
 from .conversation import Json, Message
 
-__all__ = [
-    "TEXTS_DIFFER",
-    "AskedForm",
-    "Check",
-    "Crash",
-    "Failure",
-    "FormFault",
-    "Gate",
-    "GateFault",
-    "GateQuestion",
-]
+# What kind of evidence there is for what is known of a format.
+
+
+class EvidenceKind(StrEnum):
+    """How a part of a format came to be known."""
+
+    RENDER = "render"
+    """The template itself writes it."""
+    EXAMPLE = "example"
+    """An output shows it, and the message that the output means was given beside it."""
+    OUTPUT = "output"
+    """Outputs show it, and nobody said what they mean."""
+    WORDS = "words"
+    """Only the prompt's words spell it out."""
+
 
 TEXTS_DIFFER = "the texts differ"
 """The reason of a failure for which no part of the message can be named."""

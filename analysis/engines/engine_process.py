@@ -20,10 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json, ReadCall, ReadMessage
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 ENGINES = ("vllm", "sglang", "xllamacpp")
 """The packages whose parsers are known how to be asked."""

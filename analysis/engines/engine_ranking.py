@@ -9,24 +9,126 @@ what is exact to the letter, then for the fewer parsers, then by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.battery import loose_tools
-from autoparser.analysis.core.conversation import Message, ReadMessage
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.core.conversation import Agreement, Message, ReadingVerdict, ReadMessage
+from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .asked_texts import AskedTexts
 from .engine_process import EngineParsers, EngineProcess, ParserAnswer, ParserError, ParserPair
-from .parser_score import (
-    PairScore,
-    TextDelivery,
-    delivery_score,
-    shortest_failure,
-)
+from .parser_questions import AskedText, AskedTexts, asked_texts
+
+# What is known of a pair of an engine's parsers once it has read the texts.
+
+
+class TextDelivery(StrEnum):
+    """How a text comes to a parser."""
+
+    WHOLE = "at once"
+    TOKENS = "a token at a time"
+    BLOCKS = "several tokens at a time"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a delta; 0: there are no deltas."""
+        return {TextDelivery.WHOLE: 0, TextDelivery.TOKENS: 1, TextDelivery.BLOCKS: 6}[self]
+
+
+@dataclass(frozen=True, slots=True)
+class ParserFailure:
+    """A text that was read otherwise than it means."""
+
+    title: str
+    delivery: TextDelivery
+    text: str
+    meant: Message
+    verdict: ReadingVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryScore:
+    """How the texts were read that came in one way."""
+
+    delivery: TextDelivery
+    verdicts: tuple[ReadingVerdict, ...]
+    """Of each text."""
+
+    @property
+    def exact(self) -> int:
+        """How many were read to the letter."""
+        return sum(each.agreement is Agreement.EXACT for each in self.verdicts)
+
+    @property
+    def right(self) -> int:
+        """How many were read right, up to whitespace at the edges of texts."""
+        return sum(each.right for each in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """How a pair of parsers read the texts."""
+
+    pair: ParserPair
+    whole: DeliveryScore
+    streamed: tuple[DeliveryScore, ...]
+    failure: ParserFailure | None
+    """That with the shortest text."""
+
+    @property
+    def total(self) -> int:
+        """How many texts there were."""
+        return len(self.whole.verdicts)
+
+    @property
+    def streamed_right(self) -> int:
+        """How many were read right in every stream."""
+        rows = zip(*(each.verdicts for each in self.streamed), strict=True)
+        return sum(all(verdict.right for verdict in row) for row in rows)
+
+    @property
+    def all_right(self) -> bool:
+        """Whether every text was read right, at once and streamed."""
+        return self.whole.right == self.streamed_right == self.total
+
+
+def delivery_score(
+    delivery: TextDelivery,
+    texts: Sequence[AskedText],
+    answers: Sequence[ParserAnswer] | ParserError,
+) -> DeliveryScore:
+    """Judge what was read of each text."""
+    given = [answers] * len(texts) if isinstance(answers, ParserError) else answers
+    pairs = zip(texts, given, strict=True)
+    return DeliveryScore(delivery, tuple(verdict_on(text, answer) for text, answer in pairs))
+
+
+def verdict_on(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
+    """Judge what was read of one text."""
+    if isinstance(answer, ReadMessage):
+        return asked.judge.judge(asked.meant, answer)
+    return ReadingVerdict(Agreement.OTHER, "message", "to be read", answer.reason)
+
+
+def shortest_failure(
+    texts: Sequence[AskedText], scores: Sequence[DeliveryScore]
+) -> ParserFailure | None:
+    """Return the failure with the shortest text, at once before streamed."""
+    found = list(_failures(texts, scores))
+    return min(found, key=lambda each: len(each.text)) if found else None
+
+
+def _failures(
+    texts: Sequence[AskedText], scores: Sequence[DeliveryScore]
+) -> Iterator[ParserFailure]:
+    for score in scores:
+        for asked, verdict in zip(texts, score.verdicts, strict=True):
+            if not verdict.right:
+                yield ParserFailure(asked.title, score.delivery, asked.text, asked.meant, verdict)
+
 
 _IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
 TRIED = 4
@@ -230,3 +332,45 @@ def _worst_last(score: PairScore) -> tuple[object, ...]:
         pair.tool or "",
         pair.reasoning or "",
     )
+
+
+# All engines that are there, tried on one template.
+
+
+@dataclass(frozen=True, slots=True)
+class EnginesTried:
+    """What came of them."""
+
+    template: str
+    texts: int
+    hostile: int
+    """How many of the texts have markers or calls where they are text."""
+    not_asked: int
+    """Messages that no text stands for: see `AskedTexts`."""
+    rankings: tuple[EngineRanking, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether some parsers of some engine read everything."""
+        return any(pair.all_right for each in self.rankings for pair in each.pairs)
+
+
+def try_engines(
+    name: str,
+    analysis: Analysis,
+    engines: Sequence[tuple[str, str]],
+    say: Callable[[str], object],
+    vocabulary: Sequence[str] | None = None,
+) -> EnginesTried:
+    """Rank the parsers of engines, each named with its Python; `say` is told which is asked.
+
+    `vocabulary` has the model's tokens, None where they are not known. Raises EngineError.
+    """
+    asked = asked_texts(analysis)
+    rankings: list[EngineRanking] = []
+    for engine, python in engines:
+        say(f"asking {engine}")
+        with EngineProcess(engine, python) as process:
+            rankings.append(rank_parsers(process, analysis, asked, vocabulary))
+    hostile = sum(each.hostile for each in asked.texts)
+    return EnginesTried(name, len(asked.texts), hostile, asked.not_asked, tuple(rankings))

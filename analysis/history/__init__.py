@@ -1,1 +1,1 @@
-"""What becomes of a turn in later prompts: rendering to tokens, the bridge, round trips."""
+"""What becomes of a turn in later prompts: the renderer, token bridges and round trips."""

@@ -1,24 +1,43 @@
-"""What a rule looks at: conversations as an engine sends them, each rendered at most once."""
+"""What a rule looks at: conversations as an engine sends them, each rendered at most once.
+
+The template's line where two renders part, for findings about what one of them lacks.
+
+A text that is missing was written by no line. What can be named is what let it be written in the
+other render: in
+
+    {%- for message in messages %}
+    {%- if message.role == 'system' %}{{- message.content }}{%- endif %}
+
+a developer's message is lost at line 2, where the same test held for a system's.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
-from autoparser.analysis.loading.template import (
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.templates.chat_template import (
     ChatTemplate,
-    RenderTrace,
-    SourceMap,
     prepared_messages,
     prepared_tools,
 )
+from autoparser.analysis.templates.render_trace import (
+    PromptPiece,
+    RenderTrace,
+    SourceMap,
+    StepKind,
+    TraceStep,
+)
 
-from .hit import HitCause, HitEvidence, ShownText
+from .hit import Hit, HitCause, HitEvidence, Severity, ShownText
 
 NOON = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
 """The time at which rules render, unless they ask for another."""
@@ -197,3 +216,160 @@ class LintRenders:
             cache(partial(self._template.source_map, variables)),
             partial(self._template.step_through, variables),
         )
+
+
+def parting_line(one: Render, other: Render) -> int | None:
+    """Return the line where the first render goes another way than the other.
+
+    Where their texts differ, it is what let the additional text be written; where they are alike,
+    the first test or loop that went otherwise, or the last place that saw another value. None
+    where there is none.
+    """
+    if one.error is not None:
+        return one.error.line
+    if not other.rendered:
+        return None
+    here, there = one.walk(), other.walk()
+    if one.text == other.text:
+        return _parting_step(here, there) or _last_seen_otherwise(here, there)
+    at = prefix_length(one.text, other.text)
+    left, right = one.text[at:], other.text[at:]
+    if right.endswith(left):
+        return _what_let(there, at, here)
+    if left.endswith(right):
+        return _what_let(here, at, there)
+    return one.line_at(at)
+
+
+def line_of_the_lost(lacking: Render, keeping: Render, text: str) -> int | None:
+    """Return the line that let a text be written in one render, and did not in the other."""
+    if lacking.error is not None:
+        return lacking.error.line
+    at = keeping.text.find(text)
+    return None if at < 0 else _what_let(keeping.walk(), at, lacking.walk())
+
+
+def line_that_saw(render: Render, word: str) -> int | None:
+    """Return the last line that looked at a value that holds a word; None where none did."""
+    trace = render.walk()
+    for step in reversed(trace.steps):
+        if word in step.words or any(word in each.words for each in step.seen):
+            return trace.sites[step.site].line
+    return None
+
+
+def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None:
+    """Return the outermost test or loop around a text that never went that way elsewhere.
+
+    Where all of them did, for another message perhaps, it is the outermost test that held less
+    often, and where there is none the place that wrote the text.
+    """
+    piece = _piece_at(keeping, at)
+    if piece is None:
+        return None
+    here, there = (Counter(map(_way, trace.steps)) for trace in (keeping, lacking))
+    reasons = keeping.reasons(piece)
+    never = (each for each in reasons if not there[_way(each)])
+    rarer = (each for each in reasons if each.held and there[_way(each)] < here[_way(each)])
+    found = next(never, None) or next(rarer, None)
+    site = piece.site if found is None else found.site
+    return None if site is None else keeping.sites[site].line
+
+
+def _piece_at(trace: RenderTrace, at: int) -> PromptPiece | None:
+    end = 0
+    for piece in trace.pieces:
+        end += len(piece.text)
+        if at < end:
+            return piece
+    return None
+
+
+def _way(step: TraceStep) -> tuple[StepKind, int, bool | None]:
+    return step.kind, step.site, step.held
+
+
+def _parting_step(one: RenderTrace, other: RenderTrace) -> int | None:
+    for here, there in zip_longest(one.steps, other.steps):
+        if here is None or there is None or _way(here) != _way(there):
+            both = [each for each in (here, there) if each is not None]
+            # One more pass of a loop stands beside whatever follows the loop.
+            first = next((each for each in both if each.kind is StepKind.PASS), both[0])
+            return one.sites[first.site].line
+    return None
+
+
+def _last_seen_otherwise(one: RenderTrace, other: RenderTrace) -> int | None:
+    found = list(_seen_otherwise(one, other))
+    return found[-1] if found else None
+
+
+def _seen_otherwise(one: RenderTrace, other: RenderTrace) -> Iterator[int]:
+    for here, there in zip(one.steps, other.steps, strict=False):
+        if (here.words, here.seen) != (there.words, there.seen):
+            yield one.sites[here.site].line
+
+
+# What a rule says of a conversation that raises, beside one like it that renders.
+
+
+def raising_hit(
+    message: str,
+    raising: Render,
+    label: str,
+    sound: Render,
+    sound_label: str,
+    *,
+    crashed: Severity | None = None,
+    refused: Severity | None = None,
+    setting: Mapping[str, Json] | None = None,
+) -> Hit:
+    """Return it with the line and the cause of the failure; the labels say what was sent.
+
+    `crashed` and `refused` are its severity where the template crashes, and where it refuses on
+    purpose; None leaves that of the rule. `setting` are the switches under which alone it raises.
+    """
+    return Hit(
+        message,
+        (compared(raising, label, sound, sound_label),),
+        line=None if raising.error is None else raising.error.line,
+        severity=crashed if raising.crashed else refused,
+        cause=raising.cause,
+        setting=setting or {},
+    )
+
+
+# Pieces of texts as messages of findings show them: short, quoted, in one line.
+
+
+LONGEST_QUOTE = 60
+"""Characters of a quoted piece; what is longer is cut in the middle."""
+
+
+def quoted(text: str) -> str:
+    """Return a piece of text in quotes, its control characters as escapes."""
+    if len(text) > LONGEST_QUOTE:
+        kept = LONGEST_QUOTE // 2
+        text = f"{text[:kept]}…{text[-kept:]}"
+    return one_line(repr(text))
+
+
+def failed(render: Render) -> str:
+    """Say how a render failed: that the template refuses, or what Jinja raised."""
+    error = render.error
+    if error is None:
+        return "renders"
+    reason = one_line(error.reason, 2 * LONGEST_QUOTE).rstrip(".")
+    return f"is refused: {reason!r}" if error.refused else f"fails: {reason}"
+
+
+def quoted_reasons(reason: str) -> tuple[str, ...]:
+    """Return an exception's words in every form that messages quote them in."""
+    whole, short = one_line(reason).rstrip("."), one_line(reason, 2 * LONGEST_QUOTE).rstrip(".")
+    return whole, repr(short), short
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as a sentence does: ``a, b and c``."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

@@ -2,19 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from autoparser.analysis.core.errors import one_line
 from autoparser.shown import Shown
 
-from .hit import Hit
-from .lint_finding import LintFinding
-from .merged_findings import merged
-from .need import Need
-from .registry import all_rules
-from .rule import Rule
+from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
+from .lint_renders import quoted_reasons
+from .registry import all_rules, run_check
+from .rule import Need, Profile, Rule
 from .subject import Subject
+
+# A hit of a rule on a template, with the rule's code and weight put to it.
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LintFinding(Shown):
+    """A hit of a rule on a template."""
+
+    shown_as: ClassVar[str] = "finding"
+
+    rule: Rule
+    hit: Hit
+    also: tuple[str, ...] = ()
+    """Codes of the rules that saw the same cause and were merged into this."""
+
+    def __repr__(self) -> str:
+        """Return code, weight, place and what happens, in one line."""
+        line = "" if self.hit.line is None else f" line {self.hit.line}"
+        words = one_line(self.message)
+        return f"<{type(self).__name__} {self.code} {self.severity.value}{line}: {words}>"
+
+    @property
+    def code(self) -> str:
+        """The rule's stable code."""
+        return self.rule.code
+
+    @property
+    def severity(self) -> Severity:
+        """What it costs."""
+        return self.hit.severity or self.rule.severity
+
+    @property
+    def confidence(self) -> Confidence:
+        """How sure it is."""
+        return self.hit.confidence or self.rule.confidence
+
+    @property
+    def message(self) -> str:
+        """What happens to whom, and the switches under which alone it does."""
+        if not self.hit.setting:
+            return self.hit.message
+        switches = ", ".join(f"{name}={value!r}" for name, value in self.hit.setting.items())
+        return f"{self.hit.message} (only with {switches})"
+
+    @property
+    def message_without_reasons(self) -> str:
+        """The message without the words of the exceptions that its evidence shows."""
+        shown = (text for pair in self.evidence for text in (pair.one, pair.other) if text)
+        message = self.message
+        for error in (text.error for text in shown if text.error):
+            for words in quoted_reasons(error):
+                message = message.replace(words, "…")
+        return message
+
+    @property
+    def evidence(self) -> tuple[HitEvidence, ...]:
+        """The texts that show it."""
+        return self.hit.evidence
+
+    @property
+    def line(self) -> int | None:
+        """The template's line, from 1; None where none can be named."""
+        return self.hit.line
+
+    @property
+    def fix(self) -> str:
+        """What to write instead; empty where it is not known."""
+        return self.hit.fix or self.rule.fix
+
+
+# Findings of one cause are one finding.
+#
+# Two ways lead there. A finding may name its cause, such as the line that raised and what it
+# said: of several with the same cause the weightiest stays. And a rule may cover others: where
+# content is dropped altogether, it is not news that it is not written beside calls either. A
+# finding never hides one that weighs more.
+
+
+_WEIGHTS = [*Severity]
+
+
+def merged(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
+    """Return the findings that stay, in the order of weight, then of code."""
+    ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
+    return tuple(_by_cause(_uncovered(ordered)))
+
+
+def _uncovered(findings: Sequence[LintFinding]) -> list[LintFinding]:
+    """Fold the findings of rules that another's finding covers into that, unless it weighs less."""
+    # The weightiest come first, and it is they that cover.
+    covering: dict[str, LintFinding] = {}
+    for finding in findings:
+        for code in finding.rule.covers:
+            covering.setdefault(code, finding)
+
+    def cover_of(finding: LintFinding) -> LintFinding | None:
+        cover = covering.get(finding.code)
+        return cover if cover is not None and _weight(cover) <= _weight(finding) else None
+
+    covered: dict[str, list[str]] = {}
+    kept: list[LintFinding] = []
+    for finding in findings:
+        last, seen = finding, {finding.code}
+        while (cover := cover_of(last)) is not None and cover.code not in seen:
+            last = cover
+            seen.add(cover.code)
+        if last is finding:
+            kept.append(finding)
+        else:
+            covered.setdefault(last.code, []).append(finding.code)
+    return [
+        replace(each, also=_distinct((*each.also, *covered.pop(each.code, ())), each.code))
+        for each in kept
+    ]
+
+
+def _weight(finding: LintFinding) -> int:
+    return _WEIGHTS.index(finding.severity)
+
+
+def _by_cause(findings: Sequence[LintFinding]) -> list[LintFinding]:
+    kept: list[LintFinding] = []
+    places: dict[HitCause, int] = {}
+    for finding in findings:
+        cause = finding.hit.cause
+        if cause is None or cause not in places:
+            if cause is not None:
+                places[cause] = len(kept)
+            kept.append(finding)
+            continue
+        first = kept[places[cause]]
+        codes = (*first.also, finding.code, *finding.also)
+        # What is seen once with nothing set holds under no switch alone.
+        always = not (first.hit.setting and finding.hit.setting)
+        hit = replace(first.hit, setting={}) if always else first.hit
+        kept[places[cause]] = replace(first, hit=hit, also=_distinct(codes, first.code))
+    return kept
+
+
+def _distinct(codes: Iterable[str], but: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(code for code in codes if code != but))
+
+
+# Findings that are not shown are folded into one line. Every rule looks whatever the profile is,
+# since findings of one cause are merged first: what is shown does not depend on what is not.
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFilter:
+    """Which findings are shown."""
+
+    profile: Profile = Profile.STRICT
+    min_severity: Severity = Severity.INFO
+    always: frozenset[str] = frozenset()
+    """Codes of rules that somebody asked for, which are shown in every profile."""
+
+    def shows(self, finding: LintFinding) -> bool:
+        """Whether a finding is shown; one that is not does not count either."""
+        if _WEIGHTS.index(finding.severity) > _WEIGHTS.index(self.min_severity):
+            return False
+        return finding.code in self.always or self.profile.shows(finding.rule, finding.severity)
+
+
+SHOWING_ALL = FindingFilter()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,11 +218,11 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     """Let a rule look; what it sees only under the switches of the format says so."""
-    hits = list(rule.check(subject))
+    hits = list(run_check(rule, subject))
     if not hits or rule.needs is Need.SOURCE:
         # A source says the same under every switch, and may be one whose renders never end.
         return hits
     usual = subject.usual_setting
-    if not usual or next(rule.check(subject.with_nothing_set), None) is not None:
+    if not usual or next(run_check(rule, subject.with_nothing_set), None) is not None:
         return hits
     return [hit if hit.setting else replace(hit, setting=usual) for hit in hits]

@@ -1,17 +1,52 @@
-"""All rules, found in `rules/`: each module there that has a ``RULE``."""
+"""All rules, found by their pages in `rules/`, and their checks.
+
+A page is read without the module of its check, which is imported when the check first runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from pkgutil import walk_packages
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.spelling import suggest
+from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from . import rules
-from .rule import Rule
+from .rule import Profile, Rule, read_rule
+
+if TYPE_CHECKING:
+    from .hit import Hit
+    from .subject import Subject
+
+
+Check: TypeAlias = "Callable[[Subject], Iterator[Hit]]"
+
+_CHECKS: dict[str, Check] = {}
+"""The check of each rule whose module is imported, by the rule's code."""
+
+
+def rule(code: str) -> Callable[[Check], Check]:
+    """Declare a function as the check of the rule that has this code."""
+
+    def declared(check: Check) -> Check:
+        _CHECKS[code] = check
+        return check
+
+    return declared
+
+
+def run_check(rule: Rule, subject: Subject) -> Iterator[Hit]:
+    """Run the check of a rule on a subject that has all that the rule needs."""
+    import_checks([rule])
+    return _CHECKS[rule.code](subject)
+
+
+def import_checks(rules: Iterable[Rule]) -> None:
+    """Import the modules of these rules, as a process does before it forks workers."""
+    for each in rules:
+        if each.code not in _CHECKS:
+            import_module(f"{__package__}.rules.{each.name.replace('-', '_')}")
 
 
 class UnknownRuleError(AutoparserError):
@@ -19,40 +54,34 @@ class UnknownRuleError(AutoparserError):
 
 
 @cache
-def all_rules() -> tuple[Rule, ...]:
-    """Return every rule, by code."""
-    return tuple(sorted(_found(), key=lambda rule: rule.code))
-
-
-def _found() -> Iterator[Rule]:
-    for module in walk_packages(rules.__path__, f"{rules.__name__}."):
-        if not module.ispkg:
-            rule = getattr(import_module(module.name), "RULE", None)
-            if isinstance(rule, Rule):
-                yield rule
+def _pages() -> Mapping[str, Path]:
+    """Return the page of each rule by the rule's code, in the order of the codes."""
+    pages = sorted((Path(__file__).parent / "rules").glob("AP*.md"))
+    return {page.stem.partition("-")[0]: page for page in pages}
 
 
 @cache
-def _by_word() -> dict[str, Rule]:
-    """Return each rule by its code, in capitals, and by its name, in small letters."""
-    return {word: rule for rule in all_rules() for word in (rule.code, rule.name)}
+def _rule_with(code: str) -> Rule:
+    return read_rule(_pages()[code])
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return every rule, by code."""
+    return tuple(map(_rule_with, _pages()))
 
 
 def rule_of(code_or_name: str) -> Rule:
     """Return the rule of a code such as ``AP301`` or of a name. Raises UnknownRuleError."""
     wanted = code_or_name.strip()
-    found = _by_word().get(wanted.upper()) or _by_word().get(wanted.lower())
-    if found is not None:
-        return found
+    # Only one page is read, since the file of a page is named by code and name.
+    names = {page.stem.partition("-")[2]: code for code, page in _pages().items()}
+    code = wanted.upper() if wanted.upper() in _pages() else names.get(wanted.lower())
+    if code is not None:
+        return _rule_with(code)
     number = _digits(wanted)
     # A code that is like another one but for its number is of another rule.
-    known = [
-        rule.code
-        for rule in all_rules()
-        if number and (number in rule.code or _digits(rule.code) in number)
-    ]
-    hint = suggest(wanted, [*known, *(rule.name for rule in all_rules())])
-    hint = hint or "'autoparser rule' lists all"
+    similar = [each for each in _pages() if number and (number in each or _digits(each) in number)]
+    hint = suggest(wanted, [*similar, *names]) or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
 
 
@@ -65,10 +94,13 @@ def rules_of(selector: str) -> tuple[Rule, ...]:
 
     Raises UnknownRuleError where there is none.
     """
-    wanted = selector.strip()
-    if wanted.upper() == "ALL":
+    wanted = selector.strip().upper()
+    if wanted == "ALL":
         return all_rules()
-    found = tuple(
-        rule for rule in all_rules() if len(wanted) > 1 and rule.code.startswith(wanted.upper())
-    )
-    return found or (rule_of(wanted),)
+    codes = [code for code in _pages() if len(wanted) > 1 and code.startswith(wanted)]
+    return tuple(map(_rule_with, codes)) or (rule_of(selector),)
+
+
+def rules_for(profile: Profile) -> tuple[Rule, ...]:
+    """Return the rules that run in a profile beside those that always do."""
+    return tuple(rule for rule in all_rules() if profile.value == rule.runs_for)

@@ -1,25 +1,59 @@
-"""A rule: a stable code, a weight, a page, and the function that looks.
+"""A rule, as its page describes it.
 
-A rule is a module of its own under `rules/`, in the folder of its group. Its docstring is its
-page: the first line says what is wrong, what follows why it matters, and the indented blocks
-after ``Before:`` and ``After:`` show a template that has it and the same one fixed. The module
-ends in ``RULE = Rule(...)``.
+A rule is two files in `rules/`: its page, such as `AP404-reasoning-stripped.md`, and the module of
+that name, `reasoning_stripped.py`. The page begins with what differs from the defaults of `Rule`,
+then says what is wrong and why it matters, and shows a template that has it and the same one fixed:
 
-A rule fires on behaviour that it has observed: it compares renders. It never decides by a word
+    ---
+    severity: warning
+    needs: a template that writes reasoning
+    fix: write the reasoning as it is
+    ---
+    # Whitespace around the reasoning is cut off
+
+    Models begin and end their reasoning with line breaks, and parsers give it back as it came.
+
+    ## Before
+
+    ```jinja
+    {{ '<thought>' + message.reasoning_content | trim + '</thought>' }}
+    ```
+
+    ## After
+
+    ```jinja
+    {{ '<thought>' + message.reasoning_content + '</thought>' }}
+    ```
+
+The module declares the check:
+
+    @rule("AP404")
+    def check(subject: Subject) -> Iterator[Hit]:
+
+Pages are read without the modules: listing rules imports neither the checks nor the engine.
+
+A rule fires on behavior that it has observed: it compares renders. It never decides by a word
 in the template's source; the source may only suggest what to render.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .hit import Confidence, Hit, Severity
-from .need import Need
-from .page import Page, page_of
-from .subject import Subject
+import msgspec
+import yaml
+
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import AutoparserError
+
+from .hit import Confidence, Severity
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.text_format import Part
 
 
 class RuleGroup(StrEnum):
@@ -39,6 +73,27 @@ class RuleGroup(StrEnum):
     def digit(self) -> str:
         """The first digit of the codes of this group."""
         return str(list(RuleGroup).index(self) + 1)
+
+
+class Need(StrEnum):
+    """What a check cannot run without."""
+
+    SOURCE = "a template"
+    RENDERS = "a template that compiles"
+    ANALYSIS = "a template that can be analysed"
+    CALLS = "a template that writes tool calls"
+    REASONING = "a template that writes reasoning"
+    TOKENIZER = "a tokenizer"
+    DIRECTORY = "a model directory"
+    OTHER_JINJAS = "another program's Jinja"
+
+    @property
+    def part(self) -> Part | None:
+        """The part of the format that a rule needs, or None if renders are enough."""
+        # Pages are read without the format, which takes longer to import than all of them to read.
+        from autoparser.analysis.core.text_format import Part  # noqa: PLC0415
+
+        return {Need.CALLS: Part.CALLS, Need.REASONING: Part.REASONING}.get(self)
 
 
 class Concern(StrEnum):
@@ -74,7 +129,7 @@ TRAINED = (FaultKind.LEFT_OUT, FaultKind.REWRITTEN)
 edits that mend nothing else are never safe."""
 
 
-class MendedFault(NamedTuple):
+class MendedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fault of renders that a rule's finding calls wrong."""
 
     kind: FaultKind
@@ -99,34 +154,55 @@ def fault_words(kind: FaultKind, whose: str) -> str:
 class NoFix(StrEnum):
     """Why no edits are known for what a rule finds."""
 
-    UNWRITTEN = "what the template should write instead is in none of its renders"
-    NOTATION = (
+    UNWRITTEN = "unwritten"
+    NOTATION = "notation"
+    MEANT = "meant"
+    OUTSIDE = "outside"
+    MARKERS = "markers"
+    SUSPECT = "suspect"
+
+    @property
+    def words(self) -> str:
+        """The reason, for a person."""
+        return _NO_FIX_WORDS[self]
+
+
+_NO_FIX_WORDS: Mapping[NoFix, str] = {
+    NoFix.UNWRITTEN: "what the template should write instead is in none of its renders",
+    NoFix.NOTATION: (
         "prompts would get another notation than the template's own, and no render shows on which"
         " of the two the model was trained"
-    )
-    MEANT = "the template may mean it: whether its model can take such a request, no render shows"
-    OUTSIDE = "the cause is not in the template alone"
-    MARKERS = (
+    ),
+    NoFix.MEANT: (
+        "the template may mean it: whether its model can take such a request, no render shows"
+    ),
+    NoFix.OUTSIDE: "the cause is not in the template alone",
+    NoFix.MARKERS: (
         "its own markers are its author's; `autoparser render --to training-template` writes others"
-    )
-    SUSPECT = "a template that does this is to be looked at by a person, not mended"
+    ),
+    NoFix.SUSPECT: "a template that does this is to be looked at by a person, not mended",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One thing to look for."""
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing to look for: the facts of its page, and the page's text."""
 
     code: str
     """``AP`` and three digits; the first is the group's. Never given to another rule."""
     name: str
-    """Short, in kebab case."""
-    doc: str | None
-    """The module's docstring: the rule's page."""
+    """Short, in kebab case; also the name of the module of its check."""
+    summary: str
+    """What is wrong, in one line without a full stop."""
+    why: str
+    """Why it matters: paragraphs, of text only."""
+    before: str
+    """A piece of template that has it."""
+    after: str
+    """The same piece, fixed."""
     severity: Severity
-    check: Callable[[Subject], Iterator[Hit]]
-    """Looks; asked only where all of `needs` are there."""
     confidence: Confidence = Confidence.HIGH
     needs: Need = Need.ANALYSIS
+    """What must be there for the check to run."""
     fix: str = ""
     """What to do, in one sentence, where every hit is fixed alike."""
     covers: tuple[str, ...] = ()
@@ -163,21 +239,78 @@ class Rule:
         return bool(self.mends) and all(fault.kind in TRAINED for fault in self.mends)
 
     @property
-    def why_unfixed(self) -> NoFix:
+    def why_unfixed(self) -> str:
         """Why no edits are known; of a rule that is not fixable."""
         if self.unfixed is not None:
-            return self.unfixed
+            return self.unfixed.words
         if self.needs in (Need.TOKENIZER, Need.DIRECTORY, Need.OTHER_JINJAS):
-            return NoFix.OUTSIDE
+            return NoFix.OUTSIDE.words
         usual = {RuleGroup.TRAINING: NoFix.MARKERS, RuleGroup.SECURITY: NoFix.SUSPECT}
-        return usual.get(self.group, NoFix.UNWRITTEN)
+        return usual.get(self.group, NoFix.UNWRITTEN).words
 
-    @property
-    def page(self) -> Page:
-        """Its page."""
-        return page_of(self.doc or "")
 
-    @property
-    def summary(self) -> str:
-        """What is wrong, in one line without a full stop."""
-        return self.page.summary
+class Profile(StrEnum):
+    """For whom a template is looked at."""
+
+    RELEASE = "release"
+    """Its author, before it ships: errors, and warnings that are not of a convention."""
+    STRICT = "strict"
+    """Whoever wants everything."""
+    ENGINES = "engines"
+    TRAINING = "training"
+    CACHE = "cache"
+
+    def shows(self, rule: Rule, severity: Severity) -> bool:
+        """Whether a finding of a rule is shown in this profile, if it has this severity."""
+        if self is Profile.STRICT:
+            return True
+        if self is Profile.RELEASE:
+            usual = rule.convention and severity is not Severity.ERROR
+            return not usual and severity is not Severity.INFO
+        return Concern(self.value) in rule.concerns
+
+
+def profiles_of(rule: Rule) -> tuple[Profile, ...]:
+    """Return the profiles that show what a rule finds where it weighs as usual."""
+    if not rule.default:
+        return tuple(each for each in Profile if each.value == rule.runs_for)
+    return tuple(each for each in Profile if each.shows(rule, rule.severity))
+
+
+_PAGE = re.compile(
+    r"---\n(?P<facts>.+?)\n---\n"
+    r"# (?P<summary>[^\n]+)\n\n"
+    r"(?P<why>\S.*?)\n\n"
+    r"## Before\n\n```jinja\n(?P<before>.+?)\n```\n\n"
+    r"## After\n\n```jinja\n(?P<after>.+?)\n```\n",
+    re.DOTALL,
+)
+
+
+def read_rule(page: Path) -> Rule:
+    """Read a rule from its page. Raises AutoparserError with the place of what is wrong."""
+    parts = _PAGE.fullmatch(page.read_text(encoding="utf-8"))
+    if parts is None:
+        raise AutoparserError(
+            "this is not a rule's page",
+            file=str(page),
+            hint="it has facts, a heading, why it matters, '## Before' and '## After'",
+        )
+    code, _, name = page.stem.partition("-")
+    text = {"code": code, "name": name, **parts.groupdict()}
+    facts = read(_read_yaml(text.pop("facts"), page), dict[str, Any], file=str(page))
+    if twice := facts.keys() & text.keys():
+        raise AutoparserError("the page's text and name say this", file=str(page), place=min(twice))
+    return read(facts | text, Rule, file=str(page))
+
+
+def _read_yaml(facts: str, page: Path) -> object:
+    """Read the facts of a page, which begin in its second line. Raises AutoparserError."""
+    # The parser in C takes a tenth of the time, and not every platform has it.
+    loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(facts, Loader=loader)  # noqa: S506 - both are safe
+    except yaml.MarkedYAMLError as error:
+        place = None if error.problem_mark is None else f"line {error.problem_mark.line + 2}"
+        words = f"this is not YAML ({error.problem})"
+        raise AutoparserError(words, file=str(page), place=place) from None

@@ -27,40 +27,33 @@ from autoparser.analysis.core.errors import (
     TemplateSyntaxError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.inference.probing import (
-    EmptyContent,
-    Sentinels,
-    Shape,
-    Suggestions,
-    choose_sentinels,
-    offered,
-    suggestions_of,
-    tokens_of,
-)
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.core.message_shape import EmptyContent, Shape, offered
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
+from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of, tokens_of
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .conversations import (
+from .conversation_matrix import (
     MatrixScope,
+    PlayedConversation,
     WholeConversation,
     conversations_for,
+    functions_for,
     texts_for,
 )
-from .forced import ForcedRun, force
-from .jinja_comparison import JinjaComparison
-from .jinja_sending import compare_matrix
+from .forced_branches import ForcedRun, force
 from .lint_renders import NOON, AskedRender, LintRenders, Render, RenderSetting
-from .need import Need
 from .other_jinjas import OtherJinja
-from .played_conversation import PlayedConversation
-from .probe_tools import functions_for
+from .other_renders import JinjaComparison, compare_matrix
+from .rule import Need
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tokenizers import Tokenizer
 
-    from autoparser.analysis.core.format import TurnFormat
+    from autoparser.analysis.core.turn_format import TurnFormat
+
 
 MOST_SETTINGS = 6
 """So many values of switches are played; each costs five renders."""

@@ -1,1 +1,1 @@
-"""What a person looks at: one template's portrait, two compared, many surveyed."""
+"""What a person looks at: one template, two compared, many surveyed."""

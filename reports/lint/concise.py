@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.project import LintRun
+from autoparser.analysis.lint.inspection import LintRun
 from autoparser.reports.places import FilePlace
 
 from .finding_words import (

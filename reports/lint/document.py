@@ -8,9 +8,7 @@ from typing import Literal
 from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.core.json_document import (
+from autoparser.analysis.core.documents import (
     AnyJson,
     Count,
     JsonDocument,
@@ -18,16 +16,14 @@ from autoparser.analysis.core.json_document import (
     RuleCode,
     json_of,
 )
-from autoparser.analysis.lint import (
-    Confidence,
-    HitEvidence,
-    LintFinding,
-    Need,
-    Profile,
-    Severity,
-    ShownText,
-)
-from autoparser.analysis.lint.project import FailOn, Inspected, LintRun, Problem
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.lint.hit import Confidence, HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_settings import FailOn
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.rule import Need, Profile
 
 from .finding_words import line_place
 from .statistics import counted

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.lint import HitEvidence, ShownText
+from autoparser.analysis.lint.hit import HitEvidence, ShownText
 from autoparser.reports.blocks import Blocks, difference, excerpt, prose
 from autoparser.reports.difference import LineOrigins, compared
 from autoparser.reports.visible import lines, visible

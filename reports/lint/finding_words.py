@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import LintFinding, Need, Severity
-from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
+from autoparser.analysis.lint.baselines import Ignore
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.rule import Need
 from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import visible
 

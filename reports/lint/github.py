@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import Severity
-from autoparser.analysis.lint.project import Inspected, LintRun
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import Inspected, LintRun
 from autoparser.reports.visible import visible
 
 from .finding_words import (

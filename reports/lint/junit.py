@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from autoparser.analysis.lint import LintFinding
-from autoparser.analysis.lint.project import Inspected, LintRun
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.visible import visible
 
 from .finding_words import message_words, problem_words, template_title

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from autoparser.analysis.lint import HitEvidence, LintFinding, Severity, ShownText
-from autoparser.analysis.lint.project import Inspected, LintRun
+from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.difference import LineOrigins, compared
 from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible

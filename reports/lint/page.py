@@ -1,20 +1,18 @@
-"""A rule's page, and the table of all rules, for a terminal."""
+"""A rule's page, and the list of all rules, for a terminal and as Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Rule, RuleGroup, profiles_of
+from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
 from .styles import SEVERITY_STYLES
-
-__all__ = ["fix_reason", "page_lines", "rule_page", "rule_table", "safety_of"]
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -81,14 +79,12 @@ def fix_reason(rule: Rule) -> str:
 
 def page_lines(rule: Rule, indent: int) -> Blocks:
     """Return what a page says: what is wrong, why it matters, before and after."""
-    page = rule.page
-    drawn = prose(Text(f"{_capital(page.summary)}.", style="bold"), indent)
-    for paragraph in _BLANK_LINES.split(page.why):
+    drawn = prose(Text(f"{_capital(rule.summary)}.", style="bold"), indent)
+    for paragraph in _BLANK_LINES.split(rule.why):
         drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
-    for title, code in (("Before", page.before), ("After", page.after)):
-        if code:
-            drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
-            drawn += _code(code, indent + 2)
+    for title, code in (("Before", rule.before), ("After", rule.after)):
+        drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
+        drawn += _code(code, indent + 2)
     return drawn
 
 
@@ -126,3 +122,111 @@ def _listed(rules: Sequence[Rule]) -> Blocks:
         drawn += prose(head, hang=6)
         drawn += prose(rule.summary, indent=8)
     return drawn
+
+
+def page_file(rule: Rule) -> str:
+    """Return the name of a rule's page, beside its module and on the site."""
+    return f"{rule.code}-{rule.name}.md"
+
+
+def page_markdown(rule: Rule) -> str:
+    """Return a rule's page, ended by a newline."""
+    return "\n".join(_page(rule)) + "\n"
+
+
+def _page(rule: Rule) -> Iterator[str]:
+    yield f"# {rule.code}: {rule.name}"
+    yield ""
+    yield f"{_capital(_prose(rule.summary))}."
+    yield ""
+    yield "| severity | confidence | group | looks at | profiles |"
+    yield "|---|---|---|---|---|"
+    yield (
+        f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
+        f" | {', '.join(profiles_of(rule)) or 'where selected'} |"
+    )
+    yield ""
+    yield "## Why it matters"
+    for paragraph in _BLANK_LINES.split(rule.why):
+        yield ""
+        yield _prose(" ".join(paragraph.split()))
+    for title, code in (("Before", rule.before), ("After", rule.after)):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield from _fenced(code)
+    yield ""
+    yield "## Fix"
+    if rule.fix:
+        yield ""
+        yield f"{_capital(_prose(rule.fix))}."
+    yield ""
+    reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
+    if rule.fixable:
+        yield (
+            f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and makes"
+            f" the smallest that renders prove; see [fix](../fix.md). That is {safety_of(rule)}."
+            f" {_prose(reason)}"
+        )
+    else:
+        yield f"`autoparser fix` leaves it. {_prose(reason)}"
+    if rule.covers:
+        yield ""
+        codes = ", ".join(rule.covers)
+        yield f"Where it fires, nothing more is said of {codes}: that is but its consequence."
+    yield ""
+    yield "## To accept it"
+    yield ""
+    yield from _fenced(f"{{#- autoparser: ignore {rule.code} the reason -#}}")
+
+
+def _fenced(code: str) -> Iterator[str]:
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}jinja"
+    yield code
+    yield fence
+
+
+_CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
+
+
+def _prose(text: str) -> str:
+    """Escape what Markdown would take for its own, outside of code spans."""
+    return _CODE_OR_SIGN.sub(lambda match: match[1] or f"\\{match[2]}", text)
+
+
+def rules_index(rules: Sequence[Rule], folder: str = "") -> str:
+    """Return the index of all pages, ended by a newline; they are in ``folder``."""
+    return "\n".join(_index(rules, folder)) + "\n"
+
+
+def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
+    yield "# Rules"
+    yield ""
+    yield (
+        f"The {len(rules)} rules of `autoparser lint`. A rule fires on what renders show, never"
+        " on a word in the template's source."
+    )
+    yield ""
+    yield (
+        "The column *fix* says whether [`autoparser fix`](../fix.md) has edits for it, and whether"
+        " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
+    )
+    yield ""
+    yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
+    for group in RuleGroup:
+        of_group = [rule for rule in rules if rule.group is group]
+        if not of_group:
+            continue
+        yield ""
+        yield f"## {_capital(group.value)} (AP{group.digit})"
+        yield ""
+        yield "| code | name | severity | confidence | fix | what |"
+        yield "|---|---|---|---|---|---|"
+        for rule in of_group:
+            summary = _prose(rule.summary)
+            yield (
+                f"| [{rule.code}]({folder}{page_file(rule)}) | {rule.name} | {rule.severity}"
+                f" | {rule.confidence} | {safety_of(rule)} | {summary} |"
+            )

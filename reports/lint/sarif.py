@@ -14,12 +14,16 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from urllib.parse import quote
 
-from autoparser.analysis.lint import Confidence, LintFinding, Rule, Severity
-from autoparser.analysis.lint.project import Inspected, LintRun, Problem, digest_of
+from autoparser.analysis.lint.baselines import digest_of
+from autoparser.analysis.lint.hit import Confidence, Severity
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.visible import visible
 
 from .finding_words import message_words, problem_words
-from .page_markdown import page_file, page_markdown
+from .page import page_file, page_markdown
 
 __all__ = ["sarif_report"]
 
@@ -78,15 +82,14 @@ def sarif_report(run: LintRun, version: str, pages: str | None = None) -> str:
 
 
 def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
-    page = rule.page
-    why = " ".join(page.why.split())
+    why = " ".join(rule.why.split())
     fix = f" Fix: {rule.fix}." if rule.fix else ""
     found: dict[str, object] = {
         "id": rule.code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
-        "shortDescription": {"text": f"{page.summary}."},
-        "fullDescription": {"text": f"{page.summary}. {why}"},
-        "help": {"text": f"{page.summary}. {why}{fix}", "markdown": page_markdown(rule)},
+        "shortDescription": {"text": f"{rule.summary}."},
+        "fullDescription": {"text": f"{rule.summary}. {why}"},
+        "help": {"text": f"{rule.summary}. {why}{fix}", "markdown": page_markdown(rule)},
         "defaultConfiguration": {"level": _LEVELS[rule.severity], "enabled": rule.default},
         "properties": {
             "tags": ["chat template", rule.group.value],

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from autoparser.analysis.lint import Rule
-from autoparser.analysis.lint.project import LintRun
+from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.blocks import Blocks, Table, TableColumn, prose, sentence
 from autoparser.reports.terminal import report_text
 

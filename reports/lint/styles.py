@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autoparser.analysis.lint import Severity
+from autoparser.analysis.lint.hit import Severity
 
 __all__ = ["SEVERITY_STYLES"]
 

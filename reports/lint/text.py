@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.lint import LintFinding
-from autoparser.analysis.lint.project import Inspected, LintRun, Problem
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
 from autoparser.reports.blocks import Blocks, blank, prose, sentence
 from autoparser.reports.evidence_words import evidence_words
 from autoparser.reports.places import FilePlace, place_text

@@ -7,7 +7,7 @@ import pytest
 from autoparser import AutoparserError, ChatTemplate, TemplateSyntaxError, TemplateUnusableError
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.describing.view import (
+from autoparser.analysis.formats.format_view import (
     CallIdPosition,
     ContentMode,
     ReasoningMode,

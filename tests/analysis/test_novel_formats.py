@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.inference.check import battery
+from autoparser.analysis.core.message_battery import battery
 from tests.fixture_analyses import TOKENS
 
 from .constraining.grammar.proofs import prove

@@ -11,19 +11,18 @@ import yaml
 from markupsafe import escape
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_format
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.from_outputs import InferredFormat, learn_outputs
-from autoparser.analysis.inference.outputs import (
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.learning.output_calls import ends_in_opening, marked_word
+from autoparser.analysis.learning.outputs import (
     LoggedOutput,
     OfferedTools,
     OutputError,
-    ends_in_opening,
     given_outputs,
-    marked_word,
 )
-from autoparser.analysis.reading.parsing import message_of
-from autoparser.analysis.taught_analysis import UsedFormat, with_saved
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.teaching.output_learning import InferredFormat, learn_outputs
+from autoparser.analysis.teaching.taught_analysis import UsedFormat, with_saved
 from tests.analysis.inference.examples.test_examples import WORDED
 
 ROOT = Path(__file__).parents[2]

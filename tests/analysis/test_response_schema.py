@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.response_schema import read_by_schema
+from autoparser.analysis.teaching.suggested_labels import read_by_schema
 
 CALL = {
     "type": "object",

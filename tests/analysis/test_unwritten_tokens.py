@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.unwritten_tokens import unwritten_tokens
+from autoparser.analysis.teaching.taught_analysis import unwritten_tokens
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")

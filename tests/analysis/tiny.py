@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.probing import Prober, choose_sentinels, suggest
-from autoparser.analysis.inference.probing.negotiation import Negotiated, negotiate
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.prober import Prober, choose_sentinels
+from autoparser.analysis.learning.shape_negotiation import Negotiated, negotiate
+from autoparser.analysis.learning.suggestions import suggest
 
 USER = "{% if m.role == 'user' %}U:{{ m.content }}\n"
 REASONING = "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"

@@ -31,8 +31,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from autoparser import AutoparserError, BridgeRefusal, RenderedTokens, Renderer
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult, User
-from autoparser.analysis.core.format import Part, RefusedMessageError
-from autoparser.analysis.inference.probing import choose_sentinels
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.learning.prober import choose_sentinels
 from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analysed, timed, vocabulary
 from tests.corpus.rendering import shows
 

@@ -21,20 +21,12 @@ from typing import Any
 
 from llguidance import LLMatcher
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    FreeGrammar,
-    GrammarBackend,
-    GrammarObject,
-    ReasoningOpening,
-    new_mask,
-)
-from autoparser.analysis.constraining.constrained.model_sampler import (
-    ModelSampler,
-    choose_device,
-    measure,
-)
-from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import ModelSampler, choose_device, measure
+from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, GrammarObject, new_mask
+from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import qwen
 
 RUNS = 9

@@ -34,12 +34,14 @@ from llguidance import LLMatcher
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.constraining.constrained import Constraint, GrammarBackend
-from autoparser.analysis.constraining.grammar import format_slices, grammar_of
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import Formats, TurnFormat
-from autoparser.analysis.core.schema import without_keyword
-from autoparser.analysis.loading.tokens import ModelTokenizer, OpaqueTokens
+from autoparser.analysis.core.schema_document import without_keyword
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen
 from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
 from tests.analysis.reading.parsing.loop import analysis_of

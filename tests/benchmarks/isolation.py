@@ -22,7 +22,7 @@ from pathlib import Path
 from time import perf_counter
 
 from autoparser import AutoparserError, ChatTemplate, WorkerPool, analyze
-from autoparser.analysis.loading.isolation import close_workers, run_task
+from autoparser.analysis.templates.worker_pool import close_workers, run_task
 
 TEMPLATE = Path(__file__).parents[2] / "fixtures" / "templates" / "j1-json-in-tags.jinja"
 STARTS = 21

@@ -29,7 +29,7 @@ from jinja2 import TemplateError
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import AutoparserError, ChatTemplate, analyze
-from autoparser.analysis.history.renderer import training_template
+from autoparser.analysis.history.training_template import training_template
 from tests.analysis.history.renderer.made import called, result, said, tools, user
 
 PEER = "trl"

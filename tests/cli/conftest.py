@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from autoparser.analysis.loading import isolation as isolation_engine
+from autoparser.analysis.templates import worker_pool as isolation_engine
 from autoparser.cli.isolation import isolation
 from autoparser.cli.main import run
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, OptionList, Static, TextArea
 
 from autoparser import load_template
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.overview.debugging import shipped_conversations
+from autoparser.analysis.overview.debugged_prompts import shipped_conversations
 from autoparser.cli import debug as command
 from autoparser.cli.debugger import DebuggerApp
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from transformers.utils.chat_parsing import parse_response
 
-from autoparser.analysis.describing.export import export_trial
+from autoparser.analysis.export import response_template as export_trial
 
 Run = Callable[..., Any]
 WHOLE = "fixtures/templates/j1-json-in-tags.jinja"

@@ -194,7 +194,7 @@ def test_a_limit_that_ends_the_search_is_named(
     def ended(*_: object, **__: object) -> None:
         raise TemplateLimitError(Limit.TASK_TIME, "this took more than 60 s")
 
-    monkeypatch.setattr("autoparser.analysis.fixing.fix_run.fix_template", ended)
+    monkeypatch.setattr("autoparser.analysis.editing.lint_fixes.fix_template", ended)
     ran = autoparser("fix", template, "--select", "AP109")
     words = " ".join(ran.err.split())
     assert (ran.code, ran.out) == (2, "")

@@ -183,7 +183,7 @@ def test_a_schema_that_takes_a_package_says_so(
     def nothing(name: str) -> None:
         del name
 
-    monkeypatch.setattr("autoparser.analysis.response_schema.find_spec", nothing)
+    monkeypatch.setattr("autoparser.analysis.teaching.suggested_labels.find_spec", nothing)
     model, log = _model(tmp_path), tmp_path / "log"
     schema = {"x-regex": "(.*)", "x-parser": "json", "x-parser-args": {"transform": "@"}}
     (model / "tokenizer_config.json").write_text(json.dumps({"response_schema": schema}))

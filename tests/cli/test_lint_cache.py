@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint.project.inspection import SeenHits, Task, inspect
+from autoparser.analysis.lint.inspection import SeenHits, Task, inspect
 from tests.cli.conftest import ROOT, Run
 
-LOOK = "autoparser.analysis.lint.project.project_run.inspect"
+LOOK = "autoparser.analysis.lint.project_run.inspect"
 FORMS = ("text", "concise", "json", "sarif", "github", "junit", "markdown")
 
 

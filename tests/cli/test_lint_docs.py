@@ -8,9 +8,9 @@ from pathlib import Path
 
 import typer
 
-from autoparser.analysis.lint import all_rules
-from autoparser.analysis.lint.project.project_settings import KEYS
-from autoparser.cli.lint_formats import Format
+from autoparser.analysis.lint.project_settings import KEYS
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.cli.lint import Format
 from autoparser.cli.main import app
 
 DOCS = (Path(__file__).parents[2] / "docs" / "lint.md").read_text("utf-8")

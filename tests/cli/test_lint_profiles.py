@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.lint import Profile, Severity, all_rules, profiles_of
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import Profile, profiles_of
 
 Run = Callable[..., Any]
 LINT = Path(__file__).parents[2] / "fixtures" / "lint"

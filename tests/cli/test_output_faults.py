@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading import bounded_reading
+from autoparser.analysis.sources import local_files as bounded_reading
 from autoparser.cli.output import write_file
 from tests.cli.conftest import ROOT, Run
 

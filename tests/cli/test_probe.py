@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from autoparser import analyze, load_template
 from autoparser.analysis.core.conversation import ReadMessage
-from autoparser.analysis.server_probe import known_texts
+from autoparser.analysis.engines.known_texts import known_texts
 from tests.analysis.server_probe.engine_stub import (
     EngineStub,
     answering,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import typer
@@ -12,6 +13,7 @@ import typer
 import autoparser.reports
 from autoparser.cli.commands import SUMMARIES
 from autoparser.cli.main import app
+from autoparser.lazy_names import name_homes
 from tests.cli.conftest import ROOT, Run
 
 SAY = "print('|'.join(sys.modules), file=sys.stderr)"
@@ -37,8 +39,6 @@ def test_help_and_version_import_little_more_than_typer(option: str) -> None:
     assert own == {
         "autoparser.analysis.core",
         "autoparser.analysis.core.errors",
-        "autoparser.analysis.core.inert",
-        "autoparser.analysis.core.spelling",
     }
     assert not commands_in(found)
     assert not found & {"jinja2", "msgspec", "multiprocessing", "rich", "importlib.metadata"}
@@ -84,6 +84,17 @@ def test_a_saved_format_is_parsed_in_a_worker_where_a_limit_is_asked_for(
     assert "multiprocessing" in imported(f"from autoparser.cli.main import run; run([{use}])")
 
 
+@pytest.mark.parametrize("use", ["'rule'", "'rule', 'AP301'", "'rule', '-f', 'markdown'"])
+def test_rules_are_shown_without_their_checks_and_the_engine(use: str) -> None:
+    found = imported(f"from autoparser.cli.main import run; run([{use}])")
+    own = {name for name in found if name.startswith("autoparser.analysis.lint.")}
+    assert own == {f"autoparser.analysis.lint.{name}" for name in READ_FOR_PAGES}
+    assert not found & {"jinja2", "tokenizers", "autoparser.analysis.analysis"}
+
+
+READ_FOR_PAGES = ("hit", "registry", "rule")
+
+
 def test_a_lint_asks_for_no_schema_and_converts_no_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,11 +117,13 @@ def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None
     assert list(typer.main.get_command(app).commands) == list(SUMMARIES)  # type: ignore[attr-defined]
 
 
-def test_a_report_has_one_home_and_no_module_hides_it() -> None:
-    homes = autoparser.reports._HOMES
-    named = [name for names in homes.values() for name in names]
-    assert len(named) == len(set(named))
+def test_no_module_hides_a_report_of_its_name() -> None:
+    homes = name_homes("autoparser.reports")
     # Once a module of a name is imported, the face has that in the place of the report.
-    assert not set(named) & set(homes)
-    for name in named:
-        assert getattr(autoparser.reports, name) is not None
+    late = {name for name in homes if name not in NOT_LATE}
+    assert not late & {home.removeprefix(".") for home in homes.values()}
+    for name in homes:
+        assert not isinstance(getattr(autoparser.reports, name), ModuleType)
+
+
+NOT_LATE = {"visible"}

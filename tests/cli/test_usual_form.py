@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.core.battery import battery
+from autoparser.analysis.core.message_battery import battery
 
 Run = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "fixtures" / "usual_form.yaml"

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from autoparser import ChatTemplate, TemplateRenderError
+from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.conversation import (
     Json,
     Message,
@@ -22,9 +23,7 @@ from autoparser.analysis.core.conversation import (
     User,
     tool_for,
 )
-from autoparser.analysis.core.format import NamingId
-from autoparser.analysis.core.message_shape import offered
-from autoparser.analysis.inference.probing import Shape
+from autoparser.analysis.core.message_shape import Shape, offered
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {

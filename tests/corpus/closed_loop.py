@@ -8,8 +8,8 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.inference.check import battery
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from tests.analysis.reading.parsing.loop import difference
 from tests.analysis.reading.parsing.messages import random_messages
 

@@ -17,7 +17,7 @@ from transformers.utils.chat_template_utils import render_jinja_template
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MEDIA_FORMS, MediaKind
-from autoparser.analysis.core.format import (
+from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaPlace,
     MediaSlot,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.describing.export import response_template, try_out
+from autoparser.analysis.export.response_template import response_template, try_out
 from tests.engines.export_reader import ExportReader, RefusedExportError
 
 from .each_template import of_shares

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autoparser import AutoparserError
-from autoparser.analysis.describing.export import response_template, transformers_parser, try_out
+from autoparser.analysis.export.response_template import (
+    response_template,
+    transformers_parser,
+    try_out,
+)
 
 from .each_template import of_each
 from .outcomes import PROCESSES, analysis_at

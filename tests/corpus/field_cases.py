@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
-from autoparser.analysis.reading.parsing import DeltaKind, OutputParser, ParsedMessage
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import DeltaKind, ParsedMessage
 from tests.fixture_analyses import TOKENS
 from tests.fuzz.edits import cut
 

@@ -17,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_sources, fixes_apart
-from autoparser.analysis.lint import FindingFilter, Profile, all_rules, rule_of, rules_for
-from autoparser.analysis.lint.project import LintRequest, ProjectSettings, RuleChoice
-from autoparser.analysis.loading.sources import load_template
+from autoparser.analysis.editing.lint_fixes import FixedTemplate, Unfixed, fix_sources, fixes_apart
+from autoparser.analysis.lint.linting import FindingFilter
+from autoparser.analysis.lint.project_run import LintRequest
+from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
+from autoparser.analysis.lint.registry import all_rules, rule_of, rules_for
+from autoparser.analysis.lint.rule import Profile
+from autoparser.analysis.sources.template_loading import load_template
 from autoparser.reports import template_diff
 
 from .each_template import of_each

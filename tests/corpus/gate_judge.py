@@ -16,11 +16,12 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .behind import MESSAGES, OFFERED, Asker, Behind, Silence
 

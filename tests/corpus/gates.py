@@ -12,8 +12,8 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.format import Formats
 from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.turn_format import Formats
 
 from .each_template import of_each
 from .gate_judge import Verdict, Way, default_differs, verdicts

@@ -21,13 +21,16 @@ from typing import NamedTuple
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.format import Formats, TurnFormat
-from autoparser.analysis.core.schema import type_of
-from autoparser.analysis.inference.check import battery, battery_tools, loose_tools, turns_after
-from autoparser.analysis.inference.examples import Example, learn_examples
-from autoparser.analysis.inference.examples.hiding import without_parts
-from autoparser.analysis.reading.expression import build, request_of
-from autoparser.analysis.reading.parsing import OutputParser, message_of
+from autoparser.analysis.core.message_battery import battery, battery_tools, loose_tools
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.learning.continuations import turns_after
+from autoparser.analysis.learning.example_conclusion import learn_examples
+from autoparser.analysis.learning.examples import Example, without_parts
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import request_of
 
 from .closed_loop import loop_cases
 from .outcomes import analysis_at

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from autoparser.analysis.lint import (
-    FindingFilter,
-    LintFinding,
-    Profile,
-    Rule,
-    Severity,
-    profiles_of,
-)
-from autoparser.analysis.lint.project import LintRun
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding
+from autoparser.analysis.lint.rule import Profile, Rule, profiles_of
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
 

@@ -15,8 +15,11 @@ from typing import Any
 
 import yaml
 
-from autoparser.analysis.lint import Need, Rule, all_rules
-from autoparser.analysis.lint.project import LintRequest, LintRun, ProjectSettings, lint_project
+from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.project_run import LintRequest, lint_project
+from autoparser.analysis.lint.project_settings import ProjectSettings
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import Need, Rule
 
 from .outcomes import PROCESSES
 

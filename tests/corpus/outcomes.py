@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.format import Part
+from autoparser.analysis.core.text_format import Part
 from autoparser.analysis.core.verdicts import Check
 
 from .each_template import of_each

@@ -14,8 +14,9 @@ from pathlib import Path
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Presence
-from autoparser.analysis.core.format import Part, RefusedMessageError
-from autoparser.analysis.reading.parsing.stop_marks import content_stops
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.stop_marks import content_stops
 from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED

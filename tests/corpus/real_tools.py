@@ -22,13 +22,13 @@ from llguidance import LLMatcher, grammar_from
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.grammar import Grammar
-from autoparser.analysis.constraining.grammar.loosening import GrammarForm
-from autoparser.analysis.core.alignment import common_prefix
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.schema import without_keyword
-from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.parsing import OutputParser
+from autoparser.analysis.core.schema_document import without_keyword
+from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import GrammarForm
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.inference.check import battery, battery_tools, loose_tools
+from autoparser.analysis.core.message_battery import battery, battery_tools, loose_tools
 
 from .behind import MESSAGES, OFFERED, Asker, Behind
 from .gate_judge import asker

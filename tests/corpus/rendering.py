@@ -19,7 +19,6 @@ from tokenizers import AddedToken, Tokenizer
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.alignment import is_unit
 from autoparser.analysis.core.conversation import (
     Entry,
     Json,
@@ -29,10 +28,15 @@ from autoparser.analysis.core.conversation import (
     ToolResult,
     User,
 )
-from autoparser.analysis.core.format import Part, Written
-from autoparser.analysis.history.renderer import Attributed, RenderedTokens, Renderer
-from autoparser.analysis.inference.check import battery_tools
-from autoparser.analysis.inference.probing import choose_sentinels, offered
+from autoparser.analysis.core.message_battery import battery_tools
+from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.history.message_attribution import Attributed
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.learning.prober import choose_sentinels
 from tests.analysis.history.renderer.tokenizers_here import qwen
 
 Messages: TypeAlias = list[dict[str, object]]

@@ -13,8 +13,11 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.roundtrip import Cause, Outcome, round_trip, shipped_scenarios
-from autoparser.analysis.history.roundtrip.scenario import Scenario
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.scenarios import Scenario
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
 
 from .each_template import of_each
 from .outcomes import PROCESSES, analysis_at

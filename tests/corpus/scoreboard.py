@@ -20,7 +20,8 @@ from canitoolcall.results import Observation, ParsedToolCall, ParseResult, Strea
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
 from .outcomes import corpus_paths
 

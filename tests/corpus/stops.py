@@ -16,10 +16,10 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.alignment import edge_units, is_unit
 from autoparser.analysis.core.conversation import Json, ToolResult, User
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.loading.tokens import byte_tokenizer
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
 from .behind import Asker, Behind
 from .each_template import of_each

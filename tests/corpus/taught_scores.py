@@ -20,10 +20,9 @@ from canitoolcall.fixtures import Expected, Fixture, load_families, load_fixture
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.format import Formats
-from autoparser.analysis.from_examples import TaughtFormat, learn
-from autoparser.analysis.inference.examples import Example
-from autoparser.analysis.inference.examples.hiding import without_parts
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.learning.examples import Example, without_parts
+from autoparser.analysis.teaching.example_learning import TaughtFormat, learn
 
 from .scoreboard import TEMPLATES, analysis_for, observed
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.lint import Severity, Subject, rule_of
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.registry import rule_of, run_check
+from autoparser.analysis.lint.subject import Subject
 
 from .outcomes import read_template
 
@@ -25,7 +27,7 @@ class CheckedRule:
 
     def is_error_in(self, subject: Subject) -> bool:
         rule = rule_of(self.code)
-        hits = list(rule.check(subject)) if subject.has(rule.needs) else []
+        hits = list(run_check(rule, subject)) if subject.has(rule.needs) else []
         return Severity.ERROR in {hit.severity or rule.severity for hit in hits}
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.fixing import Unfixed
-from autoparser.analysis.lint import all_rules
-from autoparser.analysis.lint.project import LintRun
+from autoparser.analysis.editing.lint_fixes import Unfixed
+from autoparser.analysis.lint.inspection import LintRun
+from autoparser.analysis.lint.registry import all_rules
 
 from .fixes import TriedFix, fix_table
 from .lints import lint_table, lints, reference

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.history.roundtrip import Cause, Outcome
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
 
 from .round_trips import Played, round_trip_table, round_trips
 

@@ -19,9 +19,9 @@ from llguidance import LLMatcher
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.constraining.grammar import Grammar
-from autoparser.analysis.constraining.grammar.triggers import GrammarTrigger, TriggerKind
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.turn_rules import GrammarTrigger, TriggerKind
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .behind import Behind
 from .each_template import of_each

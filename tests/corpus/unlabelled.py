@@ -22,14 +22,15 @@ import yaml
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.constraining.constrained import ConstraintError
-from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
 from autoparser.analysis.core.conversation import Json, Message, Tool
-from autoparser.analysis.core.format import Formats, TurnFormat
-from autoparser.analysis.from_outputs import format_of_outputs
-from autoparser.analysis.inference.examples.hiding import without_calls, without_parts
-from autoparser.analysis.inference.outputs import LoggedOutput
-from autoparser.analysis.reading.parsing import message_of
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.decoding.answer_judge import DecodingTrial
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.constraints import ConstraintError
+from autoparser.analysis.learning.examples import without_calls, without_parts
+from autoparser.analysis.learning.outputs import LoggedOutput
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.teaching.output_learning import format_of_outputs
 
 from .learning import (
     WRONG_EVERY,

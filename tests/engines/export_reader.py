@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autoparser.analysis.core.closed_at_exit import ClosedAtExit
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Formats, TurnFormat
-from autoparser.analysis.describing.export import Export, ExportLimit, MessagePiece
-from autoparser.analysis.describing.export.export_trial import tools
-from autoparser.analysis.reading.expression import Request, build
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
+from autoparser.analysis.export.response_template import tools
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import Request
+from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 WORKER = Path(__file__).with_name("response_template_worker.py")
 STREAMED = 3
@@ -30,8 +31,8 @@ class RefusedExportError(Exception):
 class ExportReader(ClosedAtExit):
     """What an engine reads after a prompt, at once, streamed, and where it ends before the end.
 
-    Used as `autoparser.analysis.describing.export.Parse`; raises ValueError where one of the three
-    is read otherwise than the first, or not at all.
+    Used as `Parse` of `autoparser.analysis.export.response_template`; raises ValueError where one
+    of the three is read otherwise than the first, or not at all.
     """
 
     def __init__(self, engine: str, python: str) -> None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 
-from autoparser.analysis.loading.tokens import byte_tokenizer
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
 Tensor: TypeAlias = NDArray[np.float32]
 

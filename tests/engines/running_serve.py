@@ -12,11 +12,11 @@ from contextlib import contextmanager
 import uvicorn
 
 from autoparser import Analysis
-from autoparser.analysis.constraining.decode import ServerEngine
-from autoparser.analysis.serving import ChatPreparer, ServingLimits
-from autoparser.analysis.serving.chat_answer import AnsweredChat
-from autoparser.analysis.serving.chat_application import ChatEndpoint
-from autoparser.analysis.serving.completion_backend import CompletionBackend
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
+from autoparser.analysis.engines.chat_preparer import ChatPreparer
+from autoparser.analysis.engines.chat_request import ServingLimits
+from autoparser.analysis.engines.completion_backend import CompletionBackend
 
 PATIENCE = 20.0
 """Seconds that it may take to begin and to end."""

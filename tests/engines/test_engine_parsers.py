@@ -11,14 +11,9 @@ import sys
 import pytest
 
 from autoparser import analyze, load_template
-from autoparser.analysis.engines import (
-    EngineProcess,
-    ParserPair,
-    TextDelivery,
-    asked_texts,
-    engines_of,
-    rank_parsers,
-)
+from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair, engines_of
+from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
+from autoparser.analysis.engines.parser_questions import asked_texts
 
 from .chats import ROOT
 

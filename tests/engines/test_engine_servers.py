@@ -17,14 +17,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.describing.export import response_template
-from autoparser.analysis.server_probe import (
-    ProbeClient,
-    ReadVerdict,
-    Rung,
-    probe_server,
-    server_at,
-)
+from autoparser.analysis.engines.engine_server import Rung
+from autoparser.analysis.engines.probe_client import ProbeClient
+from autoparser.analysis.engines.probed_texts import ReadVerdict
+from autoparser.analysis.engines.server_probe import probe_server, server_at
+from autoparser.analysis.export.response_template import response_template
 
 from .chats import (
     ROOT,

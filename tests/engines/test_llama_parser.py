@@ -10,16 +10,11 @@ from typing import Any
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze, load_template
-from autoparser.analysis.core.battery import loose_tools
 from autoparser.analysis.core.conversation import ReadMessage
-from autoparser.analysis.engines import (
-    AskedText,
-    EngineProcess,
-    ParserError,
-    ParserPair,
-    asked_texts,
-    rank_parsers,
-)
+from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.engines.engine_process import EngineProcess, ParserError, ParserPair
+from autoparser.analysis.engines.engine_ranking import rank_parsers
+from autoparser.analysis.engines.parser_questions import AskedText, asked_texts
 
 from .chats import ROOT
 

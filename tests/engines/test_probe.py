@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.server_probe import ProbeClient, Rung, server_at
+from autoparser.analysis.engines.engine_server import Rung
+from autoparser.analysis.engines.probe_client import ProbeClient
+from autoparser.analysis.engines.server_probe import server_at
 from autoparser.cli.main import run
 
 from .chats import ROOT

@@ -12,12 +12,9 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from autoparser.analysis.describing.export import (
-    TemplateDialect,
-    response_template,
-    try_out,
-)
-from autoparser.analysis.inference.check import battery
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.export.export_limits import TemplateDialect
+from autoparser.analysis.export.response_template import response_template, try_out
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 
 from .export_reader import ExportReader, RefusedExportError

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from autoparser.analysis.serving import ChatPreparer
+from autoparser.analysis.engines.chat_preparer import ChatPreparer
 
 from .chats import TIMEOUT, TOOLS, analysis_of, parrot
 from .padding import padded_message

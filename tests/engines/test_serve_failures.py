@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from autoparser.analysis.serving import ServingLimits
+from autoparser.analysis.engines.chat_request import ServingLimits
 
 from .chats import analysis_of
 from .running_serve import running_serve

@@ -19,14 +19,9 @@ from typing import Any
 
 from autoparser import Analysis, analyze, load_template
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.engines import (
-    AskedTexts,
-    EngineProcess,
-    PairScore,
-    asked_texts,
-    engines_of,
-    rank_parsers,
-)
+from autoparser.analysis.engines.engine_process import EngineProcess, engines_of
+from autoparser.analysis.engines.engine_ranking import PairScore, rank_parsers
+from autoparser.analysis.engines.parser_questions import AskedTexts, asked_texts
 from tests.corpus.outcomes import corpus_paths
 
 MOST = 0.9

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.inference.check import battery
-from autoparser.analysis.reading.parsing import OutputParser
-from autoparser.analysis.reading.parsing.parsed_message import ReasoningIn
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ReasoningIn
 from tests.analysis.reading.parsing.loop import TOOLS, disagreement, generated, with_ids
 
 from .edits import cut, edited

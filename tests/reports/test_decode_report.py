@@ -7,16 +7,9 @@ import json
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.constraining.decode import (
-    Complaint,
-    DecodedAnswer,
-    DecodingReport,
-    Fault,
-    JudgedAnswer,
-    Judgement,
-    ModelFigures,
-    Rendering,
-)
+from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
+from autoparser.analysis.decoding.answer_writers import ModelFigures
+from autoparser.analysis.decoding.message_rendering import Complaint, Fault, Judgement, Rendering
 from autoparser.reports import DecodeSetting, decode_document, decode_report
 
 DETAIL = "\x1b[31m" + "x" * 500

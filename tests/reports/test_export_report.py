@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.describing.export import (
-    ComparedMessage,
-    Export,
-    ExportLimit,
-    ExportTrial,
-    MessagePiece,
-    Mismatch,
-)
+from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
+from autoparser.analysis.export.response_template import ComparedMessage, ExportTrial, Mismatch
 from autoparser.reports import export_report
 
 READ = ComparedMessage(None, "Hello.")

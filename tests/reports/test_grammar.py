@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.reading.expression import expression_document
+from autoparser.analysis.parsing.expression_document import expression_document
 from autoparser.reports import grammar_report, turn_expression
 from tests.fixture_analyses import analysed
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from autoparser import Delta, ParsedCall, ParsedMessage, Span, SpanKind, Status
-from autoparser.analysis.reading.parsing import DeltaKind
+from autoparser.analysis.parsing.parsed_message import DeltaKind
 from autoparser.reports import (
     all_read,
     chunk_document,

@@ -11,10 +11,10 @@ import pytest
 
 from autoparser import MarkerRegistry
 from autoparser.analysis.core.switches import Effect
-from autoparser.analysis.describing.view.format_view import Flags
-from autoparser.analysis.describing.view.modes import (
+from autoparser.analysis.formats.format_view import (
     CallIdPosition,
     ContentMode,
+    Flags,
     ReasoningMode,
     ToolFormat,
 )

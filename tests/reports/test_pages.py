@@ -12,9 +12,10 @@ import msgspec
 import pytest
 
 from autoparser import ChatTemplate, analyze, load_template
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
-from autoparser.analysis.inference.check.template_turns import QUESTION
-from autoparser.analysis.lint import Profile, Severity
+from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.learning.template_turns import QUESTION
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of
@@ -278,7 +279,9 @@ def test_findings_name_their_place() -> None:
 def test_findings_that_the_usual_profile_of_lint_does_not_show_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
     portrait = portray(analyze(ChatTemplate(source)))
-    shown = [each for each in portrait.lint.findings if Profile.RELEASE.has(each)]
+    shown = [
+        each for each in portrait.lint.findings if Profile.RELEASE.shows(each.rule, each.severity)
+    ]
     folded = len(portrait.lint.findings) - len(shown)
     assert shown
     assert folded > 1

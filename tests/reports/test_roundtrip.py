@@ -13,14 +13,9 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.roundtrip import (
-    Cause,
-    Culprit,
-    RoundTrip,
-    fixing,
-    round_trip,
-    shipped_scenarios,
-)
+from autoparser.analysis.history.round_trips import RoundTrip, fixing, round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 from autoparser.reports.roundtrip import ABOUT, FAULTS
 from tests.analysis.history.roundtrip.vocabularies import tiny

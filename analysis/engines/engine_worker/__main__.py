@@ -26,8 +26,7 @@ from typing import Any
 
 from .asked_engine import AskedEngine, Reading
 from .llama_reader import LlamaCpp
-from .sglang_reader import Sglang
-from .vllm_reader import Vllm
+from .python_readers import Sglang, Vllm
 
 
 class TookTooLong(BaseException):

@@ -1,1 +1,1 @@
-"""The rules, a folder a group, a module a rule."""
+"""The rules: a page each, and beside it the module of its check."""

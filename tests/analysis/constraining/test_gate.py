@@ -10,13 +10,13 @@ from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.constraining.gate import gate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Formats, TurnFormat
 from autoparser.analysis.core.message_shape import departures_of
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
-from autoparser.analysis.inference.check import Earlier, continuations
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.grammar.grammar_gate import gate
+from autoparser.analysis.learning.continuations import Earlier, continuations
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.reports.own_findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.given import place_in, read
-from autoparser.analysis.core.value_kind import kind_of
+from autoparser.analysis.core.documents import place_in, read
+from autoparser.analysis.core.errors import AutoparserError, kind_of
 
 
 class Colour(StrEnum):

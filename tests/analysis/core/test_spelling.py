@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.spelling import misspelt, nearest, suggest
+from autoparser.analysis.core.errors import misspelt, nearest, suggest
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import Analysis, analyze, document, load_template
-from autoparser.analysis.core.format import (
-    Arguments,
-    CallFormat,
-    Container,
-    Layout,
-    Notation,
-    Opening,
-    TurnFormat,
-)
-from autoparser.analysis.core.json_document import plain
+from autoparser.analysis.core.call_format import Arguments, CallFormat
+from autoparser.analysis.core.call_notation import Container, Notation
+from autoparser.analysis.core.documents import plain
+from autoparser.analysis.core.text_format import Layout
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_shape import Opening
 from autoparser.analysis.core.verdicts import Failure
-from autoparser.analysis.inference.phases import Finding
+from autoparser.analysis.learning.prober import Finding
 from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[3]

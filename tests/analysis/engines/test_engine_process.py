@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.battery import loose_tools
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
-from autoparser.analysis.engines import (
+from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.engines.engine_process import (
     EngineError,
     EngineProcess,
     ParserError,

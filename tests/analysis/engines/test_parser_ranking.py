@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, analyze, load_template
-from autoparser.analysis.engines import (
-    EngineProcess,
-    ParserPair,
-    TextDelivery,
-    asked_texts,
-    rank_parsers,
-)
+from autoparser.analysis.engines.engine_process import EngineProcess, ParserPair
+from autoparser.analysis.engines.engine_ranking import TextDelivery, rank_parsers
+from autoparser.analysis.engines.parser_questions import asked_texts
 
 ROOT = Path(__file__).parents[3]
 

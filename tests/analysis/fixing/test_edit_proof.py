@@ -8,10 +8,11 @@ from functools import cache
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.fixing import fixes_apart
-from autoparser.analysis.fixing.edit_proof import EditProof, ProvenEdit
-from autoparser.analysis.lint import Subject, rule_of
-from autoparser.analysis.loading.edits import TemplateEdit
+from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit
+from autoparser.analysis.editing.lint_fixes import fixes_apart
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.template_edits import TemplateEdit
 
 HEAD = "{{- '<|' + m.role + '|>' }}"
 SYSTEM = "{% if messages[0].role == 'system' %}{{ messages[0].content }}\n{% endif %}"

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_encoder
-from autoparser.analysis.fixing import FixedTemplate, Unfixed, fix_template
-from autoparser.analysis.lint import Subject, all_rules, lint, rule_of
-from autoparser.analysis.loading.template import GENERATION_CLOSE, GENERATION_OPEN
+from autoparser.analysis.editing.lint_fixes import FixedTemplate, Unfixed, fix_template
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "lint"
 

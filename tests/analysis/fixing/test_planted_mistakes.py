@@ -14,8 +14,10 @@ import pytest
 import yaml
 
 from autoparser import ChatTemplate
-from autoparser.analysis.fixing import fix_template
-from autoparser.analysis.lint import Subject, lint, rule_of
+from autoparser.analysis.editing.lint_fixes import fix_template
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 TABLE = Path(__file__).parent / "planted.yaml"

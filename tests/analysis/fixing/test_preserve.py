@@ -7,11 +7,16 @@ from typing import NamedTuple
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_encoder
-from autoparser.analysis.fixing import PreservingTemplate, preserving_template
-from autoparser.analysis.fixing.edit_proof import EditProof
-from autoparser.analysis.fixing.preserve import SAMPLED
-from autoparser.analysis.history.roundtrip import Culprit, round_trip, shipped_scenarios
-from autoparser.analysis.lint import Subject
+from autoparser.analysis.editing.edit_proof import EditProof
+from autoparser.analysis.editing.preserving_edits import (
+    SAMPLED,
+    PreservingTemplate,
+    preserving_template,
+)
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.trip_causes import Culprit
+from autoparser.analysis.lint.subject import Subject
 from tests.analysis.history.roundtrip.played import TEMPLATES, fixture, shipped
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.lanes import sampled

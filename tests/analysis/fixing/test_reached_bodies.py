@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.fixing.reached_bodies import ReachedBodies
-from autoparser.analysis.loading.edits import TemplateEdit
+from autoparser.analysis.editing.edit_proof import ReachedBodies
+from autoparser.analysis.templates.template_edits import TemplateEdit
 
 TEMPLATE = """{%- macro tag(x) %}<{{ x }}>{% endmacro %}
 {%- for m in messages %}

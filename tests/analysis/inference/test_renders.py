@@ -8,7 +8,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.inference.learning.settings_to_learn import MOST_SETTINGS
+from autoparser.analysis.learning.found_switches import MOST_SETTINGS
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 

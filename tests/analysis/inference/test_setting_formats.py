@@ -11,10 +11,12 @@ from llguidance import LLMatcher, LLTokenizer
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.analysis import analyze as analyzed
 from autoparser.analysis.core.conversation import Json, Message, tool_for
-from autoparser.analysis.core.format import Part
 from autoparser.analysis.core.switches import Effect
-from autoparser.analysis.history.roundtrip import Outcome, round_trip, shipped_scenarios
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.trip_verdict import Outcome
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 HEAD = "{% for m in messages %}{% if m.role == 'assistant' %}"
 TAIL = "{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}{% endfor %}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autoparser import Analysis
-from autoparser.analysis.core.battery import battery, loose_tools
+from autoparser.analysis.core.message_battery import battery, loose_tools
 
 from . import behaviour as behaviours
 

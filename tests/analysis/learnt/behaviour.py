@@ -18,11 +18,12 @@ from autoparser import (
     load_format,
     response_template,
 )
-from autoparser.analysis.core.battery import battery, loose_tools
-from autoparser.analysis.core.format import Opening, TurnFormat
-from autoparser.analysis.core.json_document import json_of
-from autoparser.analysis.describing.format_document import turn_document
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.core.documents import json_of
+from autoparser.analysis.core.message_battery import battery, loose_tools
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.formats.format_document import turn_document
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 CHUNK = 3
 """Characters of a chunk of a stream."""

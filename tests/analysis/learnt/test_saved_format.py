@@ -19,10 +19,10 @@ from autoparser import (
     load_format,
     load_template,
 )
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.learnt import template_of_format
-from autoparser.analysis.taught_analysis import with_saved
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.formats.format_template import template_of_format
+from autoparser.analysis.teaching.taught_analysis import with_saved
 
 from .asking import ROOT
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.chats import appends
+from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.subject import Subject
 
 TURNS = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
 

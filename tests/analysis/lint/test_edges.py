@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.edges import lost_edges, padded
+from autoparser.analysis.lint.rule_conversations import lost_edges, padded
 
 WORD = "word"
 TEXT = padded(WORD)

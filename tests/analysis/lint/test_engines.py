@@ -4,8 +4,13 @@ import pytest
 from jinja2 import Environment
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.engines import compiled, elsewhere, environment, loop_control
+from autoparser.analysis.lint.other_environments import (
+    compiled,
+    elsewhere,
+    environment,
+    loop_control,
+)
+from autoparser.analysis.lint.subject import Subject
 
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') }}{%- endfor %}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.rules.turns.marker_near_a_token import misspelt
+from autoparser.analysis.lint.rules.marker_near_a_token import misspelt
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from autoparser.analysis.lint.rules.content import media_dropped, media_incomplete
+from autoparser.analysis.lint.rules import media_dropped, media_incomplete
 from autoparser.analysis.lint.subject import Subject
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "parts"

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from msgspec.structs import replace
 
-from autoparser.analysis.lint import Hit, HitCause, LintFinding, Rule, Severity, Subject
-from autoparser.analysis.lint.merged_findings import merged
-
-
-def nothing(subject: Subject) -> Iterator[Hit]:
-    del subject
-    yield from ()
+from autoparser.analysis.lint.hit import Hit, HitCause, Severity
+from autoparser.analysis.lint.linting import LintFinding, merged
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Rule
 
 
 def rule(code: str, severity: Severity, covers: tuple[str, ...] = ()) -> Rule:
-    return Rule(code, code.lower(), "One.", severity, nothing, covers=covers)
+    return replace(rule_of("AP101"), code=code, severity=severity, covers=covers)
 
 
 def test_findings_of_one_cause_are_one_and_the_weightiest_stays() -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
-from autoparser.analysis.lint import LintFinding, Subject, lint, rule_of
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.linting import LintFinding, lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 TURNS = """{%- for message in messages %}
     {{- '<|' + message.role + '|>' + message.content + '<|end|>' }}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.paired_markers import balance
+from autoparser.analysis.lint.marker_pairs import balance
 
 TABLE = [
     ("<a>x</a>", 1, 1, "a tag"),

@@ -7,10 +7,18 @@ from collections.abc import Mapping
 import pytest
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.lint import Subject, lint, rule_of
-from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
-from autoparser.analysis.lint.parting_line import line_of_the_lost, line_that_saw, parting_line
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.lint_renders import (
+    LintRenders,
+    Render,
+    RenderSetting,
+    line_of_the_lost,
+    line_that_saw,
+    parting_line,
+)
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 ROLES = """{%- for message in messages %}
 {%- if message.role == 'system' %}

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.lint.lint_renders import Render
-from autoparser.analysis.lint.quoting import failed, listed, quoted
+from autoparser.analysis.lint.lint_renders import Render, failed, listed, quoted
 
 
 @pytest.mark.parametrize(

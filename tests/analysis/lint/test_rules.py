@@ -1,4 +1,4 @@
-"""Every rule: it fires on a fixture, is quiet on the nearest one that is sound, and has a page.
+"""Every rule: it fires on a fixture, and is quiet on the nearest one that is sound.
 
 `fixtures/lint/<code>/` holds `fires` and `quiet`: each a `.jinja` file, or a model directory for
 rules that need more than the template.
@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import ChatTemplate, load_template
-from autoparser.analysis.lint import LintReport, Need, Rule, Subject, all_rules, lint, rule_of
+from autoparser import AutoparserError, ChatTemplate, load_template
+from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
-from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
+from autoparser.analysis.lint.registry import _CHECKS, all_rules, import_checks, rule_of
+from autoparser.analysis.lint.rule import Need, Rule, read_rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
+FOLDER = Path(__file__).parents[3] / "analysis" / "lint" / "rules"
 RULES = all_rules()
 CODES = [rule.code for rule in RULES]
 
@@ -63,23 +67,35 @@ def test_its_neighbour_is_quiet(rule: Rule) -> None:
     assert not found.left_out, "the neighbour must be looked at, or it proves nothing"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=CODES)
-def test_it_has_a_page(rule: Rule) -> None:
-    page = rule.page
-    assert all((page.summary, page.why, page.before, page.after))
+def test_each_module_declares_the_rule_of_one_page() -> None:
+    import_checks(RULES)
+    declared = {code: check.__module__.rpartition(".")[2] for code, check in _CHECKS.items()}
+    assert declared == {rule.code: rule.name.replace("-", "_") for rule in RULES}
+    modules = [each.stem for each in FOLDER.glob("*.py") if each.stem != "__init__"]
+    assert sorted(modules) == sorted(declared.values())
+    assert len([*FOLDER.glob("*.md")]) == len(modules)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=CODES)
-def test_it_stands_where_its_code_says(rule: Rule) -> None:
-    home = rule.check.__module__.split(".")
-    assert home[-1] == rule.name.replace("-", "_")
-    assert home[-2] == rule.group.name.lower()
-    assert sys.modules[rule.check.__module__].__doc__ == rule.doc
+PAGE = (FOLDER / f"{RULES[0].code}-{RULES[0].name}.md").read_text("utf-8")
+WRONG_PAGES = {
+    "an unknown key": ("severity:", "severty:", "severty: there is no key 'severty'"),
+    "an unknown severity": ("severity: error", "severity: bad", "severity: 'bad' is none of"),
+    "a text for a list": ("[engines]", "engines", "concerns: this is a text, not a list"),
+    "a fact that is text": ("severity:", "why: x\nseverity:", "why: the page's text and name say"),
+    "facts that are not YAML": ("severity:", "severity", "line 3: this is not YAML (mapping"),
+    "no heading": ("\n# ", "\n", "this is not a rule's page"),
+    "no block": ("```jinja", "```", "this is not a rule's page"),
+}
 
 
-def test_codes_and_names_are_unique() -> None:
-    assert len(set(CODES)) == len(CODES)
-    assert len({rule.name for rule in RULES}) == len(RULES)
+@pytest.mark.parametrize("wrong", WRONG_PAGES)
+def test_a_wrong_page_is_an_error_that_names_file_and_place(wrong: str, tmp_path: Path) -> None:
+    old, new, words = WRONG_PAGES[wrong]
+    file = tmp_path / "AP999-any-name.md"
+    file.write_text(PAGE.replace(old, new), encoding="utf-8")
+    with pytest.raises(AutoparserError) as raised:
+        read_rule(file)
+    assert str(raised.value).startswith(f"{file}: {words}")
 
 
 def test_covered_rules_exist() -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from autoparser.analysis.lint import Severity, Subject, lint, rule_of
-from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 
 MODEL = Path(__file__).parents[3] / "fixtures" / "lint" / "AP212" / "quiet"
 END, OTHER = "<|end|>", "a"

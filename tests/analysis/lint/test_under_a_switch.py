@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint import LintFinding, Subject, lint, rule_of
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.linting import LintFinding, lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 HEADERS = """{%- for message in messages %}
     {{- '<|' + message.role + '|>' + message.content + '<|end|>' }}

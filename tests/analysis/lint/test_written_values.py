@@ -4,9 +4,9 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import JsonType
-from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.written_values import written, written_as_python
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.lint.call_texts import written, written_as_python
+from autoparser.analysis.lint.subject import Subject
 
 TEMPLATE = """{%- for message in messages %}
     {{- '<|' + message.role + '|>' + (message.content or '') }}

@@ -10,7 +10,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from autoparser import load_template
-from autoparser.analysis.loading.tokens import byte_tokenizer
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags")

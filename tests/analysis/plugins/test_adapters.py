@@ -13,20 +13,24 @@ import msgspec
 import pytest
 
 from autoparser.analysis.core.errors import TemplateNotFoundError
-from autoparser.analysis.plugins.served_format import FORMAT_VARIABLE, served_format
-from autoparser.analysis.plugins.served_template import TEMPLATE_VARIABLE, served_template
-from autoparser.analysis.plugins.sglang_detectors import (
+from autoparser.analysis.engines.served_format import (
+    FORMAT_VARIABLE,
+    TEMPLATE_VARIABLE,
+    served_format,
+    served_template,
+)
+from autoparser.analysis.engines.sglang_detectors import (
     ReasoningDetector,
     SglangResults,
     ToolDetector,
 )
-from autoparser.analysis.plugins.vllm_parsers import (
+from autoparser.analysis.engines.vllm_parsers import (
     ReasoningHalf,
     ToolHalf,
     VllmMessages,
     WholeParser,
 )
-from autoparser.analysis.plugins.vllm_plugin import log_as_server
+from autoparser.analysis.engines.vllm_plugin import log_as_server
 
 from .served_model import NAMES, TEMPLATES, TOOLS, answers, tokenizer_for, values
 

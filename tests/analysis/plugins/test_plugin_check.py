@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.plugins.plugin_check import CheckState, PluginCheck, plugin_check
+from autoparser.analysis.engines.plugin_check import CheckState, PluginCheck, plugin_check
 
 ROOT = Path(__file__).parents[3]
 MANAGER = """
@@ -64,7 +64,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "Metadata-Version: 2.1\nName: autoparser-chat\nVersion: 0.0\nRequires-Dist: llguidance>1\n"
     )
     (ours / "entry_points.txt").write_text(
-        "[vllm.general_plugins]\nautoparser = autoparser.analysis.plugins.vllm_plugin:register\n"
+        "[vllm.general_plugins]\nautoparser = autoparser.analysis.engines.vllm_plugin:register\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
     monkeypatch.chdir(tmp_path)

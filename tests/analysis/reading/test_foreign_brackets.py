@@ -11,8 +11,8 @@ from functools import cache
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.inference.check import battery
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from tests.fixture_analyses import TEMPLATES, TOKENS
 from tests.lanes import sampled
 

@@ -8,8 +8,8 @@ import pytest
 
 from autoparser import Message, ToolCall
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
-from autoparser.analysis.server_probe import Likeness
-from autoparser.analysis.server_probe.client_message import (
+from autoparser.analysis.engines.engine_server import (
+    Likeness,
     client_message,
     differences,
     joined_deltas,

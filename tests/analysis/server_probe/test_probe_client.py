@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.server_probe import ProbeClient, ProbeError, checked_address, server_at
+from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError, checked_address
+from autoparser.analysis.engines.server_probe import server_at
 
 from .engine_stub import Answer, EngineStub, answering
 

@@ -13,19 +13,17 @@ import pytest
 import yaml
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.server_probe import (
+from autoparser.analysis.engines.engine_server import Rung
+from autoparser.analysis.engines.known_texts import known_texts
+from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError
+from autoparser.analysis.engines.probed_texts import LISTED, ReadVerdict
+from autoparser.analysis.engines.server_probe import (
     AdviceKind,
-    ProbeClient,
-    ProbeError,
-    ReadVerdict,
-    Rung,
     ServerProbe,
-    known_texts,
     probe_advice,
     probe_server,
     server_at,
 )
-from autoparser.analysis.server_probe.parser_ranking import LISTED
 
 from .engine_stub import (
     Answer,

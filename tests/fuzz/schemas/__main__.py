@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.format import TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
 from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .trial import FORMS, SchemaTally, trial

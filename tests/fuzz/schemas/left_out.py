@@ -8,18 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from autoparser.analysis.constraining.grammar.told_apart import is_bare
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Container, Notation, Order, Slot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import (
-    CallFormat,
-    Container,
-    JsonType,
-    Literal,
-    Notation,
-    Order,
-    Slot,
-)
-from autoparser.analysis.core.schema import ANY, SchemaPart
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+from autoparser.analysis.grammar.value_forms import is_bare
 
 
 class LeftOut(StrEnum):

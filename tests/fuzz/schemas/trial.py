@@ -21,12 +21,16 @@ from typing import Any, Literal, cast
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
-from autoparser.analysis.constraining.grammar import Grammar, GrammarError, Loosening, SchemaError
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.schema import UnheldKeywordError, schemas_in
-from autoparser.analysis.loading.tokens import OpaqueTokens
-from autoparser.analysis.reading.parsing import OutputParser, Status
+from autoparser.analysis.core.schema_document import schemas_in
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import Loosening
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
 from tests.analysis.reading.parsing.loop import with_ids
 

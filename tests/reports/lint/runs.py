@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
-from autoparser.analysis.lint import (
-    Confidence,
-    Hit,
-    HitEvidence,
-    LintFinding,
-    Need,
-    Severity,
-    ShownText,
-    all_rules,
-    rule_of,
-)
-from autoparser.analysis.lint.project import Ignore, Inspected, LintRun, Problem
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.baselines import Ignore
+from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 HOSTILE = (
     "a\x00b\x1b[31mred\x1b]8;;http://evil\x07 \u202edrow\u202c \ufeff\ud800\ufffe\x0b\x85\u2028"

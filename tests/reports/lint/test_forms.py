@@ -16,7 +16,7 @@ import xmlschema
 from jsonschema import Draft4Validator, Draft202012Validator
 from rich.cells import cell_len
 
-from autoparser.analysis.lint.project import LintRun
+from autoparser.analysis.lint.inspection import LintRun
 from autoparser.reports.lint import (
     concise_report,
     github_report,

@@ -1,27 +1,20 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
-from autoparser.analysis.lint import rule_of
+from autoparser.analysis.lint.registry import rule_of
 from autoparser.reports.lint import page_markdown, rule_page, rules_index
 
-DOC = """A tag such as <b> and a `<code>|` span | are not markup.
-
-Why it *matters*.
-
-Second paragraph,
-on two lines.
-
-Before:
-
-    ```
-    {{ x | safe }}
-
-After:
-
-    {{ x }}
-"""
-RULE = replace(rule_of("AP306"), doc=DOC, fix="write [x](y)", covers=("AP101",), default=False)
+RULE = replace(
+    rule_of("AP306"),
+    summary="A tag such as <b> and a `<code>|` span | are not markup",
+    why="Why it *matters*.\n\nSecond paragraph,\non two lines.",
+    before="```\n{{ x | safe }}",
+    after="{{ x }}",
+    fix="write [x](y)",
+    covers=("AP101",),
+    default=False,
+)
 
 
 def test_a_page_in_markdown_shows_its_words_as_they_are() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import GrammarBackend
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 
 from .tokenizers_here import deepseek, qwen, small, unigram
 

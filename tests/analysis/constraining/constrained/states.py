@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser.analysis.constraining.constrained import (
+from autoparser.analysis.decoding.matcher_grammar import (
     GrammarObject,
     allowed_tokens,
     count_allowed,
@@ -10,7 +10,7 @@ from autoparser.analysis.constraining.constrained import (
     new_mask,
     row_of,
 )
-from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
 def allowed(grammar: GrammarObject) -> list[int]:

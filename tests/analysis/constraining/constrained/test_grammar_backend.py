@@ -8,12 +8,8 @@ from threading import Barrier
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    ConstraintError,
-    ConstraintKind,
-    GrammarBackend,
-)
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, ConstraintKind
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 
 from .states import takes
 from .tokenizers_here import small

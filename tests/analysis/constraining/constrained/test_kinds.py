@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
-    ANY_JSON,
-    Constraint,
-    ConstraintError,
-    GrammarBackend,
-)
+from autoparser.analysis.decoding.constraints import ANY_JSON, Constraint, ConstraintError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 
 from .states import is_answer
 

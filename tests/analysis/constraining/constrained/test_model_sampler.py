@@ -14,22 +14,18 @@ import jsonschema
 import numpy as np
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    FreeGrammar,
-    GrammarBackend,
-    allowed_tokens,
-    row_of,
-    walks,
-)
-from autoparser.analysis.constraining.constrained.model_sampler import (
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import (
     DeviceError,
     ModelSampler,
     apply_mask,
     choose_device,
     measure,
+    walks,
 )
-from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, row_of
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from autoparser.analysis.constraining.constrained.model_sampler import DeviceError, choose_device
+from autoparser.analysis.decoding.mask_sampling import DeviceError, choose_device
 
 
 def test_torch_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    ConstraintError,
-    GrammarBackend,
-    ReasoningGate,
-    ReasoningOpening,
-    RefusedTokenError,
-)
-from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.reasoning_gate import ReasoningGate, ReasoningOpening
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
 from .states import allowed, is_answer, spelled, takes
 from .tokenizers_here import byte_tokenizer

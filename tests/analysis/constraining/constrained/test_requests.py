@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
+from autoparser.analysis.decoding.constraints import (
     ANY_JSON,
     Constraint,
     ConstraintError,

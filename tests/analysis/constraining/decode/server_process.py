@@ -13,12 +13,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    GrammarBackend,
-    RandomSampler,
-    walk,
-)
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, walk
 from tests.analysis.constraining.constrained.tokenizers_here import small
 
 FIELDS = {

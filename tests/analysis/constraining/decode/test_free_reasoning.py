@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.constraining.decode import DecodingTrial, judged, made_tokenizer
-from autoparser.analysis.constraining.grammar import GrammarError
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, judged
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.grammar.call_writer import GrammarError
 
 from .trials import CITIES, trial_of
 

@@ -10,17 +10,12 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.constrained.model_sampler import DeviceError
-from autoparser.analysis.constraining.decode import (
-    Fault,
-    ModelError,
-    ModelWriter,
-    judged,
-    load_model,
-    made_tokenizer,
-)
-from autoparser.analysis.constraining.decode.vocabulary import END
-from autoparser.analysis.loading.tokens import tokenizer_of
+from autoparser.analysis.decoding.answer_judge import judged
+from autoparser.analysis.decoding.answer_writers import ModelError, ModelWriter, load_model
+from autoparser.analysis.decoding.check_vocabulary import END, made_tokenizer
+from autoparser.analysis.decoding.mask_sampling import DeviceError
+from autoparser.analysis.decoding.message_rendering import Fault
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
 from .tiny_model import save_tiny_model
 from .trials import CITIES, analysis_of, trial_of

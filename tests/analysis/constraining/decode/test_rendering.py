@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.constraining.decode import Fault, Rendering
+from autoparser.analysis.decoding.message_rendering import Fault, Rendering
 
 from .trials import TOOLS, trial_of
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.constraining.decode import (
-    Fault,
+from autoparser.analysis.decoding.answer_judge import judged
+from autoparser.analysis.decoding.answer_writers import (
     Server,
     ServerEngine,
     ServerError,
     grammar_fields,
-    judged,
     server_answers,
 )
+from autoparser.analysis.decoding.message_rendering import Fault
 
 from .running import Start
 from .trials import CITIES, trial_of

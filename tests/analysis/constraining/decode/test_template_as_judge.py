@@ -8,15 +8,10 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.constraining.decode import (
-    DecodingTrial,
-    Fault,
-    Judgement,
-    Rendering,
-    judged,
-    made_tokenizer,
-)
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, judged
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.message_rendering import Fault, Judgement, Rendering
 from tests.analysis.reading.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 

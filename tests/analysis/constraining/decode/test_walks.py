@@ -6,14 +6,10 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.decode import (
-    DecodedAnswer,
-    Fault,
-    Rendering,
-    judged,
-    made_tokenizer,
-)
-from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.decoding.answer_judge import DecodedAnswer, judged
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.decoding.message_rendering import Fault, Rendering
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen, small
 
 from .trials import TOOLS, analysis_of, trial_of

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from autoparser.analysis.loading.tokens import ModelTokenizer
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
 def save_tiny_model(directory: Path, tokenizer: ModelTokenizer) -> Path:

@@ -8,9 +8,11 @@ from typing import Any
 
 import yaml
 
-from autoparser.analysis.constraining.decode import DecodingTrial, made_tokenizer
-from autoparser.analysis.loading.tokens import ModelTokenizer
-from autoparser.analysis.reading.expression import belonging, request_of
+from autoparser.analysis.decoding.answer_judge import DecodingTrial
+from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
+from autoparser.analysis.parsing.turn_expression import belonging
+from autoparser.analysis.parsing.turn_request import request_of
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[4]

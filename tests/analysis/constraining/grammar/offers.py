@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.check import loose_tools
+from autoparser.analysis.core.message_battery import loose_tools
 
 BATTERY = loose_tools()
 

@@ -10,13 +10,14 @@ from typing import TypeAlias
 from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
-from autoparser.analysis.constraining.grammar import Grammar
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.format import Formats, RefusedMessageError, TurnFormat
-from autoparser.analysis.inference.check import battery
-from autoparser.analysis.loading.tokens import tokenizer_of
-from autoparser.analysis.reading.expression import Request, Start, build, request_of
-from autoparser.analysis.reading.parsing import OutputParser
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import Request, Start, request_of
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import with_ids
 
 from .offers import BATTERY, STRICT, offered

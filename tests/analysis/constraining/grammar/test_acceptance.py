@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.constraining.grammar import GrammarDialect
-from autoparser.analysis.reading.parsing import SpanKind
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.parsing.text_tape import SpanKind
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .offers import STRICT

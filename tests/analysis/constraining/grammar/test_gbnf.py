@@ -7,10 +7,9 @@ import re
 import pytest
 from llguidance import LLMatcher, grammar_from
 
-from autoparser.analysis.constraining.grammar import GrammarError
-from autoparser.analysis.constraining.grammar.gbnf import write_gbnf
-from autoparser.analysis.constraining.grammar.json_schema.regex_nodes import Regex
-from autoparser.analysis.constraining.grammar.rules import (
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.gbnf_writer import write_gbnf
+from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
     Exit,
     FreeTextNode,
@@ -19,6 +18,7 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Prose,
 )
+from autoparser.analysis.grammar.regex_nodes import Regex
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .offers import STRICT

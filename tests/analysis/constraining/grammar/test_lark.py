@@ -10,17 +10,18 @@ from llguidance import LLMatcher
 from tokenizers import AddedToken
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.constraining.grammar.lark import write_lark
-from autoparser.analysis.constraining.grammar.rules import (
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.grammar.grammar_rules import (
     Exit,
     FreeTextNode,
     GrammarRules,
     Prose,
     sequence,
 )
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import Strip
-from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
+from autoparser.analysis.grammar.lark_writer import write_lark
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn
 

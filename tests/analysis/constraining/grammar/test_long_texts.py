@@ -8,14 +8,10 @@ from itertools import takewhile
 
 import pytest
 
-from autoparser.analysis.constraining.constrained import (
-    Constraint,
-    GrammarBackend,
-    is_allowed,
-    new_mask,
-    row_of,
-)
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.decoding.constraints import Constraint
+from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.decoding.matcher_grammar import is_allowed, new_mask, row_of
 from tests.analysis.constraining.constrained.tokenizers_here import qwen
 from tests.analysis.reading.parsing.loop import analysis_of
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError, log_loosening
-from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
-from autoparser.analysis.constraining.grammar.call_writer import CallWriter
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.call_writer import CallWriter
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
 
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"

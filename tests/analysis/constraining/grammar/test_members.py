@@ -9,8 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from autoparser.analysis.constraining.grammar import Grammar, GrammarError
 from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .tokens import byte_tokenizer, guidance

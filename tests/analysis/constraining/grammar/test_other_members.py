@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.grammar import Grammar, StrictSchemaError
-from autoparser.analysis.constraining.grammar.entry_rows import begins_as_text, writes_key_twice
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import TurnFormat
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_twice
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names, with_ids
 from tests.corpus.structural_tags import read_by_xgrammar
 

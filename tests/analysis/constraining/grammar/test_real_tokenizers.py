@@ -15,9 +15,10 @@ from tokenizers import Tokenizer
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import RefusedMessageError, TurnFormat
-from autoparser.analysis.inference.check import battery
-from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
 from tests.real_vocabularies import deepseek_file, qwen_without_special

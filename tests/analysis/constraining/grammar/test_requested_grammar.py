@@ -10,18 +10,12 @@ from typing import Any
 import pytest
 
 from autoparser import AutoparserError
-from autoparser.analysis.constraining.grammar import (
-    Grammar,
-    GrammarError,
-    SchemaError,
-    grammar_of,
-    lark,
-    stretches,
-    turn_rules,
-)
-from autoparser.analysis.constraining.grammar.call_writer import CallWriter
-from autoparser.analysis.core.format import Formats
-from autoparser.analysis.loading.tokens import OpaqueTokens
+from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.grammar import lark_writer as lark, text_stretches as stretches, turn_rules
+from autoparser.analysis.grammar.call_writer import CallWriter, GrammarError
+from autoparser.analysis.grammar.request_grammar import Grammar, grammar_of
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .offers import BATTERY, STRICT

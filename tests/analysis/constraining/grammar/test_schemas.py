@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import pytest
 
-from autoparser.analysis.constraining.grammar import Grammar, SchemaError
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .proofs import grammar_for as request_grammar, request_for

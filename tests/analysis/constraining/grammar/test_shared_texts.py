@@ -7,7 +7,8 @@ import json
 import pytest
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.reading.parsing import OutputParser, Status
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .proofs import grammar_for, request_for

@@ -11,10 +11,9 @@ from dataclasses import replace
 import pytest
 from llguidance import LLMatcher
 
-from autoparser.analysis.constraining.grammar import format_slices
-from autoparser.analysis.constraining.grammar.json_schema import StringShape
-from autoparser.analysis.constraining.grammar.lark import write_lark
-from autoparser.analysis.constraining.grammar.rules import (
+from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.turn_format import Formats
+from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
     Exit,
     FreeTextNode,
@@ -22,9 +21,12 @@ from autoparser.analysis.constraining.grammar.rules import (
     LiteralNode,
     Prose,
 )
-from autoparser.analysis.constraining.grammar.stretches import signs_of, slices_of, stretched
-from autoparser.analysis.core.format import Formats, Strip
-from autoparser.analysis.loading.tokens import OpaqueTokens, tokenizer_of
+from autoparser.analysis.grammar.lark_writer import write_lark
+from autoparser.analysis.grammar.request_grammar import format_slices
+from autoparser.analysis.grammar.string_shape import StringShape
+from autoparser.analysis.grammar.text_stretches import signs_of, slices_of, stretched
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
 
 from .offers import STRICT

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from autoparser.analysis.constraining.grammar.until import State, states
+from autoparser.analysis.grammar.rule_paths import State, states
 
 
 def closed_by(found: Sequence[State], text: str) -> tuple[int, int] | str | None:

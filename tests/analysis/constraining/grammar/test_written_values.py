@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.constraining.grammar import Grammar, SchemaError
-from autoparser.analysis.constraining.grammar.acceptance import GrammarDialect
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.fixture_analyses import TEMPLATES, TOKENS
 
 NOVEL = TEMPLATES.parent / "novel"

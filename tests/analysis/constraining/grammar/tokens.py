@@ -8,9 +8,10 @@ from functools import cache
 from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
-from autoparser.analysis.core.alignment import edge_units, is_unit
-from autoparser.analysis.core.format import Slot, TurnFormat
-from autoparser.analysis.loading.tokens import byte_tokenizer as bytes_and
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.sources.token_bytes import byte_tokenizer as bytes_and
 
 EOS = "<eos-of-the-tests>"
 

@@ -11,8 +11,8 @@ import jsonschema
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 from tokenizers import Tokenizer
 
-from autoparser.analysis.constraining.grammar import Grammar
-from autoparser.analysis.constraining.grammar.rules import (
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.grammar.grammar_rules import (
     ChoiceNode,
     FreeTextNode,
     GrammarRules,
@@ -20,9 +20,9 @@ from autoparser.analysis.constraining.grammar.rules import (
     Node,
     SequenceNode,
 )
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.reading.parsing import ParsedMessage, Status
-from autoparser.analysis.reading.text import SpanKind
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
 
 from .tokens import ids
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.core.alignment import (
+from autoparser.analysis.core.text_alignment import (
     common_prefix,
     common_suffix,
     diff_split,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.core.alignment import Repetition, decompose, find_slots
+from autoparser.analysis.core.text_alignment import Repetition, decompose, find_slots
 
 LITERAL = st.text(st.sampled_from("ab <>/,[]\n"), max_size=16)
 

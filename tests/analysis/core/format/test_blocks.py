@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, TurnFormat, analyze
-from autoparser.analysis.describing.view import view_of
-from autoparser.analysis.reading.expression import build, request_of
+from autoparser.analysis.formats.format_view import view_of
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import request_of
 from tests.analysis.tiny import turn
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.format import Literal, spaced_spellings
+from autoparser.analysis.core.literals import Literal, spaced_spellings
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autoparser.analysis.core.format import NamingId, Slot
+from autoparser.analysis.core.call_notation import NamingId, Slot
 
 PLAIN = NamingId()
 MADE = NamingId(("functions.", Slot.NAME, ":", Slot.INDEX))

@@ -8,19 +8,17 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import (
+from autoparser.analysis.core.call_notation import (
     Container,
-    Escape,
-    JsonType,
     Notation,
     Order,
     Slot,
-    Text,
     json_notation,
     python_notation,
-    type_of,
 )
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_format import Escape, Text
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES: st.SearchStrategy[Json] = st.recursive(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.format import Edges, Escape, StringGuard, Strip, Text
+from autoparser.analysis.core.text_format import Edges, Escape, StringGuard, Strip, Text
 
 PADDED = "\n\n a b \n\n"
 

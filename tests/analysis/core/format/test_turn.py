@@ -6,23 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import Container, Row, Slot, json_notation
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
-from autoparser.analysis.core.format import (
-    Arguments,
-    CallFormat,
-    CallLimit,
-    Container,
-    Edges,
-    JsonType,
-    Layout,
-    Part,
-    RefusedMessageError,
-    Row,
-    Slot,
-    Strip,
-    TurnFormat,
-    json_notation,
-)
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 
 JSON = Arguments(json_notation().object, json_notation())
 ONE = ToolCall("f", {"a": 1}, "id1")

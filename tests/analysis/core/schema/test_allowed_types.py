@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.schema import (
-    ANY,
-    Document,
-    JsonType,
-    SchemaError,
-    SchemaPart,
-    kinds_of,
-)
+from autoparser.analysis.core.schema_document import Document
+from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
+from autoparser.analysis.core.schema_parts import ANY, SchemaPart, kinds_of
 
 NUMBERS = "integer number"
 DEFS: dict[str, Any] = {

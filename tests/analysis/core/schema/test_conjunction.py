@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser.analysis.constraining.grammar.schema_reader import SchemaReader
-from autoparser.analysis.core.schema import NOTHING, JsonType, SchemaPart, conjunction, type_of
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.schema_parts import NOTHING, SchemaPart, conjunction
+from autoparser.analysis.grammar.schema_reader import SchemaReader
 
 MERGED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({"minimum": 5}, {"minimum": 2}, {"minimum": 5}),

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import with_names_told_apart
+from autoparser.analysis.core.schema_keywords import with_names_told_apart
 
 NAMES = "abcd"
 ROWS = [row for most in range(len(NAMES) + 1) for row in itertools.combinations(NAMES, most)]

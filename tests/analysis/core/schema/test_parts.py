@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.schema import SchemaPart
+from autoparser.analysis.core.schema_parts import SchemaPart
 
 TEXT: dict[str, Any] = {"type": "string"}
 WHOLE: dict[str, Any] = {"type": "integer"}

@@ -8,7 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
-from autoparser.analysis.core.schema import ROOT, Document, JsonType, SchemaPart, references
+from autoparser.analysis.core.schema_document import ROOT, Document
+from autoparser.analysis.core.schema_keywords import JsonType, references
+from autoparser.analysis.core.schema_parts import SchemaPart
 
 PLAIN: list[Any] = [
     True,

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[4]
 
 USE = """
 import sys
-from autoparser.analysis.core.schema import validator
+from autoparser.analysis.core.schema_document import validator
 check = validator({"format": "%s"}, unknown_formats=set())
 print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark" in sys.modules)
 """

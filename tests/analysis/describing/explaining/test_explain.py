@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import pytest
 
-from autoparser.analysis.core.format import Begun, RefusedMessageError
-from autoparser.analysis.describing.explaining import (
+from autoparser.analysis.core.turn_format import Begun, RefusedMessageError
+from autoparser.analysis.formats.output_explanation import (
     CauseKind,
     Deviation,
     Explanation,
     OutputReading,
-    PromptedParser,
     explain,
 )
+from autoparser.analysis.formats.text_restoring import PromptedParser
 from tests.analysis.reading.parsing.loop import (
     TOOLS,
     analysis_of,

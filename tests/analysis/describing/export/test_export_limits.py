@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format import JsonType
-from autoparser.analysis.describing.export import Export, ExportLimit, MessagePiece
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
 
 
 def calling(*arguments: dict[str, Json]) -> Message:

@@ -6,14 +6,7 @@ import re
 
 import pytest
 
-from autoparser.analysis.describing.export.response_template.patterns import (
-    anchor,
-    at_most,
-    either,
-    exact,
-    loose,
-    widest,
-)
+from autoparser.analysis.export.field_patterns import anchor, at_most, either, exact, loose, widest
 
 TEXTS = ["<|im_end|>", "a.b*c?", "[x]{2}(y)", "\n\t", "^$\\", "日本 語", ""]
 

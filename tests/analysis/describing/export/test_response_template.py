@@ -9,16 +9,16 @@ import pytest
 from transformers.utils.chat_parsing import ResponseParser, parse_response
 
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.describing.export import (
-    MessagePiece,
-    TemplateDialect,
+from autoparser.analysis.core.message_battery import BatteryCase, battery
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.export.export_limits import MessagePiece, TemplateDialect
+from autoparser.analysis.export.response_template import (
+    prompted,
     response_template,
+    tools,
     transformers_parser,
     try_out,
 )
-from autoparser.analysis.describing.export.export_trial import prompted, tools
-from autoparser.analysis.inference.check import BatteryCase, battery
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 from tests.analysis.reading.parsing.messages import random_messages
 from tests.analysis.tiny import CONTENT, REASONING, turn

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.history.renderer import Attributed, Renderer
+from autoparser.analysis.history.message_attribution import Attributed
+from autoparser.analysis.history.renderer import Renderer
 from tests.analysis.history.renderer.made import (
     analysed,
     called,

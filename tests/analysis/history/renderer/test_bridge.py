@@ -11,14 +11,10 @@ from hypothesis import given, settings, strategies as st
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.history.renderer import (
-    BridgeRefusal,
-    Reason,
-    RenderedTokens,
-    Renderer,
-)
-from autoparser.analysis.history.renderer.history_renders import HistoryRenders
-from autoparser.analysis.loading.tokens import Encoded, TokenText
+from autoparser.analysis.history.history_renders import BridgeRefusal, HistoryRenders, Reason
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.sources.tokenizer import Encoded, TokenText
 from tests.analysis.history.renderer.made import (
     called,
     renderer,

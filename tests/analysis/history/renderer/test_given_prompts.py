@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from autoparser.analysis.history.renderer import given_prompts
-from autoparser.analysis.history.renderer.given_prompts import GivenPrompts, PromptPast
-from autoparser.analysis.loading.tokens import TokenText
+from autoparser.analysis.history import prompt_tokens as given_prompts
+from autoparser.analysis.history.prompt_tokens import GivenPrompts, PromptPast
+from autoparser.analysis.sources.tokenizer import TokenText
 from tests.analysis.history.renderer.tokenizers_here import small
 
 TOKENS = TokenText(small())

@@ -8,12 +8,8 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, Renderer, RequestError, analyze
-from autoparser.analysis.history.renderer import (
-    BridgeRefusal,
-    MediaTokens,
-    Reason,
-    RenderedTokens,
-)
+from autoparser.analysis.history.history_renders import BridgeRefusal, Reason
+from autoparser.analysis.history.prompt_tokens import MediaTokens, RenderedTokens
 
 from .made import FIXTURES, TOKENS
 from .tokenizers_here import small

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, Status, analyze
-from autoparser.analysis.history.renderer import RenderedTokens, Renderer
-from autoparser.analysis.loading.tokens import byte_tokenizer
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.sources.token_bytes import byte_tokenizer
 from tests.analysis.history.renderer.made import analysed, called, sampled_ids, tools, user
 from tests.analysis.tiny import CONTENT, calls, turn
 

@@ -9,11 +9,8 @@ import pytest
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.history.renderer import (
-    Renderer,
-    TrainingTemplateError,
-    training_template,
-)
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.history.training_template import TrainingTemplateError, training_template
 from tests.analysis.history.renderer.made import (
     FIXTURES,
     analysed,

@@ -10,14 +10,10 @@ from tokenizers import Tokenizer
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.history.roundtrip import (
-    Next,
-    Row,
-    Scenario,
-    Verdict,
-    round_trip,
-    shipped_scenarios,
-)
+from autoparser.analysis.history.round_trips import Row, round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_verdict import Verdict
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}

@@ -9,16 +9,16 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall, User
-from autoparser.analysis.history.roundtrip import (
+from autoparser.analysis.history.scenarios import (
     ArgumentsAs,
-    Cause,
     EngineHabits,
     Ids,
     Next,
-    Outcome,
     Scenario,
     UnreadCalls,
 )
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 from .played import fixture, rows, shipped, verdict

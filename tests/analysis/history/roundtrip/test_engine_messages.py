@@ -8,8 +8,10 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.message_shape import EmptyContent, Shape
-from autoparser.analysis.history.roundtrip import PROFILES, Cause, Culprit, EngineHabits, round_trip
-from autoparser.analysis.history.roundtrip.engine_messages import EngineMessages
+from autoparser.analysis.history.client_memory import EngineMessages
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenarios import PROFILES, EngineHabits
+from autoparser.analysis.history.trip_causes import Cause, Culprit
 from tests.analysis.tiny import CONTENT, calls, turn
 
 from .played import shipped

@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 
 from autoparser import Analysis, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.history.roundtrip import Cause, Next
+from autoparser.analysis.history.scenarios import Next
+from autoparser.analysis.history.trip_causes import Cause
 from tests.corpus.outcomes import PACKAGE, corpus_paths, read_template
 
 from .played import fixture, verdict

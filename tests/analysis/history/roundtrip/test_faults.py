@@ -9,20 +9,18 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.roundtrip import (
+from autoparser.analysis.history.client_memory import EngineMessages, remembered
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenario_files import scenarios_of
+from autoparser.analysis.history.scenarios import (
     PROFILES,
     BesideCalls,
-    Cause,
-    Culprit,
     EngineHabits,
     Next,
-    Outcome,
-    round_trip,
-    scenarios_of,
+    UnreadCalls,
 )
-from autoparser.analysis.history.roundtrip.engine_messages import EngineMessages
-from autoparser.analysis.history.roundtrip.remembering import remembered
-from autoparser.analysis.history.roundtrip.scenario import UnreadCalls
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.history.trip_verdict import Outcome
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 from .played import fixture, shipped, verdict

@@ -9,9 +9,13 @@ import pytest
 
 from autoparser import analyze, load_template
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.roundtrip import RoundTrip, round_trip, shipped_scenarios
-from autoparser.analysis.history.roundtrip.replay import ReplayStage
-from autoparser.analysis.history.roundtrip.scenario_files import ScenarioError, scenarios_of
+from autoparser.analysis.history.conversation_replay import ReplayStage
+from autoparser.analysis.history.round_trips import RoundTrip, round_trip
+from autoparser.analysis.history.scenario_files import (
+    ScenarioError,
+    scenarios_of,
+    shipped_scenarios,
+)
 
 FOLDER = Path(__file__).parents[4] / "fixtures" / "parts"
 SCENARIOS = [

@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.history.roundtrip.partial_json import readable_part
+from autoparser.analysis.history.client_memory import readable_part
 
 PARTS: list[tuple[str, dict[str, Json]]] = [
     ("", {}),

@@ -8,10 +8,13 @@ import pytest
 
 from autoparser import analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.history.roundtrip import Cause, Culprit, Next, Outcome, Row, verdict
-from autoparser.analysis.history.roundtrip.rewritten_turn import REWRITTEN, says
-from autoparser.analysis.history.roundtrip.sampled import NotWrittenError, Sample
-from autoparser.analysis.reading.parsing import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.history import trip_verdict as verdict
+from autoparser.analysis.history.round_trips import Row
+from autoparser.analysis.history.sampled_turns import NotWrittenError, Sample
+from autoparser.analysis.history.scenarios import Next
+from autoparser.analysis.history.trip_causes import Cause, Culprit
+from autoparser.analysis.history.trip_verdict import REWRITTEN, Outcome, says
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
 from tests.analysis.tiny import CONTENT, turn
 
 from .played import rows, shipped

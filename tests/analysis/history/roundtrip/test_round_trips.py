@@ -7,18 +7,18 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.history.roundtrip import (
+from autoparser.analysis.history.round_trips import (
     AdviceReader,
-    Cause,
-    Next,
     advice_of,
     code_of,
     failing,
     fixing,
     round_trip,
     settings_of,
-    shipped_scenarios,
 )
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.scenarios import Next
+from autoparser.analysis.history.trip_causes import Cause
 
 from .played import fixture, rows, shipped, verdict
 from .vocabularies import tiny

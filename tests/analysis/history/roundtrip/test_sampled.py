@@ -8,7 +8,9 @@ import pytest
 
 from autoparser import analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.history.roundtrip import Next, Outcome, Scenario, round_trip
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_verdict import Outcome
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
 from .played import fixture, rows, shipped, verdict

@@ -8,18 +8,14 @@ import pytest
 import yaml
 
 from autoparser.analysis.core.conversation import Message, ToolResult, User
-from autoparser.analysis.history.roundtrip import (
-    VARIATIONS,
-    Answers,
-    ArgumentsAs,
-    Ids,
-    Next,
+from autoparser.analysis.history.scenario_files import (
+    SHIPPED,
     ScenarioError,
-    UnreadCalls,
     scenarios_of,
     shipped_scenarios,
 )
-from autoparser.analysis.history.roundtrip.scenario_files import SHIPPED
+from autoparser.analysis.history.scenarios import Answers, ArgumentsAs, Ids, Next, UnreadCalls
+from autoparser.analysis.history.turn_variations import VARIATIONS
 
 OWN = """
 scenarios:

@@ -8,16 +8,17 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.history.roundtrip import Outcome, round_trip, verdict
-from autoparser.analysis.history.roundtrip.replay import ReplayStage
-from autoparser.analysis.history.roundtrip.sampled import (
+from autoparser.analysis.history import trip_verdict as verdict
+from autoparser.analysis.history.conversation_replay import ReplayStage
+from autoparser.analysis.history.round_trips import round_trip
+from autoparser.analysis.history.sampled_turns import (
     NotWrittenError,
     Sample,
     SampledKind,
     SampledPiece,
     sample,
 )
-from autoparser.analysis.history.roundtrip.template_sample import TemplateSample, template_sample
+from autoparser.analysis.history.trip_verdict import Outcome, TemplateSample, template_sample
 
 from .played import fixture, shipped
 

@@ -10,18 +10,17 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.history.roundtrip import (
-    Cause,
+from autoparser.analysis.history.conversation_replay import ReplayStage
+from autoparser.analysis.history.round_trips import fixing_settings, round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.traffic import (
     TrafficLogError,
     TrafficRecord,
-    fixing_settings,
     prefix_losses,
-    round_trip,
-    shipped_scenarios,
     traffic_of,
 )
-from autoparser.analysis.history.roundtrip.replay import ReplayStage
-from autoparser.analysis.history.roundtrip.verdict import exchange_of
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import exchange_of
 from tests.analysis.tiny import CONTENT, calls, turn
 
 from .played import fixture, shipped

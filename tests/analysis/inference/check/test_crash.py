@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate, analyze, isolated
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.inference.check import Check, battery
-from autoparser.analysis.loading.template import Sandbox
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.templates.environment import Sandbox
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, TAGGED_CALL, calls, turn
 
 CONCATENATED = TAGGED_CALL.replace("{{ v }}", "{{ '' + v }}")

@@ -10,10 +10,14 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import CallLimit, JsonType, TurnFormat, type_of
-from autoparser.analysis.inference.check import Check, battery, battery_tools, self_check
-from autoparser.analysis.inference.probing import Prober, choose_sentinels
+from autoparser.analysis.core.message_battery import battery, battery_tools
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.learning.prober import Prober, choose_sentinels
+from autoparser.analysis.learning.self_check import self_check
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 
 TEMPLATE = turn(REASONING, CONTENT, calls(JSON_CALL, opening="[", separator=", ", close="]"))

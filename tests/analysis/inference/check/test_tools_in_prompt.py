@@ -8,7 +8,7 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.inference.check import ToolsInPrompt, ToolSpelling
+from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt, ToolSpelling
 
 TURNS = (
     "{% for m in messages %}{{ m.role }}:{{ m.content }}{% for c in m.tool_calls or [] %}"

@@ -13,8 +13,10 @@ from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
 from autoparser.analysis.core.conversation import User
 from autoparser.analysis.core.message_shape import Shape, departures_of
 from autoparser.analysis.core.verdicts import AskedForm
-from autoparser.analysis.inference.check import lost_text
-from autoparser.analysis.lint import Subject, all_rules, lint
+from autoparser.analysis.learning.template_turns import lost_text
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.subject import Subject
 from autoparser.reports.summary import wants_words
 from autoparser.reports.verdict import wanted_words
 

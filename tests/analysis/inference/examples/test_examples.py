@@ -9,14 +9,14 @@ import yaml
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.evidence_kind import EvidenceKind
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.from_examples import learn
-from autoparser.analysis.inference.examples import Example, ExampleError, given_examples
-from autoparser.analysis.learnt import load_format
-from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.reading.parsing import message_of
-from autoparser.analysis.taught_analysis import UsedFormat
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.formats.saved_format import load_format
+from autoparser.analysis.learning.examples import Example, ExampleError, given_examples
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.teaching.example_learning import learn
+from autoparser.analysis.teaching.taught_analysis import UsedFormat
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 ROOT = Path(__file__).parents[4]
 FIXTURES = ROOT / "fixtures" / "learning"

@@ -9,10 +9,10 @@ import pytest
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.from_examples import learn
-from autoparser.analysis.inference.examples import Example
-from autoparser.analysis.loading.template import ChatTemplate
-from autoparser.analysis.reading.parsing import message_of
+from autoparser.analysis.learning.examples import Example
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.teaching.example_learning import learn
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 CHAT = Path(__file__).parents[4] / "fixtures" / "learning" / "chat-only.jinja"
 

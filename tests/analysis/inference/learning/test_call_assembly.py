@@ -6,10 +6,12 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.alignment import Repetition
+from autoparser.analysis.core.call_format import Arguments, CallLimit
+from autoparser.analysis.core.call_notation import Order
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Arguments, CallLimit, JsonType, Order
-from autoparser.analysis.inference.learning.calls_frame import CallsFrame, learn_frame
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import Repetition
+from autoparser.analysis.learning.call_frame import CallsFrame, learn_frame
 from tests.analysis.tiny import CONTENT, JSON_CALL, TAGGED_CALL, calls, observer_of, turn
 
 NAME = "(call {{ f.name }} {{ f.arguments|tojson }})"

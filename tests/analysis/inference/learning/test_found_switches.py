@@ -7,8 +7,9 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
-from autoparser.analysis.inference.learning.found_switches import find_switches
-from autoparser.analysis.inference.probing import Prober, choose_sentinels, suggest
+from autoparser.analysis.learning.found_switches import find_switches
+from autoparser.analysis.learning.prober import Prober, choose_sentinels
+from autoparser.analysis.learning.suggestions import suggest
 from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, turn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.inference.learning.indices import INDEX_MARK, counted, numbered
+from autoparser.analysis.learning.call_frame import INDEX_MARK, counted, numbered
 
 MARK = INDEX_MARK
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.battery import STRANGE_KEY
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.format import Escape
+from autoparser.analysis.core.message_battery import STRANGE_KEY
+from autoparser.analysis.core.text_format import Escape
 from tests.analysis.reading.parsing.loop import difference
 
 TURNS = """\

@@ -6,12 +6,12 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.format import Edges, Part, ReasoningRetention, Strip
-from autoparser.analysis.inference.learning.content_cut import find_cut
-from autoparser.analysis.inference.learning.history import historic_opening, learn_retention
-from autoparser.analysis.inference.learning.layouts import learn_layout
-from autoparser.analysis.inference.learning.openings import prompt_text
-from autoparser.analysis.inference.probing import suggest
+from autoparser.analysis.core.text_format import Edges, Part, Strip
+from autoparser.analysis.core.turn_shape import ReasoningRetention
+from autoparser.analysis.learning.call_frame import prompt_text
+from autoparser.analysis.learning.prompt_words import historic_opening, learn_retention
+from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.turn_layouts import find_cut, learn_layout
 from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, observer_of, turn
 
 CALLED = calls("<{{ f.name }} {{ f.arguments|tojson }}>")

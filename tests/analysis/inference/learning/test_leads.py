@@ -6,8 +6,8 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.inference.probing import Suggestions, suggest
-from autoparser.analysis.loading.template import ChatTemplate as Template
+from autoparser.analysis.learning.suggestions import Suggestions, suggest
+from autoparser.analysis.templates.chat_template import ChatTemplate as Template
 
 TURNS = """\
 {%- for message in messages -%}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
+from autoparser.analysis.core.call_notation import Row, Slot
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.core.format import Row, Slot
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.format import Row, Slot
-from autoparser.analysis.inference.learning.learnt_rows import cut_at, quotes_around
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.learning.call_rows import cut_at, quotes_around
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.format import Edges, Escape, StringGuard, Strip, Text
-from autoparser.analysis.inference.learning.string_notation import hostile_string, learn_text
+from autoparser.analysis.core.text_format import Edges, Escape, StringGuard, Strip, Text
+from autoparser.analysis.learning.argument_notation import hostile_string, learn_text
 
 WORD = "zwordq"
 

@@ -6,8 +6,8 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.describing.view import MarkerRegistry
-from autoparser.analysis.inference.phases import Finding
+from autoparser.analysis.formats.format_view import MarkerRegistry
+from autoparser.analysis.learning.prober import Finding
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 
 PHASES = ("R1", "R2", "R3", "C1", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "A1", "A2", "A3")

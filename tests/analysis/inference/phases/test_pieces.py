@@ -8,21 +8,16 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.format import (
-    CallFormat,
-    JsonType,
-    Row,
-    Slot,
-    json_notation,
-)
-from autoparser.analysis.inference.assembly import assemble
-from autoparser.analysis.inference.learning.learnt_arguments import Enclosure
-from autoparser.analysis.inference.learning.observer import Observer
-from autoparser.analysis.inference.learning.slots import SeenSlot, learn_slot
-from autoparser.analysis.inference.phases import Draft
-from autoparser.analysis.inference.phases.all_phases import PHASES, Phase
-from autoparser.analysis.inference.probing import suggest
-from autoparser.analysis.inference.setting_formats import learn_formats
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Row, Slot, json_notation
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.learning.argument_containers import Enclosure
+from autoparser.analysis.learning.call_phases import PHASES, Phase
+from autoparser.analysis.learning.call_rows import SeenSlot, learn_slot
+from autoparser.analysis.learning.format_assembly import assemble, learn_formats
+from autoparser.analysis.learning.observer import Observer
+from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.turn_phases import Draft
 from tests.analysis.tiny import CONTENT, calls, observer_of, turn
 
 

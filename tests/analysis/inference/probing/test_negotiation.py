@@ -8,7 +8,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.probing import (
+from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
@@ -16,7 +16,7 @@ from autoparser.analysis.inference.probing import (
     Shape,
     ToolForm,
 )
-from autoparser.analysis.inference.probing.trials import UnusableTemplateError
+from autoparser.analysis.learning.shape_negotiation import UnusableTemplateError
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, negotiated, turn
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.inference.probing import Shape, ToolForm
+from autoparser.analysis.core.message_shape import Shape, ToolForm
 from tests.analysis.tiny import CONTENT, prober_of, turn
 
 

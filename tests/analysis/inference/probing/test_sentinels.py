@@ -10,9 +10,9 @@ from itertools import permutations
 
 import pytest
 
-from autoparser.analysis.core.alignment import common_prefix, common_suffix, prefix_length
-from autoparser.analysis.core.format import JsonType
-from autoparser.analysis.inference.probing import Sentinels, choose_sentinels
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, prefix_length
+from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 
 MARKS = choose_sentinels("")
 

@@ -14,7 +14,7 @@ from autoparser.analysis.core.conversation import (
     User,
     tool_for,
 )
-from autoparser.analysis.inference.probing import (
+from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,

@@ -7,9 +7,8 @@ from jinja2 import meta
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.inference.probing import Suggestions, suggest
-from autoparser.analysis.loading.template import undeclared_names
-from autoparser.analysis.loading.template.environment import chat_environment
+from autoparser.analysis.learning.suggestions import Suggestions, suggest
+from autoparser.analysis.templates.environment import chat_environment, undeclared_names
 
 
 def suggested(text: str) -> Suggestions:

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from autoparser.analysis.lint import Rule, Subject, all_rules, lint
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_template
-from autoparser.analysis.lint import Subject
-from autoparser.analysis.lint.conversations import Voice
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 

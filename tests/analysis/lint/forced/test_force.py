@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint.forced import ForcedRun, force
+from autoparser.analysis.lint.forced_branches import ForcedRun, force
 
 MESSAGES = [
     {"role": "user", "content": "Hello."},

@@ -12,24 +12,27 @@ import pytest
 from autoparser import ChatTemplate, load_template
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import ContentForm
-from autoparser.analysis.lint import Severity, Subject, jinja_comparison, lint, rule_of
-from autoparser.analysis.lint.jinja_comparison import (
-    JinjaComparison,
-    JinjaDifference,
-    SentConversation,
-)
-from autoparser.analysis.lint.jinja_hits import hits_of
-from autoparser.analysis.lint.jinja_sending import compare_matrix
+from autoparser.analysis.lint import other_jinjas as asking, other_renders as jinja_comparison
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.lint_renders import NOON
-from autoparser.analysis.lint.need import Need
+from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
     JinjaQuestion,
     OtherJinja,
     ask,
-    asking,
     installed_jinjas,
 )
+from autoparser.analysis.lint.other_renders import (
+    JinjaComparison,
+    JinjaDifference,
+    SentConversation,
+    compare_matrix,
+    hits_of,
+)
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.subject import Subject
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "lint"
 PLAIN = "{%- for m in messages %}{{- m.role + ': ' + (m.content or '') + '\n' }}{%- endfor %}"

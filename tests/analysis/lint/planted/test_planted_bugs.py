@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.lint import LintFinding, Subject, lint, rule_of
-from autoparser.analysis.loading.template import ChatTemplate
+from autoparser.analysis.lint.linting import LintFinding, lint
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 TABLE = Path(__file__).parent / "bugs.yaml"

@@ -5,9 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Hit, LintFinding, rule_of
-from autoparser.analysis.lint.project import Baseline, BaselineError, digest_of, read_baseline
-from autoparser.analysis.lint.project.baseline import VERSION, Key
+from autoparser.analysis.lint.baselines import (
+    VERSION,
+    Baseline,
+    BaselineError,
+    Key,
+    digest_of,
+    read_baseline,
+)
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.registry import rule_of
 
 ONE = Key("a.jinja", "", "AP306", "d1")
 OTHER = Key("b.jinja", "tool_use", "AP101", "d2")

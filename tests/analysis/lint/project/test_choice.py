@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint import UnknownRuleError, all_rules
-from autoparser.analysis.lint.project import RuleChoice
+from autoparser.analysis.lint.project_settings import RuleChoice
+from autoparser.analysis.lint.registry import UnknownRuleError, all_rules
 
 ALL = {rule.code for rule in all_rules()}
 DEFAULT = {rule.code for rule in all_rules() if rule.default}

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint.project.gathering import gather
-from autoparser.analysis.lint.project.target_loading import load_targets
+from autoparser.analysis.lint.project_sources import gather, load_targets
 
 TEXT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 TREE = {

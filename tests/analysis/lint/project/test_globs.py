@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.project.globs import is_pattern, matches
+from autoparser.analysis.lint.project_settings import is_pattern, matches
 
 MATCHES = [
     ("a.jinja", "a.jinja", True),

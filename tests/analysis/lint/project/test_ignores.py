@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.project.ignores import ignores_of
+from autoparser.analysis.lint.baselines import ignores_of
 
 GOOD = [
     ("{#- autoparser: ignore AP306 as the model was trained -#}", ("AP306",), "as the model was"),

@@ -15,13 +15,15 @@ from typing import Self
 import pytest
 
 from autoparser import ChatTemplate
+from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.need import Need
-from autoparser.analysis.lint.project import Ignore, LintRequest, Problem, lint_project
-from autoparser.analysis.lint.project.inspection import SeenHits, Task, Trouble, inspect
-from autoparser.analysis.lint.project.inspection_cache import DAY, UNUSED, InspectionCache
-from autoparser.analysis.lint.project.project_settings import ProjectSettings
+from autoparser.analysis.lint.inspection import SeenHits, Task, Trouble, inspect
+from autoparser.analysis.lint.inspection_cache import DAY, UNUSED, InspectionCache
+from autoparser.analysis.lint.project_run import LintRequest, lint_project
+from autoparser.analysis.lint.project_settings import ProjectSettings
+from autoparser.analysis.lint.project_sources import Problem
 from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Need
 
 KEY = "ab" + "0" * 62
 
@@ -164,7 +166,7 @@ def test_a_full_disk_leaves_no_half_of_an_entry(
         os.close(handle)
         return Full()
 
-    monkeypatch.setattr("autoparser.analysis.loading.cached_files.os.fdopen", full)
+    monkeypatch.setattr("autoparser.analysis.sources.local_files.os.fdopen", full)
     cache.put("cd" + KEY[2:], SEEN)
     cache.put(KEY, SeenHits())
     assert len(entries(tmp_path)) == 1
@@ -223,7 +225,7 @@ def test_a_second_run_looks_at_what_has_changed_alone(
         looked.append(task.template.text)
         return inspect(task)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project.project_run.inspect", counting)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", counting)
     first = lint_project(request(source, tmp_path / "cache"))
     assert [*first.findings]
     assert len(looked) == 3
@@ -248,7 +250,7 @@ def test_a_template_is_looked_at_again_where_it_was_beyond_a_limit(
 ) -> None:
     (tmp_path / "one.jinja").write_text(TEXT)
     unseen = SeenHits(troubles=(Trouble("it takes more than 1 s"),), looked=False)
-    monkeypatch.setattr("autoparser.analysis.lint.project.project_run.inspect", lambda _: unseen)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", lambda _: unseen)
     run = lint_project(request(tmp_path, tmp_path / "cache"))
     assert [each.message for each in run.problems] == ["it takes more than 1 s"]
     monkeypatch.undo()

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, Limits, analysis
+from autoparser.analysis.lint import inspection_cache as inspection_key
+from autoparser.analysis.lint.inspection import Task
+from autoparser.analysis.lint.inspection_cache import DECIDING, InspectionKeys, engine
 from autoparser.analysis.lint.other_jinjas import OtherJinja
-from autoparser.analysis.lint.project import inspection_key
-from autoparser.analysis.lint.project.inspection import Task
-from autoparser.analysis.lint.project.inspection_key import DECIDING, InspectionKeys, engine
-from autoparser.analysis.loading.template import Sandbox
+from autoparser.analysis.templates.environment import Sandbox
 
 LIMITS = Limits()
 

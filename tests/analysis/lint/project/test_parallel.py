@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.lint.project.parallel import in_order
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.lint.project_run import in_order
+from autoparser.analysis.templates.worker_limits import Limits
 
 pytestmark = pytest.mark.slow
 

@@ -7,20 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from autoparser.analysis.lint import Confidence, Need, Severity, rule_of
-from autoparser.analysis.lint.project import (
-    FailOn,
-    LintRequest,
-    LintRun,
-    ProjectSettings,
-    baseline_of,
-    inspection,
-    lint_project,
-)
-from autoparser.analysis.lint.project.inspection import SeenHits, Task
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.lint import inspection
+from autoparser.analysis.lint.hit import Confidence, Severity
+from autoparser.analysis.lint.inspection import LintRun, SeenHits, Task
+from autoparser.analysis.lint.project_run import LintRequest, baseline_of, lint_project
+from autoparser.analysis.lint.project_settings import FailOn, ProjectSettings
+from autoparser.analysis.lint.registry import rule_of
+from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.templates.worker_limits import Limits
 
 LINT = Path(__file__).parents[4] / "fixtures" / "lint"
 BROKEN, DROPS = LINT / "AP101" / "fires.jinja", LINT / "AP306" / "fires.jinja"
@@ -65,7 +62,7 @@ def test_identical_templates_are_looked_at_once(
         looked.append(task.template.text)
         return real(task)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project.project_run.inspect", counting)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", counting)
     told: list[int] = []
     steps: list[None] = []
 
@@ -176,7 +173,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
         )
         return replace(seen, hits=hits)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project.project_run.inspect", unsure)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", unsure)
     for least, expected in ((Confidence.LOW, 3), (Confidence.MEDIUM, 3), (Confidence.HIGH, 0)):
         run = lint_project(replace(request(project), min_confidence=least))
         assert len(found(run)) == expected
@@ -184,7 +181,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
 
 def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> None:
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
-    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
     run = lint_project(replace(request(project, "drops.jinja"), rules=(RULES[0], needing)))
     assert found(run) == [("drops.jinja", "AP306")]
     assert run.problems == ()
@@ -201,8 +198,8 @@ def test_a_tokenizer_that_is_named_takes_the_place_of_the_one_beside(
         tokenizers.append(task.tokenizer)
         return SeenHits()
 
-    monkeypatch.setattr("autoparser.analysis.lint.project.project_run.inspect", looking)
-    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", looking)
+    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
     named, usual, beside = Path("named.json"), Path("usual.json"), project / "tokenizer.json"
     asked = replace(
         request(project, "drops.jinja"), rules=(needing,), settings=ProjectSettings(tokenizer=usual)
@@ -237,7 +234,7 @@ def test_a_crash_is_a_problem_of_its_template(
     def crash(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setattr("autoparser.analysis.lint.project.inspection.lint", crash)
+    monkeypatch.setattr("autoparser.analysis.lint.inspection.lint", crash)
     run = lint_project(request(project, "drops.jinja"))
     assert run.templates == ()
     assert run.problems[0].message == "KeyError: 'x'"

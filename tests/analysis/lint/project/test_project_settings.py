@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint import Profile, Severity
-from autoparser.analysis.lint.project import (
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.project_settings import (
     FailOn,
     ProjectSettings,
     SettingsError,
     find_settings,
     read_settings,
 )
+from autoparser.analysis.lint.rule import Profile
 
 FULL = """
 [tool.autoparser.lint]

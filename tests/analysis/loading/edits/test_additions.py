@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.edits import (
+from autoparser.analysis.templates.edit_kinds import (
     adding_edits,
     also_compared,
     asking_also,
-    edited,
     jinja_text,
     replaced_value,
 )
+from autoparser.analysis.templates.template_edits import edited
 
 ADDED = {
     "{{ m.text }}": [

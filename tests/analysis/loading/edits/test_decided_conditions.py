@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.loading.edits import decided_conditions, edited
-from autoparser.analysis.loading.edits.truth_table import always, same_truth
+from autoparser.analysis.editing.tidied_edits import always, decided_conditions, same_truth
+from autoparser.analysis.templates.template_edits import edited
 
 TIDIEST = {
     # what is written, and the first form of it

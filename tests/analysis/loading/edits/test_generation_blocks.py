@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.edits import (
+from autoparser.analysis.editing.generation_blocks import (
     Authorship,
     Ownership,
     exploded,
-    statement_tree,
     with_generation_blocks,
 )
+from autoparser.analysis.templates.template_edits import statement_tree
 
 MODEL, OTHERS, SHARED = Authorship.MODEL, Authorship.OTHERS, Authorship.SHARED
 

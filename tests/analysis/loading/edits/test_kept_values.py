@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.edits import edited, kept_values
+from autoparser.analysis.templates.edit_kinds import kept_values
+from autoparser.analysis.templates.template_edits import edited
 
 KEPT = [
     # The last pass that sets it says what it is.

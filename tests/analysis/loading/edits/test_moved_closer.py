@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.edits import after_its_loop, edited
+from autoparser.analysis.templates.edit_kinds import after_its_loop
+from autoparser.analysis.templates.template_edits import edited
 
 LATER = "{% if not loop.first %}>{% endif %}"
 TABLE = {

@@ -5,13 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate, TemplateSyntaxError
-from autoparser.analysis.loading.edits import (
-    TemplateEdit,
-    after_all_messages,
-    default_edit,
-    edited,
-    template_edits,
-)
+from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
+from autoparser.analysis.templates.edit_kinds import after_all_messages
+from autoparser.analysis.templates.template_edits import TemplateEdit, edited
 from tests.analysis.history.roundtrip.played import TEMPLATES
 
 EDITS = [

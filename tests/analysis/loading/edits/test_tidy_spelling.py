@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.edits import edited, own_lines, without_brackets
+from autoparser.analysis.editing.tidied_edits import own_lines, without_brackets
+from autoparser.analysis.templates.template_edits import edited
 
 LINED = "{%- for m in messages %}\n    {{- m.content }}\n{%- endfor %}"
 ADDED = "{% if add_generation_prompt %}{{- 'So: ' }}{% endif %}"

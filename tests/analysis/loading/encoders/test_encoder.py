@@ -11,7 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from autoparser import AutoparserError, analyze, load_encoder
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.loading.template import Provenance, SourceKind
+from autoparser.analysis.core.provenance import Provenance, SourceKind
 
 ROOT = Path(__file__).resolve().parents[4]
 DASHES = f"{ROOT}/fixtures/encoders/dashes.py"

@@ -25,7 +25,7 @@ from autoparser import (
     WorkerPool,
     analyze,
 )
-from autoparser.analysis.describing.document import document
+from autoparser.analysis.formats.analysis_document import document
 from autoparser.reports import analysis_report, json_text
 
 from .attacks import Attack, attacks

@@ -8,7 +8,8 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.errors import Limit, TemplateLimitError
-from autoparser.analysis.lint import Subject, lint
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.subject import Subject
 
 
 class _Endless(ChatTemplate):

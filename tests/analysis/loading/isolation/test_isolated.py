@@ -19,7 +19,8 @@ from autoparser import (
     isolated,
     load_template,
 )
-from autoparser.analysis.loading.template import GENERATION_OPEN, IsolatedTemplate
+from autoparser.analysis.templates.encoded_template import IsolatedTemplate
+from autoparser.analysis.templates.environment import GENERATION_OPEN
 
 ROOT = Path(__file__).parents[4]
 TEMPLATE = ROOT / "fixtures" / "templates" / "j1-json-in-tags.jinja"

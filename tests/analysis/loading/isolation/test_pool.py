@@ -11,7 +11,7 @@ import pytest
 
 from autoparser import Limits, TaskLimitError, WorkerDiedError, WorkerPool
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.isolation import pool as pools
+from autoparser.analysis.templates import worker_pool as pools
 
 SHORT = Limits(render_seconds=0.2, seconds=0.5, memory=100_000_000)
 
@@ -99,8 +99,8 @@ def test_limits_and_faults_cost_their_own_task(pool: WorkerPool) -> None:
 def test_a_worker_that_does_not_answer_is_killed(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.START_SECONDS", 0.0)
-    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.LOADED_MACHINE", 0.2)
+    monkeypatch.setattr("autoparser.analysis.templates.worker_pool.START_SECONDS", 0.0)
+    monkeypatch.setattr("autoparser.analysis.templates.worker_pool.LOADED_MACHINE", 0.2)
     # It sleeps, and so takes no processor time.
     found = list(pool.map(time.sleep, [600, 0]))
     assert "no answer" in str(found[0].error)
@@ -110,8 +110,8 @@ def test_a_worker_that_is_late_but_works_is_waited_for(
     pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if the machine were so busy that every answer is overdue when it is asked for.
-    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.START_SECONDS", 0.01)
-    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.LOADED_MACHINE", 0.0)
+    monkeypatch.setattr("autoparser.analysis.templates.worker_pool.START_SECONDS", 0.01)
+    monkeypatch.setattr("autoparser.analysis.templates.worker_pool.LOADED_MACHINE", 0.0)
     found = list(pool.map(sum, [range(3_000_000), range(3)]))
     assert [outcome.value for outcome in found] == [sum(range(3_000_000)), 3]
 

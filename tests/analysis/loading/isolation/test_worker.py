@@ -13,7 +13,8 @@ import pytest
 
 from autoparser import ChatTemplate, Limit, TaskLimitError, TemplateSyntaxError, WorkerDiedError
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.loading.isolation import Limits, Worker, close_workers, run_task
+from autoparser.analysis.templates.worker_limits import Limits
+from autoparser.analysis.templates.worker_pool import Worker, close_workers, run_task
 
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 SHORT = Limits(render_seconds=0.2, seconds=0.5, memory=100_000_000)
@@ -88,7 +89,7 @@ def test_a_task_that_never_steps_through_python_is_killed_after_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # However long a machine under load takes over it, the kernel is to end it.
-    monkeypatch.setattr("autoparser.analysis.loading.isolation.worker.START_SECONDS", 600.0)
+    monkeypatch.setattr("autoparser.analysis.templates.worker_pool.START_SECONDS", 600.0)
     with pytest.raises(TaskLimitError, match=r"more than 0\.5 s") as caught:
         run_task(sum, range(10**12), limits=SHORT, file="endless")
     assert caught.value.limit is Limit.TASK_TIME

@@ -12,9 +12,10 @@ import pytest
 from huggingface_hub import constants
 
 from autoparser import AutoparserError, TemplateNotFoundError, load_template
-from autoparser.analysis.loading.sources.gguf import FileWindow, read_header, window
-from autoparser.analysis.loading.template import Provenance, SourceKind
-from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.sources import gguf_files as window
+from autoparser.analysis.sources.gguf_files import FileWindow, read_header
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from tests.analysis.loading.sources.gguf_files import (
     TEMPLATE,
     byte_vocabulary,

@@ -11,8 +11,10 @@ import pytest
 from huggingface_hub import constants, snapshot_download
 
 from autoparser import AutoparserError, analyze, document, load_template
-from autoparser.analysis.loading.sources.hub import hub_name, snapshot
-from autoparser.analysis.loading.template import ChatTemplate, Provenance, SourceKind
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.sources import hub_listing as snapshot
+from autoparser.analysis.sources.hub_requests import hub_name
+from autoparser.analysis.templates.chat_template import ChatTemplate
 from tests.analysis.loading.sources.hub_server import Hub, Model, commit_of
 
 TEMPLATE = (

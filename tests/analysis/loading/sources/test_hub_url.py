@@ -8,10 +8,9 @@ import pytest
 from huggingface_hub import constants
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateNotFoundError
-from autoparser.analysis.loading.fetching import fetch
-from autoparser.analysis.loading.sources import load_template, load_templates
-from autoparser.analysis.loading.sources.hub import HubName, hub_name
-from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.sources.hub_requests import HubName, hub_name
+from autoparser.analysis.sources.template_loading import fetch, load_template, load_templates
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from tests.analysis.loading.sources.gguf_files import write_model
 from tests.analysis.loading.sources.hub_server import Hub
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import AutoparserError, load_template
-from autoparser.analysis.loading import bounded_reading
+from autoparser.analysis.sources import local_files as bounded_reading
 
 SECRET = "the secret"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import TemplateNotFoundError, TemplateReadError
-from autoparser.analysis.loading.sources import load_template, load_templates
+from autoparser.analysis.sources.template_loading import load_template, load_templates
 
 
 def test_every_named_template_is_loaded_as_one_alone_is(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class FixedClock(datetime.datetime):
 
 @pytest.fixture
 def _one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autoparser.analysis.loading.template.environment.datetime", FixedClock)
+    monkeypatch.setattr("autoparser.analysis.templates.environment.datetime", FixedClock)
     monkeypatch.setattr(reference, "datetime", FixedClock)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.loading.template import comments
+from autoparser.analysis.templates.source_text import comments
 
 TEXTS = [
     ("a {# one #} b\n{#- two\nlines -#}", [(1, " one "), (2, " two\nlines ")]),

@@ -11,7 +11,7 @@ import jinja2.sandbox
 import pytest
 
 from autoparser import ChatTemplate, TemplateRenderError, isolated
-from autoparser.analysis.loading.template import GENERATION_OPEN, Sandbox
+from autoparser.analysis.templates.environment import GENERATION_OPEN, Sandbox
 
 APPENDS = ChatTemplate(
     "{% set seen = [] %}{% for m in messages %}{% set _ = seen.append(m.content) %}"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.loading.template import isolated, template_tokens
+from autoparser.analysis.templates.encoded_template import isolated
+from autoparser.analysis.templates.source_text import template_tokens
 
 TEMPLATES = Path(__file__).parents[4] / "fixtures" / "templates"
 PLACES = [

@@ -9,9 +9,10 @@ import yaml
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
-from autoparser.analysis.loading.isolation import Limits
-from autoparser.analysis.loading.template import RenderTrace, StepKind, isolated
-from autoparser.analysis.loading.template.trace_recorder import MOST_STEPS
+from autoparser.analysis.templates.encoded_template import isolated
+from autoparser.analysis.templates.render_trace import RenderTrace, StepKind
+from autoparser.analysis.templates.trace_recorder import MOST_STEPS
+from autoparser.analysis.templates.worker_limits import Limits
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 

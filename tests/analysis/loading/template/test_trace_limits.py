@@ -6,7 +6,8 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.errors import Limit, TemplateLimitError
-from autoparser.analysis.loading.isolation import Limits, run_task
+from autoparser.analysis.templates.worker_limits import Limits
+from autoparser.analysis.templates.worker_pool import run_task
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}BODY{% endfor %}{% endfor %}"
 BEYOND = [

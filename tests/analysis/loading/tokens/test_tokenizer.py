@@ -10,13 +10,9 @@ import pytest
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.tokens import (
-    AddedToken,
-    ModelTokenizer,
-    TokenizerError,
-    tokenizer_of,
-)
+from autoparser.analysis.core.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.tokenizer import AddedToken, ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.constraining.constrained.tokenizers_here import (
     byte_tokenizer,
     deepseek,

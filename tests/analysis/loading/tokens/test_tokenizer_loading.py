@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, pre_tokenizers
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.loading.tokens import load_tokenizer, tokenizer_beside
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 from tests.analysis.loading.sources.hub_server import Hub
 
 EMPTY: dict[str, Any] = {
@@ -92,7 +92,7 @@ BOMBS: dict[str, tuple[Callable[[], str], str]] = {
 WATCHED = """
 import resource, sys
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.loading.tokens import load_tokenizer
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 import tokenizers
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

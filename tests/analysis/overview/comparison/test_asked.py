@@ -222,8 +222,8 @@ def test_what_was_asked_is_said() -> None:
 
 
 def test_values_beyond_the_most_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autoparser.analysis.overview.comparison.switch_values.MOST_SETTINGS", 4)
-    monkeypatch.setattr("autoparser.analysis.overview.comparison.asked_renders.MOST_PAIRS", 2)
+    monkeypatch.setattr("autoparser.analysis.overview.comparison.MOST_SETTINGS", 4)
+    monkeypatch.setattr("autoparser.analysis.overview.comparison.MOST_PAIRS", 2)
     _, asked = changed_renders(analysed(TEMPLATE), analysed(TEMPLATE))
     assert len(asked.settings) == 4
     assert {"no_tools_note": True} in asked.left_out

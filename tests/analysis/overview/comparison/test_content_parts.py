@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.overview.comparison.facts import changed_facts
+from autoparser.analysis.overview.format_facts import changed_facts
 
 TEXT = (Path(__file__).parents[4] / "fixtures" / "parts" / "inline.jinja").read_text("utf-8")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.overview.portrait import Conversation, Portrait, portray
+from autoparser.analysis.overview.portrait import Portrait, portray
+from autoparser.analysis.overview.portrait_conversation import Conversation
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
 

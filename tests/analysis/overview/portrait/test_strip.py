@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.history.roundtrip import Outcome
+from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.portrait import Portrait, portray
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed

@@ -10,9 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import AutoparserError
-from autoparser.analysis.describing.document import digest_of
-from autoparser.analysis.describing.view import ContentMode, ReasoningMode, ToolFormat
-from autoparser.analysis.loading.isolation import Limits
+from autoparser.analysis.formats.analysis_document import digest_of
+from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.survey import (
     SURVEY,
     Record,
@@ -24,6 +23,7 @@ from autoparser.analysis.overview.survey import (
     surveying,
     templates_in,
 )
+from autoparser.analysis.templates.worker_limits import Limits
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "fixtures" / "templates"

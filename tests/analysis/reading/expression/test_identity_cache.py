@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from autoparser.analysis.reading.expression import IdentityCache
+from autoparser.analysis.parsing.turn_request import IdentityCache
 
 
 def counted(made: list[int]) -> Callable[[], int]:

@@ -6,8 +6,9 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.core.format import Part
-from autoparser.analysis.reading.expression import build, request_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import request_of
 from tests.analysis.reading.parsing.loop import TOOLS, analysis_of
 
 

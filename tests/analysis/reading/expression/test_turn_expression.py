@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.format import Literal
-from autoparser.analysis.reading.expression import JsonCall, RowCall, Start, build, request_of
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import JsonCall, RowCall, Start, request_of
 from tests.analysis.reading.parsing.loop import TOOLS, analysis_of
 
 

@@ -12,29 +12,23 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from autoparser.analysis.core.call_notation import Container, Notation, Slot
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.format import (
-    Container,
-    Formats,
-    Literal,
-    Notation,
-    Part,
-    Slot,
-    TurnFormat,
-    type_of,
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.message_battery import (
+    BatteryCase,
+    battery,
+    battery_tools,
+    loose_tools,
 )
-from autoparser.analysis.inference.check import BatteryCase, battery, battery_tools, loose_tools
-from autoparser.analysis.reading.expression import Start, build, request_of
-from autoparser.analysis.reading.parsing import (
-    Delta,
-    DeltaKind,
-    OutputParser,
-    ParsedMessage,
-    Span,
-    SpanKind,
-    Status,
-    StreamParser,
-)
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import Span, SpanKind
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import Start, request_of
 from tests.fixture_analyses import TEMPLATES, analysed
 
 

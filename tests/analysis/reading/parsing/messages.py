@@ -6,8 +6,8 @@ from functools import cache
 
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from autoparser.analysis.core.battery import CITY_TOOL, MIXED_TOOL
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.message_battery import CITY_TOOL, MIXED_TOOL
 
 _PROSE = "abcxyz ABC 0189 .,:;!?-_'\"()&%#*\n\u00e9\u65e5\u672c\U0001f680"
 _VALUE = _PROSE + "<>{}[]\\/|=\t"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.inference.check import battery
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.turn_format import RefusedMessageError
 
 from .loop import analysis_of, difference, fixture_names
 from .messages import random_messages

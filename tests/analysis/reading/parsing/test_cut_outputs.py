@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.reading.parsing import Status
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.parsed_message import Status
 
 from .loop import analysis_of, disagreement, fixture_names, generated, marker_texts, with_ids
 from .test_forgiving import parsed

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.format import RefusedMessageError
-from autoparser.analysis.reading.expression import RequestError
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.turn_request import RequestError
 
 from .loop import (
     TOOLS,

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.reading.parsing import Status
+from autoparser.analysis.parsing.parsed_message import Status
 from tests.fixture_analyses import TEMPLATES, analysed
 
 from .loop import disagreement, gaps

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from autoparser.analysis.reading.parsing import ParsedMessage, Status
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
 from .loop import TOOLS, analysis_of, disagreement, gaps
 

@@ -15,7 +15,7 @@ from typing import SupportsIndex
 
 import pytest
 
-from autoparser.analysis.reading.text import Found, Stops
+from autoparser.analysis.parsing.text_lookahead import Found, Stops
 
 from .loop import TOOLS, analysis_of
 

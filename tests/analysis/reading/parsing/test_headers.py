@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.reading.parsing import OutputParser, ParsedMessage, Status
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
 from .loop import TOOLS, disagreement, gaps
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.reading.parsing import OutputParser, Status
-from autoparser.analysis.serving.chat_completion import CompletionForm
-from autoparser.analysis.serving.completion_events import CompletionEnd
+from autoparser.analysis.engines.chat_preparer import CompletionForm
+from autoparser.analysis.engines.chat_request import CompletionEnd
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Status
 
 from .loop import TOOLS, analysis_of, disagreement, streamed
 

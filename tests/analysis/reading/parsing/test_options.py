@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from autoparser.analysis.reading.parsing import CallIds, Delta, DeltaKind
+from autoparser.analysis.parsing.message_collector import CallIds
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
 from .loop import TOOLS, analysis_of, disagreement, gaps, streamed
 

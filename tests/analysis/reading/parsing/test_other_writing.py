@@ -7,7 +7,7 @@ import json
 import pytest
 
 from autoparser import analyze
-from autoparser.analysis.reading.parsing import Status
+from autoparser.analysis.parsing.parsed_message import Status
 from tests.analysis.tiny import CONTENT, calls, turn
 
 from .loop import TOOLS, disagreement

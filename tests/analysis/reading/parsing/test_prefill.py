@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.reading.parsing import DeltaKind
+from autoparser.analysis.parsing.parsed_message import DeltaKind
 
 from .loop import TOOLS, analysis_of, disagreement, gaps, streamed
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from autoparser.analysis.reading.expression import RequestError
-from autoparser.analysis.reading.parsing import DeltaKind, OutputParser, Status
-from autoparser.analysis.reading.text import SpanKind
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import DeltaKind, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_request import RequestError
 
 from .loop import TOOLS, analysis_of, disagreement, gaps, streamed
 

@@ -7,8 +7,9 @@ import random
 import pytest
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.format import Part, RefusedMessageError
-from autoparser.analysis.reading.parsing import Status
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.parsing.parsed_message import Status
 
 from .loop import (
     analysis_of,

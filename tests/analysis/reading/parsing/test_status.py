@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pytest
 
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.constraining.grammar.turn_rules import _stray_after_calls
-from autoparser.analysis.reading.parsing import ParsedMessage, SpanKind, Status
+from autoparser.analysis.grammar.turn_rules import _stray_after_calls
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
 from tests.analysis.tiny import CONTENT, turn
 
 from .loop import TOOLS, analysis_of, disagreement, gaps

@@ -13,9 +13,11 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from autoparser.analysis.core.errors import TokenizerError
-from autoparser.analysis.loading.tokens import ModelTokenizer, tokenizer_of as prepared
-from autoparser.analysis.reading.expression import RequestError
-from autoparser.analysis.reading.parsing import Delta, DeltaKind, OutputParser, ParsedMessage
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of as prepared
 
 from .loop import TOOLS, analysis_of, gaps
 

@@ -12,15 +12,12 @@ import pytest
 
 from autoparser import analyze
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.format import Part, RefusedMessageError, TurnFormat, type_of
-from autoparser.analysis.inference.check import battery
-from autoparser.analysis.reading.parsing import (
-    Delta,
-    DeltaKind,
-    OutputParser,
-    ParsedMessage,
-    Status,
-)
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
 from tests.analysis.tiny import CONTENT, turn
 
 from .loop import analysis_of, disagreement, gaps

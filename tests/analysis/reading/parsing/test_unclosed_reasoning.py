@@ -8,7 +8,8 @@ from functools import cache
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.reading.parsing import DeltaKind, OutputParser, ParsedMessage, Status
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import DeltaKind, ParsedMessage, Status
 
 from .loop import TOOLS, analysis_of, disagreement, gaps, streamed
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.format import Arguments, type_of
-from autoparser.analysis.reading.text import ReadOutcome, Tape, read_arguments
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.parsing.argument_reader import read_arguments
+from autoparser.analysis.parsing.json_text import ReadOutcome
+from autoparser.analysis.parsing.text_tape import Tape
 from tests.analysis.reading.parsing.loop import analysis_of
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "templates"

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.core.format import Notation, Text, json_notation, python_notation
-from autoparser.analysis.reading.text.brackets import BracketScan, QuoteScan
+from autoparser.analysis.core.call_notation import Notation, json_notation, python_notation
+from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
 
 TOKENS: Notation = replace(json_notation(), string=Text("<|q|>", "<|q|>"))
 VERBATIM: Notation = replace(json_notation(), string=Text("‹", "›"))

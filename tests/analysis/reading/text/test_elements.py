@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from autoparser.analysis.core.call_notation import Container, Notation, Slot, json_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.format import Container, Notation, Slot, Text, json_notation
-from autoparser.analysis.core.schema import SchemaPart
-from autoparser.analysis.reading.text.elements import read_elements
-from autoparser.analysis.reading.text.value_decoding import Unreadable
+from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.parsing.entry_openings import read_elements
+from autoparser.analysis.parsing.value_decoding import Unreadable
 
 ITEMS = Container(entry=("<item>", Slot.VALUE, "</item>"))
 MEMBERS = Container(entry=("<", Slot.KEY, ">", Slot.VALUE, "</", Slot.KEY, ">"))

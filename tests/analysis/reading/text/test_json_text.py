@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.reading.text import ReadOutcome, Tape, read_json
+from autoparser.analysis.parsing.json_text import ReadOutcome, read_json
+from autoparser.analysis.parsing.text_tape import Tape
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(

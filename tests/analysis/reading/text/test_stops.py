@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.reading.text import Lane, SpanKind, Stops, Tape
+from autoparser.analysis.parsing.text_lookahead import Stops
+from autoparser.analysis.parsing.text_tape import Lane, SpanKind, Tape
 
 STOPS = Stops([("\n\n", "</a>", "close"), ("", "</a>b", "longer"), (" ", "[x]", "x")], tail="\n")
 

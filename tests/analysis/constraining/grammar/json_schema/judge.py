@@ -9,7 +9,8 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer, grammar_from
 
-from autoparser.analysis.constraining.grammar.json_schema import GbnfRules, schema_rules
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules
+from autoparser.analysis.grammar.schema_rules import schema_rules
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import read_gbnf
 
 LONGEST_WALK = 10_000

@@ -8,10 +8,8 @@ from functools import lru_cache
 
 from hypothesis import assume, given, settings, strategies as st
 
-from autoparser.analysis.constraining.grammar.json_schema import GbnfRules
-from autoparser.analysis.constraining.grammar.json_schema.decimals import number_range
-from autoparser.analysis.constraining.grammar.json_schema.integers import integer_range
-from autoparser.analysis.constraining.grammar.json_schema.interval import Interval
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules
+from autoparser.analysis.grammar.schema_numbers import Interval, integer_range, number_range
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import Grammar, read_gbnf
 
 integers = st.one_of(st.integers(-30, 30), st.integers(-1200, 1200), st.integers(-(10**20), 10**20))

@@ -8,14 +8,10 @@ from collections.abc import Sequence
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
-from autoparser.analysis.constraining.grammar.json_schema import (
-    SchemaError,
-    ensure_loaded,
-    guidance_schema,
-    loadable,
-)
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema import UnheldKeywordError
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.grammar import schema_guidance as loadable
+from autoparser.analysis.grammar.schema_guidance import ensure_loaded, guidance_schema
 
 
 @pytest.fixture

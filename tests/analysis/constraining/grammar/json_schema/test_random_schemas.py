@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings, strategies as st
 from jsonschema import Draft202012Validator
 
-from autoparser.analysis.constraining.grammar.json_schema import SchemaError
+from autoparser.analysis.core.schema_keywords import SchemaError
 from tests.analysis.constraining.grammar.json_schema.judge import Judge
 
 NAMES = ("a", "ab", "b")

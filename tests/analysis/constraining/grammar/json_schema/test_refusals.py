@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.grammar.json_schema import (
-    GbnfRules,
-    SchemaError,
-    schema_rules,
-)
+from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules
+from autoparser.analysis.grammar.schema_rules import schema_rules
 
 X: dict[str, Any] = {"type": "string"}
 

@@ -12,16 +12,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.constraining.grammar.json_schema import (
-    GbnfRules,
-    SchemaError,
-    character_class,
-    literal,
-    schema_rules,
-    text_rules,
-)
-from autoparser.analysis.constraining.grammar.json_schema.code_points import ANY, CodePoints
-from autoparser.analysis.constraining.grammar.json_schema.counted_repetition import repeated
+from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, literal
+from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
+from autoparser.analysis.grammar.regular_expressions import repeated
+from autoparser.analysis.grammar.schema_rules import schema_rules, text_rules
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import read_gbnf
 from tests.analysis.constraining.grammar.json_schema.judge import Judge, gbnf
 

@@ -1,1 +1,0 @@
-"""What a model may write: grammars, masks, and answers written under them."""

@@ -1,0 +1,311 @@
+"""What this program writes as JSON, as data classes: a document and its schema have one source.
+
+Contract: a document has the keys of its class, all of them and in their order, and nothing that a
+JSON writer refuses. A class is a `JsonDocument`, or any other frozen data class whose fields are
+what is to be told; what a field means is said by the text below it, and stands in the schema.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+
+import msgspec
+from msgspec import Meta, Struct, inspect, to_builtins
+
+from .errors import AutoparserError, is_mapping, kind_of, misspelt, suggest
+
+if TYPE_CHECKING:
+    from .conversation import Json
+
+# What a data class expects at a place, for the words about a value that is something else.
+
+
+_KINDS: Mapping[type[inspect.Type], str] = {
+    inspect.BoolType: "true or false",
+    inspect.DictType: "an object",
+    inspect.EnumType: "a text",
+    inspect.FloatType: "a number",
+    inspect.IntType: "a number",
+    inspect.ListType: "a list",
+    inspect.LiteralType: "a text",
+    inspect.StrType: "a text",
+    inspect.StructType: "an object",
+    inspect.VarTupleType: "a list",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What stands at a place in words, and what may be written there."""
+
+    kind: str
+    words: str = ""
+    """What its `Meta` says; empty where it says nothing."""
+    choices: tuple[str, ...] = ()
+    members: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Its keys, each with what is said of it."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys that it may have."""
+        return tuple(self.members)
+
+    def of(self, key: str) -> str:
+        """Say what stands at a key."""
+        return self.members.get(key) or f"the {key}"
+
+
+def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
+    """Return what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
+    node: inspect.Type = inspect.type_info(kind)
+    words = _words(node)
+    for part in parts:
+        inner = _inner(node, part)
+        if inner is None:
+            break
+        node = inner
+        # What is said of a list holds for its members, too, where they have no keys to tell.
+        of_list = isinstance(part, int) and not _members(node)
+        words = _words(node) or (words if of_list else "")
+    alternatives = [*_alternatives(node)]
+    kinds = dict.fromkeys(_KINDS[type(each)] for each in alternatives if type(each) in _KINDS)
+    return Expected(
+        " or ".join(kinds),
+        words,
+        tuple(choice for each in alternatives for choice in _choices(each)),
+        _members(node),
+    )
+
+
+def _alternatives(node: inspect.Type) -> Iterator[inspect.Type]:
+    """Return what a union may be, and what its metadata are about."""
+    if isinstance(node, inspect.Metadata):
+        yield from _alternatives(node.type)
+    elif isinstance(node, inspect.UnionType):
+        for each in node.types:
+            yield from _alternatives(each)
+    else:
+        yield node
+
+
+def _members(node: inspect.Type) -> dict[str, str]:
+    return {
+        each.encode_name: _words(each.type)
+        for structure in _alternatives(node)
+        if isinstance(structure, inspect.StructType)
+        for each in structure.fields
+    }
+
+
+def _inner(node: inspect.Type, part: str | int) -> inspect.Type | None:
+    for each in _alternatives(node):
+        if isinstance(part, int) and isinstance(each, inspect.ListType | inspect.VarTupleType):
+            return each.item_type
+        if isinstance(part, str) and isinstance(each, inspect.StructType):
+            return next((at.type for at in each.fields if at.encode_name == part), None)
+        if isinstance(each, inspect.DictType):
+            return each.value_type
+    return None
+
+
+def _choices(node: inspect.Type) -> Iterator[str]:
+    if isinstance(node, inspect.EnumType):
+        yield from (str(each.value) for each in node.cls)
+    elif isinstance(node, inspect.LiteralType):
+        yield from map(str, node.values)
+
+
+def _words(node: inspect.Type) -> str:
+    if isinstance(node, inspect.UnionType):
+        return "".join([words for each in node.types if (words := _words(each))][:1])
+    if not isinstance(node, inspect.Metadata):
+        return ""
+    # Its members have no types.
+    said = cast("dict[str, object]", node.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
+    return str(said.get("description", ""))
+
+
+# What a person gives, read as data classes: the one home of its checks and of their words.
+#
+# Contract: a value that is not of the wanted kind is an AutoparserError with the file, the place
+# in it, such as `tools[1].function.parameters`, what stands there, what was expected, and the
+# known word that a misspelt key or choice was probably meant to be.
+#
+# The kinds are msgspec's: it weighs a tenth of pydantic, is imported in half the time, and has
+# its first value read before pydantic has built the first of its validators. It tells what is
+# wrong in one text, of which the place is taken here; all words for a person are ours. What a
+# field expects is said once, as the `description` of its `Meta`.
+
+
+_Kind = TypeVar("_Kind")
+
+_ANY_MEMBER = "..."
+"""What msgspec writes in the place of a mapping's key."""
+_WHERE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>.*)`$", re.DOTALL)
+_PART = re.compile(r"\[(?P<index>\d+)\]|\[(?P<any>\.\.\.)\]|\.(?P<name>[^.\[]+)")
+_PLAIN = re.compile(r"[\w$-]+")
+_FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field `(?P<name>.*)`$")
+
+
+def place_in(place: str, *parts: str | int) -> str:
+    """Return the place of a part: `place_in("tools", 1, "function")` is `tools[1].function`."""
+    for part in parts:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        else:
+            name = part if _PLAIN.fullmatch(part) else f'"{part}"'
+            place += f".{name}" if place else name
+    return place
+
+
+def read(
+    value: object,
+    kind: type[_Kind],
+    *,
+    file: str,
+    place: str = "",
+    wrong: type[AutoparserError] = AutoparserError,
+    hint: str = "",
+) -> _Kind:
+    """Read plain values, as JSON, YAML and TOML have them, as a `kind`.
+
+    `place` is where the value stands in `file`. `hint` says what to do about a file that nobody
+    writes by hand, whatever is wrong with it. Raises `wrong`.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except UnicodeEncodeError:
+        # JSON can name half a surrogate pair.
+        words, where, then = "a key has half a character", place, ""
+    except msgspec.ValidationError as error:
+        parts, words, then = _told(str(error), value, kind)
+        where = place_in(place, *parts)
+    raise wrong(words, file=file, place=where or None, hint=hint or then or None)
+
+
+def _parts(path: str) -> Iterator[str | int]:
+    for match in _PART.finditer(path):
+        yield int(match["index"]) if match["index"] else match["name"] or match["any"]
+
+
+def _named(
+    parts: tuple[str | int, ...], value: object, kind: type[object], complaint: str
+) -> tuple[str | int, ...]:
+    """Name the mapping's members that the complaint does not: those that alone give it again."""
+    while _ANY_MEMBER in parts:
+        before, behind = parts[: (at := parts.index(_ANY_MEMBER))], parts[at + 1 :]
+        for key in _part(value, before):
+            alone = _alone(value, before, key)
+            try:
+                msgspec.convert(alone, kind)
+            except msgspec.ValidationError as error:
+                if str(error) == complaint:
+                    value, parts = alone, (*before, key, *behind)
+                    break
+        else:
+            return before
+    return parts
+
+
+def _alone(members: Any, path: Sequence[str | int], key: str) -> object:
+    """Copy a value with one member of the mapping at a path as the only one."""
+    if not path:
+        return {key: members[key]}
+    copied = members.copy()
+    copied[path[0]] = _alone(members[path[0]], path[1:], key)
+    return copied
+
+
+def _part(value: Any, path: Sequence[str | int]) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _told(
+    complaint: str, value: object, kind: type[object]
+) -> tuple[tuple[str | int, ...], str, str]:
+    """Say where it is wrong, what is, and what to do, in our words."""
+    found = _WHERE.search(complaint)
+    said = complaint[: found.start()] if found else complaint
+    parts = _named(tuple(_parts(found["path"])), value, kind, complaint) if found else ()
+    expected = expected_at(kind, parts)
+    if found is not None and found["key"]:
+        return parts, "a key is not a text", "put it in quotes"
+    field = _FIELD.match(said)
+    if field is not None and field["what"] == "missing required":
+        missing = field["name"]
+        near = misspelt(
+            missing, _unknown_keys(_part(value, parts), expected), f"add {expected.of(missing)}"
+        )
+        return parts, f"this has no {missing}", near
+    if field is not None:
+        unknown = field["name"]
+        return (*parts, unknown), f"there is no key {unknown!r}", _known(unknown, expected)
+    stands = _part(value, parts)
+    is_what = kind_of(stands)
+    if expected.choices and not isinstance(stands, list | dict):
+        near = suggest(str(stands), expected.choices, "write one of them")
+        return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
+    if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
+        return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
+    then = _write(expected.words or ", ".join(expected.keys))
+    if not stands and " of length " in said:
+        return parts, "this is empty", then
+    return parts, f"this is {is_what}, not {expected.kind}", then
+
+
+def _unknown_keys(value: object, expected: Expected) -> list[str]:
+    """Return the keys of a value that its kind does not know."""
+    return [str(key) for key in value if key not in expected.keys] if is_mapping(value) else []
+
+
+def _known(unknown: str, expected: Expected) -> str:
+    if len(expected.keys) == 1:
+        return _write(expected.of(expected.keys[0]))
+    return suggest(unknown, expected.keys, f"there are {', '.join(expected.keys)}")
+
+
+def _write(words: str) -> str:
+    return words and f"write {words}"
+
+
+AnyJson = Any
+"""Any JSON value; msgspec has no word of its own for the recursive type `Json`."""
+SAVED_FORMATS = "autoparser.format/"
+"""What the schemas of saved formats begin with, whatever their version."""
+RuleCode = Annotated[str, Meta(pattern="^AP[0-9]{3}$")]
+Count = Annotated[int, Meta(ge=0)]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Positive = Annotated[int, Meta(ge=1)]
+SettingValues = Annotated[
+    Mapping[str, AnyJson], Meta(description="Values of the template's switches, by name.")
+]
+
+
+class JsonDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object of a document, with the keys that it has."""
+
+
+def json_of(document: object) -> dict[str, Json]:
+    """Return a document's data class as the values that are written."""
+    written: dict[str, Json] = to_builtins(document, enc_hook=dict)
+    return {name: plain(value) for name, value in written.items()}
+
+
+def plain(value: Json | tuple[Json, ...]) -> Json:
+    """Return a value as JSON can hold it: what is not a number in JSON is given by its name."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case _:
+            return value

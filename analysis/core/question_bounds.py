@@ -1,0 +1,178 @@
+"""What a template was asked: the bounds of every verdict on it, counted from the renders.
+
+A verdict says that nothing is wrong; over which requests it says so stands here alone, and nobody
+types it. A request that raises counts for nothing, since it shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .conversation import Json, function_of
+from .documents import Count, SettingValues
+from .errors import is_list, is_mapping
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBounds:
+    """What the requests of some renders held at most."""
+
+    forms: dict[str, Count]
+    """In which forms messages, calls and tools were sent, in words, each with its renders."""
+    settings: tuple[SettingValues, ...]
+    """Values of switches that were set, each setting once."""
+    messages: Count
+    """The most messages of one conversation."""
+    calls: Count
+    """The most calls of one conversation."""
+    tools: Count
+    """The most tools that were offered at once."""
+    longest_text: Count
+    """Characters of the longest text: of a message, a result, or an argument."""
+    largest_number: float
+    """The number in an argument that is furthest from zero, by its size."""
+    name_signs: str
+    """The characters of the names of tools, sorted."""
+
+
+@dataclass(slots=True)
+class AskedTally:
+    """Counts what is asked, render by render."""
+
+    _forms: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
+    """The forms that stood together in one request."""
+    _settings: dict[str, Mapping[str, Json]] = field(default_factory=dict[str, Mapping[str, Json]])
+    _messages: int = 0
+    _calls: int = 0
+    _tools: int = 0
+    _longest: int = 0
+    _largest: float = 0
+    _signs: set[str] = field(default_factory=set[str])
+    _known_tools: Sequence[Json] | None = None
+    """The tools of the last request, which those of the next one mostly are."""
+    _tool_forms: set[str] = field(default_factory=set[str])
+    _known_name: object = ""
+    """The name of the last function, which is often that of the next one."""
+    _known_setting: Mapping[str, Json] | None = None
+    """That of the last request, which that of the next one mostly is."""
+
+    def add(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        tools: Sequence[Json] | None,
+        setting: Mapping[str, Json],
+    ) -> None:
+        """Count one request that came out as a text."""
+        forms: set[str] = set()
+        if setting is not self._known_setting:
+            self._known_setting = setting
+            self._settings.setdefault(repr(dict(setting)), dict(setting))
+        calls = 0
+        for each in messages:
+            calls += self._add_message(each, forms)
+        self._messages = max(self._messages, len(messages))
+        self._calls = max(self._calls, calls)
+        if tools:
+            if tools is not self._known_tools:
+                self._known_tools, self._tool_forms = tools, self._forms_of(tools)
+            forms |= self._tool_forms
+        self._forms[frozenset(forms)] += 1
+
+    @property
+    def bounds(self) -> AskedBounds:
+        """What was asked so far."""
+        counted = Counter[str]()
+        for together, renders in self._forms.items():
+            counted.update(dict.fromkeys(together, renders))
+        return AskedBounds(
+            forms=dict(sorted(counted.items())),
+            settings=tuple(self._settings.values()),
+            messages=self._messages,
+            calls=self._calls,
+            tools=self._tools,
+            longest_text=self._longest,
+            largest_number=self._largest,
+            name_signs="".join(sorted(self._signs)),
+        )
+
+    def merge(self, other: AskedTally) -> None:
+        """Count what another one has counted as well."""
+        self._forms.update(other._forms)
+        self._settings = {**self._settings, **other._settings}
+        self._messages = max(self._messages, other._messages)
+        self._calls = max(self._calls, other._calls)
+        self._tools = max(self._tools, other._tools)
+        self._longest = max(self._longest, other._longest)
+        self._largest = max(self._largest, other._largest)
+        self._signs |= other._signs
+
+    def _forms_of(self, tools: Sequence[Json]) -> set[str]:
+        self._tools = max(self._tools, len(tools))
+        forms: set[str] = set()
+        for tool in tools:
+            self._add_function(tool, "tools", forms)
+        return forms
+
+    def _add_message(self, message: Mapping[str, Any], forms: set[str]) -> int:
+        """Count a message; return how many calls it has."""
+        content: Any = message.get("content")
+        if isinstance(content, str):
+            self._longest = max(self._longest, len(content))
+            forms.add("content as text")
+            if len(message) == len(_PLAIN_FIELDS) and message.get("role") in _USUAL_ROLES:
+                # Most messages hold nothing else.
+                return 0
+        elif is_list(content):
+            forms.add("content as a list of parts")
+            self._add_value(content)
+        if not message.keys() <= _USUAL_FIELDS:
+            for key, value in message.items():
+                if key not in _USUAL_FIELDS and isinstance(value, str):
+                    self._longest = max(self._longest, len(value))
+                    forms.add(f"the field {key}")
+        role = message.get("role")
+        if role not in _USUAL_ROLES:
+            forms.add(f"messages of the role {role}")
+        calls = message.get("tool_calls")
+        if not calls:
+            return 0
+        for call in calls:
+            self._add_function(call, "calls", forms)
+        return len(calls)
+
+    def _add_function(self, given: Any, what: str, forms: set[str]) -> None:
+        function = function_of(given)
+        if function is None:
+            return
+        wrapped = "bare" if function is given else "wrapped as functions"
+        forms.add(f"{what} {wrapped}")
+        name = function.get("name", "")
+        if name != self._known_name:
+            self._known_name = name
+            self._signs.update(str(name))
+        arguments = function.get("arguments")
+        if arguments is not None:
+            kind = "JSON text" if isinstance(arguments, str) else "an object"
+            forms.add(f"arguments as {kind}")
+            self._add_value(arguments)
+
+    def _add_value(self, value: object) -> None:
+        if isinstance(value, str):
+            self._longest = max(self._longest, len(value))
+        elif isinstance(value, int | float):
+            if not isinstance(value, bool):
+                self._largest = max(self._largest, abs(value))
+        elif is_list(value):
+            for item in value:
+                self._add_value(item)
+        elif is_mapping(value):
+            for item in value.values():
+                self._add_value(item)
+
+
+_PLAIN_FIELDS = frozenset({"role", "content"})
+_USUAL_ROLES = frozenset({"system", "user", "assistant", "tool"})
+_USUAL_FIELDS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})

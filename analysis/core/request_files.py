@@ -1,0 +1,220 @@
+"""Tools, messages and schemas that a person gives, in files of any command.
+
+Contract: `wrong` is raised with the file, the place in it, such as `tools[1].function.parameters`,
+what is wrong there and what was expected. What is returned is what was given: a template may read
+more of it than is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import Meta, Struct
+
+from .conversation import Tool, beyond_json, function_of
+from .documents import place_in, read
+from .errors import AutoparserError, is_list, is_mapping, misspelt, nearest, suggest
+from .schema_document import Document, Flaw, flaws
+from .schema_keywords import SchemaError
+from .schema_parts import kinds_of
+
+_TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
+_MESSAGE = "{role: user, content: …}"
+_CALL = "{type: function, function: {name: …, arguments: {…}}}"
+_SCHEMAS = ("parameters", "inputSchema", "input_schema")
+"""Where a tool's schema stands: to OpenAI, to MCP, to Anthropic."""
+_SAYING = ("content", "tool_calls", "reasoning_content", "reasoning", "thinking")
+"""Fields of a message that say something; a template may read others, too."""
+
+
+_EXPECTED = {
+    "required": "expected a list of names",
+    "enum": "expected a list of values",
+    **dict.fromkeys(
+        ("properties", "patternProperties", "$defs", "definitions"),
+        'expected schemas by name: {"city": {"type": "string"}}',
+    ),
+    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), "expected a list of schemas"),
+}
+"""What a keyword should hold."""
+_TOO_DEEP = ("it is nested too deep", "write a simpler one")
+
+DEEPEST = 128
+"""Objects and lists in one another."""
+
+_Complaint: TypeAlias = tuple[tuple[str | int, ...], str, str]
+
+
+class _ToolFile(Struct, frozen=True):
+    tools: Annotated[
+        tuple[Annotated[dict[str, Any], Meta(description=_TOOL)], ...],
+        Meta(description=f"a list of {_TOOL}"),
+    ]
+
+
+class _FunctionGiven(Struct, frozen=True):
+    name: Annotated[str, Meta(min_length=1, description=_TOOL)]
+    parameters: Any = None
+
+
+class _WrappedTool(Struct, frozen=True):
+    function: Annotated[_FunctionGiven, Meta(description=_TOOL)]
+
+
+class _MessageFile(Struct, frozen=True):
+    messages: Annotated[
+        tuple[Annotated[dict[str, Any], Meta(description=_MESSAGE)], ...],
+        Meta(min_length=1, description=f"a list of {_MESSAGE}"),
+    ]
+
+
+class _CalledFunction(Struct, frozen=True):
+    name: Annotated[str, Meta(description=f"a name, as in {_CALL}")]
+
+
+class _CallGiven(Struct, frozen=True):
+    function: Annotated[_CalledFunction | None, Meta(description=_CALL)] = None
+    name: str | None = None
+
+
+class _MessageGiven(Struct, frozen=True):
+    role: Annotated[str, Meta(description="one such as user, assistant, system or tool")]
+    content: str | list[Any] | dict[str, Any] | None = None
+    tool_calls: Annotated[
+        tuple[Annotated[_CallGiven, Meta(description=_CALL)], ...] | None,
+        Meta(description=f"a list of {_CALL}"),
+    ] = None
+
+
+def given_tools(
+    value: object, file: str, wrong: type[AutoparserError] = AutoparserError
+) -> tuple[Tool, ...]:
+    """Read tools: a list, or a mapping with it as `tools`.
+
+    What MCP's `tools/list` answers is read as well, and so are Anthropic's tools; they come back in
+    OpenAI's form.
+    """
+    answer = value.get("result") if is_mapping(value) else None
+    listed = answer if is_mapping(answer) else value if is_mapping(value) else {"tools": value}
+    tools = read(listed, _ToolFile, file=file, wrong=wrong).tools
+    return tuple(
+        _given_tool(tool, place_in("tools", at), file, wrong) for at, tool in enumerate(tools)
+    )
+
+
+def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]) -> Tool:
+    """Read one tool. Raises `wrong` where it has no name, or its parameters are no schema."""
+    tool, keyword = given, "parameters"
+    if "function" in tool:
+        function = read(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
+        place = place_in(place, "function")
+    else:
+        function = read(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
+        keyword = next((key for key in _SCHEMAS if key in given), keyword)
+        if keyword != "parameters":
+            said: Tool = {key: given[key] for key in ("name", "description") if key in given}
+            wrapped: Tool = {**said, "parameters": given[keyword]}
+            whole: Tool = {"type": "function", "function": wrapped}
+            tool = whole
+            function = read(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
+    keys = function_of(tool)
+    close = None if "parameters" in keys else nearest("parameters", keys)
+    if close is not None:
+        words, hint = f"there is no key {close!r}", suggest(close, ["parameters"])
+        raise wrong(words, file=file, place=place, hint=hint)
+    given_schema(
+        function.parameters,
+        file,
+        place_in(place, keyword),
+        f"the parameters of {function.name} are not a valid JSON schema",
+        wrong,
+    )
+    return tool
+
+
+def given_messages(value: object, file: str) -> list[dict[str, Any]]:
+    """Read messages: a list, or a mapping with it as `messages`."""
+    listed = value if is_mapping(value) else {"messages": value}
+    messages = read(listed, _MessageFile, file=file).messages
+    for at, message in enumerate(messages):
+        place = place_in("messages", at)
+        calls = read(message, _MessageGiven, file=file, place=place).tool_calls or ()
+        if not any(field in message for field in _SAYING) and nearest("content", message):
+            hint = misspelt("content", message, "add content, or tool_calls")
+            raise AutoparserError("this message says nothing", file=file, place=place, hint=hint)
+        for number, call in enumerate(calls):
+            if call.function is None and call.name is None:
+                where = place_in(place, "tool_calls", number)
+                raise AutoparserError(
+                    "this call has no function", file=file, place=where, hint=f"write {_CALL}"
+                )
+        for where, what in beyond_json(message, place):
+            words = f"{what} is nothing that JSON has"
+            raise AutoparserError(words, file=file, place=where, hint="put it in quotes")
+    return list(messages)
+
+
+def given_schema(
+    schema: object,
+    file: str,
+    place: str = "schema",
+    words: str = "this is not a valid JSON schema",
+    wrong: type[AutoparserError] = AutoparserError,
+) -> None:
+    """Raise `wrong` where this is not a JSON schema; None is none, and allowed."""
+    for where, complaint, hint in _complaints(schema, place):
+        raise wrong(f"{words}: {complaint}", file=file, place=where, hint=hint)
+
+
+def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
+    """Say where a schema is none, what is wrong there, and what was expected."""
+    if schema is None:
+        return
+    for path, wrong, hint in _unreadable(schema, ()):
+        yield _within(place, path), wrong, hint
+        return
+    try:
+        found = [*flaws(schema)]
+    except RecursionError:
+        yield place, *_TOO_DEEP
+        return
+    for flaw in found:
+        yield _within(place, flaw.path), *_words(flaw)
+
+
+def _unreadable(value: object, path: tuple[str | int, ...]) -> Iterator[_Complaint]:
+    """Say what of a value no JSON text could hold."""
+    if len(path) > DEEPEST:
+        yield path, *_TOO_DEEP
+    elif is_mapping(value):
+        for name, inner in value.items():
+            if not isinstance(name, str):
+                yield path, f"the name {name!r} is not text", "put it in quotes"
+            else:
+                yield from _unreadable(inner, (*path, name))
+    elif is_list(value):
+        for at, inner in enumerate(value):
+            yield from _unreadable(inner, (*path, at))
+
+
+def _within(place: str, path: Sequence[str | int]) -> str:
+    return place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+
+
+def _words(flaw: Flaw) -> tuple[str, str]:
+    """Say what is wrong, and what was expected."""
+    keyword = str(flaw.path[-1]) if flaw.path else ""
+    if flaw.is_no_schema:
+        if keyword == "items" and isinstance(flaw.value, list):
+            return (
+                "this is not a valid schema",
+                'write prefixItems, or name an older draft as "$schema"',
+            )
+        return "this is not a valid schema", 'expected an object such as {"type": "string"}'
+    if keyword == "type":
+        try:
+            kinds_of({"type": flaw.value}, Document(True))
+        except SchemaError as error:
+            return error.message, error.hint or ""
+    return flaw.message, _EXPECTED.get(keyword, "correct it there")

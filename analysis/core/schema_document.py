@@ -1,0 +1,497 @@
+"""A whole schema as a document, in which references are looked up."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import takewhile
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from .conversation import Json
+from .schema_keywords import (
+    BY_NAME,
+    VALUES,
+    JsonType,
+    Schema,
+    SchemaError,
+    below,
+    keys_within,
+    mapped,
+    schemas_of,
+    type_of,
+    without,
+)
+
+if TYPE_CHECKING:
+    from referencing import Specification
+    from referencing._core import Resolver
+
+
+# A schema in which every reference is a JSON pointer from its root.
+#
+# Anchors and schemas with ids of their own are looked up by `referencing`; nothing is fetched.
+
+
+ROOT = "#"
+_NAMES = ("$id", "$anchor", "$dynamicAnchor")
+REFERRING = frozenset({"$ref", *_NAMES})
+"""The keywords without which a schema has no reference, and nothing to refer to by a name."""
+
+
+def is_pointer(reference: str) -> bool:
+    """Whether a reference is a JSON pointer into the document that it stands in."""
+    return reference == ROOT or reference.startswith("#/")
+
+
+def with_pointers(root: Json) -> Json:
+    """Return a schema whose references are pointers from its root; the same one where they are.
+
+    What leads nowhere stays as it is.
+    """
+    if not isinstance(root, dict) or not _has_names(root):
+        return root
+    try:
+        return _Rewriting(root).written(root)
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        # No schema at all in some place: whoever reads that place says so.
+        return root
+
+
+def _has_names(root: Schema) -> bool:
+    """Whether a reference may mean anything but a pointer from the root."""
+    waiting: list[Json] = [root]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            reference = value.get("$ref")
+            if isinstance(reference, str) and not is_pointer(reference):
+                return True
+            named = value is not root and not value.keys().isdisjoint(_NAMES)
+            if named and any(isinstance(value.get(name), str) for name in _NAMES):
+                return True
+            waiting += [inner for inner in value.values() if isinstance(inner, dict | list)]
+    return False
+
+
+class _Rewriting:
+    """Finds out what references mean before their names are left out."""
+
+    def __init__(self, root: Schema) -> None:
+        # They take longer to import than most schemas to read.
+        from referencing import Registry, Resource  # noqa: PLC0415
+        from referencing.jsonschema import DRAFT202012, specification_with  # noqa: PLC0415
+
+        self.places: dict[int, str] = {}
+        self._find(root, ROOT)
+        dialect = root.get("$schema")
+        self.specification: Specification[Any] = DRAFT202012
+        if isinstance(dialect, str):
+            self.specification = specification_with(dialect, default=DRAFT202012)
+        resource: Resource[Json] = self.specification.create_resource(root)
+        registry: Registry[Json] = Registry[Json]().with_resource("", resource)
+        self.resolver = registry.resolver_with_root(resource)
+
+    def _find(self, value: Json, pointer: str) -> None:
+        """Note where every container stands."""
+        if isinstance(value, dict):
+            self.places.setdefault(id(value), pointer)
+            for key, inner in value.items():
+                self._find(inner, below(pointer, key))
+        elif isinstance(value, list):
+            for at, inner in enumerate(value):
+                self._find(inner, below(pointer, at))
+
+    def written(self, schema: Json, resolver: Resolver[Json] | None = None) -> Json:
+        """Write a schema anew, its references as pointers and without its names."""
+        resolver = resolver or self.resolver
+        if isinstance(schema, list):
+            return [self.written(inner, resolver) for inner in schema]
+        if not isinstance(schema, dict):
+            return schema
+        if isinstance(schema.get("$id"), str):
+            resolver = resolver.in_subresource(self.specification.create_resource(schema))
+        found = {
+            keyword: self._inside(keyword, value, resolver)
+            for keyword, value in schema.items()
+            if keyword not in _NAMES or not isinstance(value, str)
+        }
+        reference = found.get("$ref")
+        return self._referring(found, reference, resolver) if isinstance(reference, str) else found
+
+    def _inside(self, keyword: str, value: Json, resolver: Resolver[Json]) -> Json:
+        if keyword in VALUES:
+            return value
+        if keyword in BY_NAME and isinstance(value, dict):
+            return {name: self.written(inner, resolver) for name, inner in value.items()}
+        return self.written(value, resolver)
+
+    def _referring(self, found: Schema, reference: str, resolver: Resolver[Json]) -> Schema:
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415
+
+        try:
+            target = resolver.lookup(reference).contents
+        except Unresolvable:
+            return found
+        if isinstance(target, bool):
+            # One true is like another: where it stands does not matter.
+            others = found.get("allOf")
+            del found["$ref"]
+            return {**found, "allOf": [*(others if isinstance(others, list) else []), target]}
+        return {**found, "$ref": self.places.get(id(target), reference)}
+
+
+# Where the parts of a schema stood before they were joined, moved and taken apart.
+#
+# Only where something went wrong is this worth what it costs: the schema is read once more, with
+# its places written into it.
+
+
+_PLACE = "x-place"
+"""The keyword that holds a schema's pointer; the standard knows none that begin so."""
+
+
+def with_places(schema: Json, pointer: str = ROOT) -> Json:
+    """Return a schema in which every schema that is an object says where it stands."""
+    if isinstance(schema, list):
+        return [with_places(inner, below(pointer, at)) for at, inner in enumerate(schema)]
+    if not isinstance(schema, dict):
+        return schema
+    found: Schema = {
+        keyword: _inside(keyword, value, below(pointer, keyword))
+        for keyword, value in schema.items()
+    }
+    return {**found, _PLACE: pointer}
+
+
+def _inside(keyword: str, value: Json, pointer: str) -> Json:
+    if keyword in VALUES or keyword == "dependentRequired":
+        return value
+    if keyword in (*BY_NAME, "dependencies") and isinstance(value, dict):
+        return {name: with_places(inner, below(pointer, name)) for name, inner in value.items()}
+    return with_places(value, pointer)
+
+
+def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
+    """Return the schemas that are objects in a schema, and itself, each with its pointer."""
+    found: list[tuple[Schema, str]] = []
+    mapped(with_places(schema), lambda part: _noted(part, found))
+    yield from found
+
+
+def _noted(part: Schema, found: list[tuple[Schema, str]]) -> Json:
+    if _PLACE in part:
+        found.append((part, place_of(part, ROOT)))
+    return part
+
+
+def place_of(schema: Schema, otherwise: str) -> str:
+    """Return the pointer of where a schema stood; `otherwise` where it does not say."""
+    place = schema.get(_PLACE)
+    return place if isinstance(place, str) else otherwise
+
+
+# Whether a schema is one, and whether values meet it, as jsonschema has it; nothing is fetched.
+
+
+Validate = Callable[[Json], str]
+"""Says what in a value the schema does not allow; empty: it is valid."""
+
+
+@cache
+def _library() -> tuple[Any, Any]:
+    """Return jsonschema and referencing; neither ships types that say all."""
+    # Only here: they take longer to import than most grammars to write.
+    with _grammar_of_addresses_later():
+        import jsonschema  # noqa: PLC0415
+    import referencing  # noqa: PLC0415
+
+    return jsonschema, referencing
+
+
+_ADDRESSES = "rfc3987_syntax"
+
+
+@contextmanager
+def _grammar_of_addresses_later() -> Generator[None]:
+    """Let jsonschema's check of IRIs be imported when the first IRI is checked.
+
+    Its import makes an Earley parser of each of its terms, which takes many times as long as to
+    import all the rest of jsonschema.
+    """
+    if _ADDRESSES in sys.modules or find_spec(_ADDRESSES) is None:
+        yield
+        return
+    later = ModuleType(_ADDRESSES)
+    later.__dict__["is_valid_syntax"] = _is_valid_syntax
+    sys.modules[_ADDRESSES] = later
+    try:
+        yield
+    finally:
+        del sys.modules[_ADDRESSES]
+
+
+def _is_valid_syntax(term: str, value: str) -> bool:
+    valid: bool = import_module(_ADDRESSES).is_valid_syntax(term, value)
+    return valid
+
+
+def _dialect(schema: Json) -> Any:
+    """Return the validator of the draft that `$schema` names; of 2020-12 where it names none."""
+    library, _ = _library()
+    latest = library.Draft202012Validator
+    if not isinstance(schema, dict) or not isinstance(schema.get("$schema"), str):
+        return latest
+    return library.validators.validator_for(schema, default=latest)
+
+
+def validator(
+    schema: Json,
+    *,
+    unknown_formats: set[str] | None = None,
+    checks: Mapping[str, Callable[[str], bool]] | None = None,
+) -> Validate:
+    """Make the check of one schema; None as a schema allows everything.
+
+    By the standard `format` is an annotation. With a set of `unknown_formats` it is asserted, and
+    the formats that are met and that no check is known for are put there. `checks` assert it, too,
+    by the formats' names, and know all that are to be asserted.
+    """
+    if schema is None:
+        return lambda _: ""
+    library, references = _library()
+    dialect, formats = _dialect(schema), None
+    if unknown_formats is not None:
+        formats = dialect.FORMAT_CHECKER
+        dialect = _asserting_formats(dialect, unknown_formats)
+    elif checks is not None:
+        formats = library.FormatChecker(())
+        formats.checkers = {name: (_of_texts(check), ()) for name, check in checks.items()}
+    # Its own registry would fetch what a `$ref` names.
+    checker = dialect(schema, registry=references.Registry(), format_checker=formats)
+
+    def complaint(value: Json) -> str:
+        error = library.exceptions.best_match(checker.iter_errors(value))
+        return "" if error is None else f"{error.message} at {error.json_path}"
+
+    return complaint
+
+
+def _asserting_formats(dialect: Any, unknown: set[str]) -> Any:
+    """Return the validator of a draft that notes the formats of which it knows nothing."""
+    asserted, known = dialect.VALIDATORS["format"], dialect.FORMAT_CHECKER.checkers
+
+    def checked(checker: Any, name: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if isinstance(instance, str) and name not in known:
+            unknown.add(str(name))
+        yield from asserted(checker, name, instance, schema) or ()
+
+    return _library()[0].validators.extend(dialect, {"format": checked})
+
+
+def _of_texts(check: Callable[[str], bool]) -> Callable[[object], bool]:
+    """Let a check of texts take any value: a format says nothing of others."""
+    return lambda value: not isinstance(value, str) or check(value)
+
+
+def _told(error: Any) -> Any:
+    """Return the error that tells most: of a list of schemas, the one that is none."""
+    library, _ = _library()
+    if error.absolute_path and error.absolute_path[-1] == "type":
+        return error
+    return library.exceptions.best_match([error])
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What keeps a schema from being one."""
+
+    path: tuple[str | int, ...]
+    """Where in the schema: names, and places in lists."""
+    message: str
+    """What is wrong there, in jsonschema's words."""
+    value: Json = None
+    """What stands there."""
+    is_no_schema: bool = False
+    """Whether a schema should stand there, and something else does."""
+
+
+def flaws(schema: Json) -> Iterator[Flaw]:
+    """Say where a schema is none of its draft, the outermost places first.
+
+    Raises RecursionError for one that is nested too deep to be looked at.
+    """
+    dialect = _dialect(schema)
+    errors = map(_told, dialect(dialect.META_SCHEMA).iter_errors(schema))
+    for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
+        no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
+        yield Flaw(tuple(error.absolute_path), error.message, error.instance, no_schema)
+
+
+# A schema with a keyword left out, so that it allows all that it allowed before, and more.
+
+
+_WITH: Mapping[str, tuple[str, ...]] = {
+    "if": ("then", "else"),
+    "contains": ("minContains", "maxContains"),
+    "properties": ("additionalProperties",),
+    "patternProperties": ("additionalProperties",),
+    "prefixItems": ("items", "additionalItems"),
+}
+"""Keywords that would say more, or nothing, without another one."""
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+_SEEN = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}) | {
+    *("contains", "properties", "patternProperties", "prefixItems", "items", "$dynamicRef")
+}
+"""Keywords that the ``unevaluated`` ones look at."""
+_LOOSE = "x-loose"
+"""The keyword that holds those that a grammar is held to in part; the standard knows none such."""
+_IN_PART = frozenset({"additionalProperties"})
+"""Keywords that allow what would not be allowed without them."""
+
+_IN_PLACE = frozenset({"$ref", "allOf", "anyOf"})
+"""Keywords by which other schemas may name members of the same value."""
+_NAMING = frozenset({"properties", "$ref"})
+_VALUES = ("const", "enum")
+"""Keywords that list values: of which types these are is still said without them."""
+
+
+def nearest(schema: Json, keyword: str, pointer: str) -> str:
+    """Return where a keyword stands, as near as it goes to a place; empty where it is nowhere.
+
+    What was joined of several schemas knows the place of one of them only.
+    """
+    places = [below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
+    return max(places, key=lambda place: (_shared(place, pointer), -len(place)), default="")
+
+
+def _shared(first: str, second: str) -> int:
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def without_keyword(schema: Json, pointer: str) -> Json:
+    """Return a schema without the keyword at a pointer; the same one where nothing is there.
+
+    What allows members that have no name stays, and is said to be held to in part: `is_loose`.
+    """
+    place, _, token = pointer.rpartition("/")
+    keyword = token.replace("~1", "/").replace("~0", "~")
+    found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
+    if keyword in _SEEN:
+        # Of what other keywords leave over, there would be more than before.
+        found = mapped(found, lambda part: without(part, *_UNEVALUATED))
+    return found
+
+
+def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json]) -> Json:
+    """Change the schema at a place."""
+    if at == place:
+        return change(value) if isinstance(value, dict) else value
+    if not place.startswith(f"{at}/"):
+        return value
+    if isinstance(value, dict):
+        return {key: _changed(inner, below(at, key), place, change) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_changed(inner, below(at, key), place, change) for key, inner in enumerate(value)]
+    return value
+
+
+def is_loose(schema: Schema, keyword: str) -> bool:
+    """Whether a grammar may take more than a keyword of this schema allows."""
+    return keyword in schemas_of(schema, _LOOSE)
+
+
+def _dropped(schema: Schema, keyword: str) -> Json:
+    if keyword in _IN_PART and not is_loose(schema, keyword):
+        return {**schema, _LOOSE: [keyword]}
+    if keyword == "oneOf" and keyword in schema:
+        either: Schema = {"anyOf": schema["oneOf"]}
+        rest = without(schema, "oneOf")
+        return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
+    rest = without(schema, keyword, *_WITH.get(keyword, ()))
+    if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
+        # Where any value may stand, a text without quotes does not begin as a list does.
+        listed = schema.get(keyword)
+        values = listed if keyword == "enum" and isinstance(listed, list) else [listed]
+        kinds: list[Json] = [*sorted({str(type_of(each)) for each in values})]
+        return {**rest, "type": kinds}
+    # Said, since a notation that writes names twice closes an object that says nothing of it.
+    opened = "additionalProperties" in _WITH.get(keyword, ()) and "additionalProperties" in schema
+    told = {keyword, *keys_within(schema.get(keyword))}
+    names = keyword in _IN_PLACE and not told.isdisjoint(_NAMING)
+    if opened or (names and "additionalProperties" not in rest):
+        return {**rest, "additionalProperties": True}
+    return rest
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
+
+    root: Json
+    known: dict[str, frozenset[JsonType]] = field(
+        default_factory=dict[str, frozenset[JsonType]], repr=False, compare=False
+    )
+    """The types that were found after a reference."""
+    refers: bool = field(default=True, repr=False, compare=False)
+    """Whether anything in it may refer to another place."""
+
+    @classmethod
+    def of(cls, schema: Json) -> Document:
+        """Read a schema that may refer to itself by pointers, anchors and ids."""
+        keys = keys_within(schema)
+        root = schema if keys.isdisjoint(REFERRING) else with_pointers(schema)
+        return cls(root, refers="$ref" in keys)
+
+    def resolve(self, reference: str, pointer: str = "") -> tuple[Json, str]:
+        """Follow a ``$ref`` that stands in the schema at `pointer`: the schema and its pointer.
+
+        Raises SchemaError for one that leaves the document or leads nowhere.
+        """
+        if not is_pointer(reference):
+            raise SchemaError(
+                f"$ref {reference!r} leaves the schema; nothing is fetched",
+                pointer=pointer,
+                keyword="$ref",
+                hint="give a JSON pointer into the schema, such as #/$defs/name",
+            )
+        found = self.root
+        place = ROOT
+        for token in _tokens(reference):
+            inner = _member(found, token)
+            if inner is None:
+                raise SchemaError(
+                    f"$ref {reference!r} leads nowhere: {place} has no {token!r}",
+                    pointer=pointer,
+                    keyword="$ref",
+                )
+            found, place = inner[0], below(place, token)
+        if not isinstance(found, dict | bool):
+            raise SchemaError(
+                f"$ref {reference!r} leads to no schema", pointer=pointer, keyword="$ref"
+            )
+        return found, place
+
+
+def _tokens(reference: str) -> Iterator[str]:
+    for token in unquote(reference[1:]).split("/")[1:]:
+        yield token.replace("~1", "/").replace("~0", "~")
+
+
+def _member(value: Json, token: str) -> tuple[Json] | None:
+    """Return what a container holds under a name or number, as a tuple of one; None if nothing."""
+    if isinstance(value, dict) and token in value:
+        return (value[token],)
+    if isinstance(value, list) and re.fullmatch(r"0|[1-9]\d*", token) and int(token) < len(value):
+        return (value[int(token)],)
+    return None

@@ -1,0 +1,284 @@
+"""The keywords of a schema: which of them hold schemas, and walks through these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import product
+from math import prod
+from typing import TypeAlias, TypeGuard
+
+from .conversation import Json
+from .errors import AutoparserError
+
+# JSON values: their types, and which of them are equal.
+
+
+class JsonType(StrEnum):
+    """The types that a schema can name and a template can tell apart."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    NULL = "null"
+    ARRAY = "array"
+    OBJECT = "object"
+
+
+def type_of(value: Json) -> JsonType:
+    """Name the JSON type of a decoded value; a float is a number, also a whole one."""
+    match value:
+        case None:
+            return JsonType.NULL
+        case bool():
+            return JsonType.BOOLEAN
+        case int():
+            return JsonType.INTEGER
+        case float():
+            return JsonType.NUMBER
+        case str():
+            return JsonType.STRING
+        case list():
+            return JsonType.ARRAY
+        case dict():
+            return JsonType.OBJECT
+
+
+def identity(value: Json) -> str:
+    """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
+    match value:
+        case float() if value.is_integer():
+            return repr(int(value))
+        case list():
+            return f"[{','.join(map(identity, value))}]"
+        case dict():
+            members = sorted(f"{key!r}:{identity(inner)}" for key, inner in value.items())
+            return f"{{{','.join(members)}}}"
+        case _:
+            return repr(value)
+
+
+# The errors of this package: a schema that cannot be read, or not be held to.
+
+
+class SchemaError(AutoparserError):
+    """A schema that cannot be read, or that what is made from it cannot be held to.
+
+    Where a keyword is to blame, ``str(error)`` begins with its JSON pointer, such as
+    ``#/properties/a/not``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: str | None = None,
+        pointer: str = "",
+        keyword: str = "",
+        hint: str | None = None,
+    ) -> None:
+        """Take the words, and the place in words or as the pointer of a schema and its keyword."""
+        found = below(pointer, keyword) if keyword and pointer else pointer
+        super().__init__(message, place=place or found or None, hint=hint)
+        self.pointer = found
+        """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
+        self.keyword = keyword
+        """The keyword that cannot be held to; empty where no single one is to blame."""
+        self.tools: tuple[str, ...] = ()
+        """The tools known to be refused, where several were read."""
+
+    def moved(self, pointer: str) -> SchemaError:
+        """Return the same error at another place; empty: at the same one."""
+        found = type(self)(self.message, pointer=pointer or self.pointer, hint=self.hint)
+        found.keyword = self.keyword
+        return found
+
+    def within(self, owner: str) -> SchemaError:
+        """Return the same error, its place told with whose schema it is."""
+        place = owner if not self.pointer or self.pointer == "#" else f"{owner}, {self.pointer}"
+        found = type(self)(self.message, place=place, hint=self.hint)
+        found.pointer, found.keyword = self.pointer, self.keyword
+        return found
+
+
+class UnheldKeywordError(SchemaError):
+    """A keyword that means something, and that what is made from the schema cannot be held to.
+
+    Without it the schema could be: whoever may be less strict leaves it out.
+    """
+
+
+def escaped(token: str) -> str:
+    """Escape one part of a JSON pointer (RFC 6901)."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
+def below(pointer: str, *tokens: str | int) -> str:
+    """Return the JSON pointer of something inside."""
+    return "/".join([pointer, *(escaped(str(token)) for token in tokens)])
+
+
+Schema: TypeAlias = dict[str, Json]
+"""A schema that is an object; the others are true and false."""
+
+BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords that hold schemas by name: what is named there is no keyword."""
+VALUES = frozenset({"const", "default", "enum", "example", "examples", "x-guidance"})
+"""Keywords that hold values: what looks like a schema there is none."""
+
+_CONTAINERS = (dict, list)
+
+
+def is_number(value: Json | None) -> TypeGuard[int | float]:
+    """Whether a value is a JSON number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def count(schema: Schema, keyword: str) -> int | None:
+    """Return a keyword's value where it counts something; None where it is absent."""
+    value = schema.get(keyword)
+    return int(value) if is_number(value) else None
+
+
+def schemas_of(schema: Schema, keyword: str) -> list[Json]:
+    """Return the schemas of a keyword that holds a list; none where it is absent."""
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
+
+
+def schema_map(schema: Schema, keyword: str) -> Schema:
+    """Return the schemas of a keyword that holds them by name; none where it is absent."""
+    value = schema.get(keyword)
+    return value if isinstance(value, dict) else {}
+
+
+def names_of(schema: Schema, keyword: str) -> list[str]:
+    """Return the texts of a keyword that holds a list of them, each once."""
+    return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
+
+
+def without(schema: Schema, *keywords: str) -> Schema:
+    """Return a schema without some of its keywords."""
+    return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
+
+
+def mapped(schema: Json, change: Callable[[Schema], Json]) -> Json:
+    """Return a schema in which every schema is changed, what is inside it first.
+
+    Keywords that are not known are walked through as well: a reference may lead there.
+    """
+    if isinstance(schema, list):
+        return [mapped(inner, change) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return change({keyword: _inside(keyword, schema[keyword], change) for keyword in schema})
+
+
+def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
+    if keyword in VALUES:
+        return value
+    if keyword in BY_NAME and isinstance(value, dict):
+        return {name: mapped(inner, change) for name, inner in value.items()}
+    return mapped(value, change)
+
+
+def keys_within(value: Json) -> set[str]:
+    """Return all keys in a value, keywords or not: most schemas say by these what they lack."""
+    found: set[str] = set()
+    waiting: list[Json] = [value]
+    for outer in waiting:
+        if isinstance(outer, dict):
+            found.update(outer)
+            waiting += [inner for inner in outer.values() if isinstance(inner, _CONTAINERS)]
+        elif isinstance(outer, list):
+            waiting += [inner for inner in outer if isinstance(inner, _CONTAINERS)]
+    return found
+
+
+def references(schema: Json) -> Iterator[str]:
+    """Return the references in a schema and in all schemas in it."""
+    waiting: list[Json] = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            target = value.get("$ref")
+            if isinstance(target, str):
+                yield target
+            for keyword, inner in value.items():
+                if keyword in BY_NAME and isinstance(inner, dict):
+                    waiting += inner.values()
+                elif keyword not in VALUES:
+                    waiting.append(inner)
+
+
+def without_free_names(schema: Json) -> Json:
+    """Return a schema without each ``propertyNames`` that allows every name.
+
+    Libraries that make schemas of types write ``{"type": "string"}`` there: names are texts anyway.
+    """
+    if "propertyNames" not in keys_within(schema):
+        return schema
+    return mapped(
+        schema, lambda part: without(part, "propertyNames") if _has_free_names(part) else part
+    )
+
+
+def _has_free_names(schema: Schema) -> bool:
+    names = schema.get("propertyNames")
+    if not isinstance(names, dict):
+        return names is True
+    kinds = names.get("type", "string")
+    return names.keys() <= {"type", *_NOTES} and "string" in (
+        kinds if isinstance(kinds, list) else [kinds]
+    )
+
+
+_NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
+"""Keywords that say nothing of which values are valid."""
+
+
+def with_names_told_apart(schema: Json) -> Json:
+    """Return a schema without each ``oneOf`` whose options say only which members are required.
+
+    Of ``[{"required": ["path"]}, {"required": ["id"]}]`` exactly one holds where one of the members
+    is there and the other is not, which an ``anyOf`` can say.
+    """
+    if "oneOf" not in keys_within(schema):
+        return schema
+    return mapped(schema, _with_names_told_apart)
+
+
+def _with_names_told_apart(schema: Schema) -> Json:
+    given = schemas_of(schema, "oneOf")
+    wanted = [names for names in map(_names_alone, given) if names is not None]
+    # What says nothing of the type says nothing of other values, which meet all such options.
+    of_any = [option for option in given if isinstance(option, dict) and "type" not in option]
+    is_object = schema.get("type") == "object" or len(of_any) != 1
+    if len(wanted) < 2 or len(wanted) < len(given) or not is_object:  # noqa: PLR2004 - a choice
+        return schema
+    options: list[Json] = []
+    for names in wanted:
+        others = [[name for name in each if name not in names] for each in wanted]
+        others.remove([])  # Its own.
+        if prod(map(len, others)) + len(options) > _MOST_OPTIONS:
+            return schema
+        for absent in product(*others):
+            closed: Schema = dict.fromkeys(absent, False)
+            options.append({"type": "object", "required": [*names], "properties": closed})
+    either: Schema = {"anyOf": options} if options else {"not": {}}
+    rest = without(schema, "oneOf")
+    return {"allOf": [rest, either]} if either.keys() & rest.keys() else {**rest, **either}
+
+
+_MOST_OPTIONS = 16
+"""One option for each choice of members that are not there, one of each other option."""
+
+
+def _names_alone(schema: Json) -> list[str] | None:
+    """Return the members that have to be there, where a schema says nothing else."""
+    if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
+        return None
+    return names_of(schema, "required") if schema.get("type", "object") == "object" else None

@@ -1,0 +1,523 @@
+"""A schema as a reader of values needs it: what kinds of value, and what of their members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from math import gcd, lcm
+from typing import TypeAlias
+
+from .conversation import Json
+from .errors import suggest
+from .schema_document import Document
+from .schema_keywords import (
+    JsonType,
+    Schema,
+    SchemaError,
+    identity,
+    is_number,
+    names_of,
+    schema_map,
+    schemas_of,
+    type_of,
+    without,
+)
+
+# The types of JSON value that a schema allows, through all that it refers to and combines.
+#
+# No type that a value of the schema has is left out; where that cannot be told, a type stays in.
+# A number may be a whole one: where numbers are allowed, integers are.
+
+
+ANY: frozenset[JsonType] = frozenset(JsonType)
+NONE: frozenset[JsonType] = frozenset()
+_NUMBERS = frozenset({JsonType.INTEGER, JsonType.NUMBER})
+_BY_NAME = {str(kind): frozenset({kind}) for kind in JsonType} | {"number": _NUMBERS}
+_UNIONS = ("anyOf", "oneOf")
+_IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
+"""Keywords by which other schemas speak of the same value."""
+
+
+def kinds_of(
+    schema: Json, document: Document, above: frozenset[str] = frozenset()
+) -> frozenset[JsonType]:
+    """Name the types of the values that a schema of the document allows.
+
+    `above` holds the references on the way here. Raises SchemaError for what is not a schema, and
+    for a reference that leads back to itself without a value between.
+    """
+    if schema is False:
+        return NONE
+    if schema is True or schema is None:
+        return ANY
+    if not isinstance(schema, dict):
+        raise SchemaError(
+            f"{schema!r} is not a JSON schema that a value could meet",
+            hint='give an object such as {"type": "string"}',
+        )
+
+    kinds = _own(schema)
+    return (
+        kinds if schema.keys().isdisjoint(_IN_PLACE) else kinds & _beside(schema, document, above)
+    )
+
+
+def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+    """Name the types that other schemas allow, which a schema refers to or combines."""
+
+    def inner(part: Json) -> frozenset[JsonType]:
+        return kinds_of(part, document, above)
+
+    kinds = ANY
+    if "$ref" in schema:
+        kinds &= _referred(str(schema["$ref"]), document, above)
+    for part in schemas_of(schema, "allOf"):
+        kinds &= inner(part)
+    for union in _UNIONS:
+        options = schemas_of(schema, union)
+        if options:
+            kinds &= NONE.union(*map(inner, options))
+    if "if" in schema:
+        met = inner(schema["if"]) & inner(schema.get("then", True))
+        kinds &= met | inner(schema.get("else", True))
+    return kinds
+
+
+def _referred(reference: str, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+    if reference in above:
+        raise SchemaError(
+            f"$ref {reference!r} leads back to itself without a value between",
+            hint="refer to it from within a member or an item",
+        )
+    found = document.known.get(reference)
+    if found is None:
+        target, _ = document.resolve(reference)
+        found = kinds_of(target, document, above | {reference})
+        document.known[reference] = found
+    return found
+
+
+def _own(schema: Schema) -> frozenset[JsonType]:
+    """Name the types that the keywords for the value itself allow."""
+    kinds = _declared(schema)
+    if "const" in schema:
+        kinds &= _with_whole(type_of(schema["const"]))
+    values = schema.get("enum")
+    if isinstance(values, list):
+        kinds &= NONE.union(*(_with_whole(type_of(value)) for value in values))
+    refused = schema.get("not")
+    if refused == {}:
+        return NONE
+    if isinstance(refused, dict) and refused.keys() == {"type"}:
+        kinds -= _declared(refused)
+    return NONE if refused is True else kinds
+
+
+def _declared(schema: Schema) -> frozenset[JsonType]:
+    declared = schema.get("type")
+    if isinstance(declared, str) and declared in _BY_NAME:
+        return _BY_NAME[declared]
+    return ANY if declared is None else NONE.union(*_named(declared))
+
+
+def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
+    for name in declared if isinstance(declared, list) else [declared]:
+        try:
+            yield _with_whole(JsonType(str(name)))
+        except ValueError:
+            raise SchemaError(
+                f"{name!r} is not a type of JSON Schema",
+                hint=suggest(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
+            ) from None
+
+
+def _with_whole(kind: JsonType) -> frozenset[JsonType]:
+    return _BY_NAME[kind]
+
+
+# Schemas that all hold, as one: exactly, or side by side.
+#
+# Keywords that mean something only together are joined together: the members of objects, the
+# items of arrays, a condition and its branches. What cannot be joined stays as it is, in an
+# ``allOf``.
+
+
+NOTHING: Schema = {"not": {}}
+"""The schema that no value meets, as an object."""
+
+_TOGETHER: tuple[tuple[str, ...], ...] = (
+    ("properties", "additionalProperties", "patternProperties"),
+    ("prefixItems", "items", "additionalItems"),
+    ("contains", "minContains", "maxContains"),
+    ("if", "then", "else"),
+)
+_UNIT: Mapping[str, tuple[str, ...]] = {keyword: unit for unit in _TOGETHER for keyword in unit}
+_MEMBERS, _ITEMS = _TOGETHER[:2]
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+"""They speak of what the schemas around them leave over: nothing may be moved there."""
+_HIGHER = frozenset(
+    {"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"},
+)
+_LOWER = frozenset(
+    {"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"},
+)
+_SAYS = frozenset(
+    {
+        *("type", "enum", "const", "multipleOf", "pattern", "format", "uniqueItems", "required"),
+        *("propertyNames", "dependentRequired", "dependentSchemas", "dependencies"),
+        *("anyOf", "oneOf", "not", "$ref", "$dynamicRef", "$recursiveRef"),
+        *_HIGHER,
+        *_LOWER,
+    }
+)
+"""Keywords that stand alone and hold a value to something; all others are annotations."""
+
+
+class Contradiction(Exception):
+    """No value meets both of two schemas."""
+
+
+def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
+    """Return a schema for the values of both, and what of the second has to hold beside it.
+
+    Both are without an ``allOf`` of their own. Of annotations, those of the second stay. Raises
+    Contradiction.
+    """
+    found, left = dict(first), Schema()
+    for unit in dict.fromkeys(_UNIT.get(keyword, (keyword,)) for keyword in second):
+        theirs = {keyword: second[keyword] for keyword in unit if keyword in second}
+        ours = {keyword: first[keyword] for keyword in unit if keyword in first}
+        if not ours:
+            found |= theirs
+        elif ours != theirs:
+            both_of_them = _unit(unit, ours, theirs)
+            if both_of_them is None:
+                left |= theirs
+            else:
+                found = without(found, *(theirs.keys() - both_of_them.keys())) | both_of_them
+    return found, left
+
+
+def conjunction(first: Schema, second: Schema) -> Schema:
+    """Return a schema for the values of both, as flat as it goes."""
+    if not first or not second:
+        return first or second
+    if any(keyword in each for each in (first, second) for keyword in _UNEVALUATED):
+        return {"allOf": [first, second]}
+    sides = [without(each, "allOf") for each in (first, second)]
+    beside = [*schemas_of(first, "allOf"), *schemas_of(second, "allOf")]
+    try:
+        found, left = joined(*sides)
+    except Contradiction:
+        return NOTHING
+    if left:
+        beside.append(left)
+    return {**found, "allOf": beside} if beside else found
+
+
+def both(*schemas: Json) -> Json:
+    """Return a schema for the values of all of several, as short as it goes."""
+    if len(schemas) == 1:
+        (only,) = schemas
+        if not isinstance(only, dict) or (only and "allOf" not in only):
+            return only
+    parts: dict[str, Json] = {}
+    for schema in schemas:
+        parts |= {identity(part): part for part in _conjuncts(schema)}
+    if not parts:
+        return True
+    values = list(parts.values())
+    if any(part is False for part in values):
+        return False
+    return values[0] if len(values) == 1 else {"allOf": values}
+
+
+def _conjuncts(schema: Json) -> Iterator[Json]:
+    if schema is True or schema == {}:
+        return
+    if isinstance(schema, dict) and schema.keys() == {"allOf"}:
+        for inner in schemas_of(schema, "allOf"):
+            yield from _conjuncts(inner)
+    else:
+        yield schema
+
+
+def _unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema | None:
+    """Join keywords that go together; None where that cannot be done exactly."""
+    if unit is _MEMBERS:
+        return _members(first, second)
+    if unit is _ITEMS:
+        return _items(first, second)
+    (keyword, *others) = unit
+    if others:
+        return None
+    if keyword not in first or keyword not in second:
+        return None
+    value = _value(keyword, first[keyword], second[keyword])
+    return None if value is None else {keyword: value[0]}
+
+
+def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
+    """Join two values of a keyword, as a tuple of one; None where that cannot be done."""
+    if identity(first) == identity(second):
+        return (first,)
+    match keyword:
+        case "type" | "enum" | "required":
+            found = _lists(keyword, _listed(first), _listed(second))
+            named = isinstance(first, str) and isinstance(second, str)
+            return (found[0] if named else found,)
+        case "const":
+            raise Contradiction
+        case "propertyNames":
+            return (both(first, second),)
+        case "uniqueItems":
+            return (True,)
+        case _ if is_number(first) and is_number(second):
+            return _number(keyword, first, second)
+        case _:
+            return None if keyword in _SAYS else (second,)
+
+
+def _number(keyword: str, first: float, second: float) -> tuple[Json] | None:
+    """Join two bounds, counts or steps, as a tuple of one; None where that cannot be done."""
+    if keyword in _HIGHER:
+        return (max(first, second),)
+    if keyword in _LOWER:
+        return (min(first, second),)
+    if keyword == "multipleOf" and first > 0 and second > 0:
+        return (_common_step(first, second),)
+    return None if keyword in _SAYS else (second,)
+
+
+def _common_step(first: float, second: float) -> float:
+    """Return the smallest step that is a multiple of both: 1.5 of 0.5 and 0.75."""
+    one, other = Fraction(repr(first)), Fraction(repr(second))
+    step = Fraction(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator))
+    return step.numerator if step.denominator == 1 else float(step)
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
+
+
+def _lists(keyword: str, first: list[Json], second: list[Json]) -> list[Json]:
+    if keyword == "required":
+        return [*{identity(name): name for name in [*first, *second]}.values()]
+    if keyword == "type":
+        found = _types(first, second)
+    else:
+        known = {identity(value) for value in second}
+        found = [value for value in first if identity(value) in known]
+    if not found:
+        raise Contradiction
+    return found
+
+
+def _types(first: list[Json], second: list[Json]) -> list[Json]:
+    found = [kind for kind in first if kind in second]
+    if "number" not in found:
+        whole = [kind for kind in (first, second) if "integer" in kind]
+        other = second if whole and whole[0] is first else first
+        if whole and "number" in other and "integer" not in found:
+            found.append("integer")
+    return found
+
+
+def _members(first: Schema, second: Schema) -> Schema | None:
+    """Join what is said of members: of each what either says of it, and so of all others."""
+    sides = (first, second)
+    if any("patternProperties" in side for side in sides):
+        return None
+    names = [*schema_map(first, "properties"), *schema_map(second, "properties")]
+    found: Schema = {}
+    if names:
+        found["properties"] = {
+            name: both(
+                *(
+                    schema_map(side, "properties").get(name, side.get("additionalProperties", True))
+                    for side in sides
+                )
+            )
+            for name in names
+        }
+    others = [side.get("additionalProperties", True) for side in sides]
+    if any("additionalProperties" in side for side in sides):
+        found["additionalProperties"] = both(*others)
+    return found
+
+
+def _items(first: Schema, second: Schema) -> Schema | None:
+    """Join what is said of items: of each place what either says of it, and so of all others."""
+    sides = (first, second)
+    if any(isinstance(side.get("items"), list) for side in sides):
+        return None
+    prefixes = [schemas_of(side, "prefixItems") for side in sides]
+    others = [side.get("items", True) for side in sides]
+    found: Schema = {}
+    if any(prefixes):
+        found["prefixItems"] = [
+            both(
+                *(
+                    prefix[at] if at < len(prefix) else other
+                    for prefix, other in zip(prefixes, others, strict=True)
+                )
+            )
+            for at in range(max(map(len, prefixes)))
+        ]
+    if any("items" in side for side in sides):
+        found["items"] = both(*others)
+    return found
+
+
+MOST_STEPS = 1000
+"""Schemas that are looked at for one member; references that fork grow without bound."""
+_OF_OTHER_NAMES = ("additionalProperties", "patternProperties", "unevaluatedProperties")
+_ALONE = frozenset(
+    {"type", "properties", "required", "additionalProperties", "title", "description", "$schema"}
+)
+"""Keywords that say nothing of the members beside what a schema's own two do."""
+_Own: TypeAlias = Callable[[Schema], Json]
+"""What a schema's own keywords say of something inside its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaPart:
+    """A schema inside a document. It never raises: what is not a schema says nothing."""
+
+    document: Document
+    schema: Json
+
+    @classmethod
+    def of(cls, schema: Json) -> SchemaPart:
+        """Take a whole schema; None says nothing."""
+        document = Document.of(schema)
+        return cls(document, document.root)
+
+    @property
+    def kinds(self) -> frozenset[JsonType] | None:
+        """The types that its values have; None where it allows every type."""
+        kinds = self.allowed(self.schema)
+        return None if kinds == ANY else kinds
+
+    @property
+    def tells_members_alone(self) -> bool:
+        """Whether nothing but its own `properties` and `additionalProperties` is about members."""
+        return isinstance(self.schema, dict) and self.schema.keys() <= _ALONE
+
+    def member(self, name: str) -> SchemaPart:
+        """Return what it says of a member of its objects."""
+        if self.tells_members_alone and isinstance(self.schema, dict):
+            return SchemaPart(self.document, _member(self.schema, name))
+        return SchemaPart(
+            self.document, self._inside(JsonType.OBJECT, lambda own: _member(own, name))
+        )
+
+    def item(self, at: int) -> SchemaPart:
+        """Return what it says of an item of its arrays."""
+        return SchemaPart(self.document, self._inside(JsonType.ARRAY, lambda own: _item(own, at)))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The members that it declares or requires."""
+        parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
+        told = ((*schema_map(each, "properties"), *names_of(each, "required")) for each in parts)
+        return frozenset(name for names in told for name in names)
+
+    @property
+    def invites_other_names(self) -> bool:
+        """Whether it says what members are that it does not name."""
+        parts = islice(self._in_place(self.schema, frozenset()), MOST_STEPS)
+        return any(each.get(word) for each in parts for word in _OF_OTHER_NAMES)
+
+    def allowed(self, schema: Json) -> frozenset[JsonType]:
+        """Name the types that a schema of the same document allows."""
+        try:
+            return kinds_of(schema, self.document)
+        except (SchemaError, RecursionError):
+            return ANY
+
+    def target(self, schema: Schema, above: frozenset[str]) -> Json:
+        """Return what a schema refers to; None where it refers to nothing new."""
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or reference in above:
+            return None
+        try:
+            return self.document.resolve(reference)[0]
+        except SchemaError:
+            return None
+
+    def _inside(self, kind: JsonType, own: _Own) -> Json:
+        try:
+            return _Inside(self, kind, own).said(self.schema, frozenset())
+        except RecursionError:
+            return True
+
+    def _in_place(self, schema: Json, above: frozenset[str]) -> Iterator[Schema]:
+        """Return the schemas that speak of the same value."""
+        if not isinstance(schema, dict):
+            return
+        yield schema
+        target = self.target(schema, above)
+        if target is not None:
+            yield from self._in_place(target, above | {str(schema["$ref"])})
+        for keyword in ("allOf", *_UNIONS):
+            for part in schemas_of(schema, keyword):
+                yield from self._in_place(part, above)
+
+
+class _Inside:
+    """Collects what a schema says of something inside its values of one type."""
+
+    def __init__(self, part: SchemaPart, kind: JsonType, own: _Own) -> None:
+        self.part, self.kind, self.own = part, kind, own
+        self.left = MOST_STEPS
+
+    def said(self, schema: Json, above: frozenset[str]) -> Json:
+        """Return it as a schema; `above` holds the references on the way."""
+        self.left -= 1
+        if not isinstance(schema, dict) or self.left < 0:
+            return True
+        found = [self.own(schema)]
+        target = self.part.target(schema, above)
+        if target is not None:
+            found.append(self.said(target, above | {str(schema["$ref"])}))
+        found += [self.said(each, above) for each in schemas_of(schema, "allOf")]
+        unions = [schemas_of(schema, union) for union in _UNIONS]
+        if "if" in schema:
+            met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
+            unions.append([met, schema.get("else", True)])
+        found += [self._either(options, above) for options in unions if options]
+        return both(*found)
+
+    def _either(self, options: list[Json], above: frozenset[str]) -> Json:
+        """Return what holds in one of several schemas: in those that allow the type at all."""
+        fitting = [option for option in options if self.kind in self.part.allowed(option)]
+        ways = [self.said(option, above) for option in fitting]
+        return {"anyOf": ways} if ways and True not in ways else True
+
+
+def _member(schema: Schema, name: str) -> Json:
+    patterns = schema_map(schema, "patternProperties")
+    found = [inner for source, inner in patterns.items() if _matches(name, source)]
+    properties = schema_map(schema, "properties")
+    if name in properties:
+        found.append(properties[name])
+    return both(*(found or [schema.get("additionalProperties", True)]))
+
+
+def _matches(name: str, source: str) -> bool:
+    try:
+        return re.search(source, name) is not None
+    except re.error:
+        return False
+
+
+def _item(schema: Schema, at: int) -> Json:
+    items = schema.get("items", True)
+    prefix = items if isinstance(items, list) else schemas_of(schema, "prefixItems")
+    if at < len(prefix):
+        return prefix[at]
+    return schema.get("additionalItems", True) if isinstance(items, list) else items

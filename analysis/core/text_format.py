@@ -1,0 +1,318 @@
+"""How a string is written: its quotes, its escapes, and what a template strips from it."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from markupsafe import escape
+
+from .conversation import MediaKind
+
+
+class Strip(StrEnum):
+    """What one edge of a text loses when the template writes it."""
+
+    NOTHING = "nothing"
+    NEWLINE = "one newline"
+    NEWLINES = "newlines"
+    WHITESPACE = "whitespace"
+
+    def left(self, text: str) -> str:
+        """Strip the beginning of `text`."""
+        if self is Strip.NEWLINE:
+            return text.removeprefix("\n")
+        return text.lstrip(_STRIPPED[self]) if self in _STRIPPED else text
+
+    def right(self, text: str) -> str:
+        """Strip the end of `text`."""
+        if self is Strip.NEWLINE:
+            return text.removesuffix("\n")
+        return text.rstrip(_STRIPPED[self]) if self in _STRIPPED else text
+
+
+_STRIPPED: Mapping[Strip, str | None] = {
+    Strip.NEWLINES: "\n",
+    Strip.WHITESPACE: None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What the two edges of a text lose."""
+
+    left: Strip = Strip.NOTHING
+    right: Strip = Strip.NOTHING
+
+    def apply(self, text: str) -> str:
+        """Write `text` as the template does."""
+        if self.left is Strip.NOTHING and self.right is Strip.NOTHING:
+            return text
+        return self.right.right(self.left.left(text))
+
+
+class Escape(StrEnum):
+    """How the inside of a string is written."""
+
+    VERBATIM = "verbatim"
+    JSON = "json"
+    JSON_ASCII = "json-ascii"
+    PYTHON = "python"
+    """Python's `repr`, which chooses its quotes by what the string holds."""
+    HTML = "html"
+    JSON_HTML = "json, then html"
+    TABLE = "table"
+    """Character by character, as `Text.table` says."""
+
+    @property
+    def words(self) -> str:
+        """Return what comes after "written", for a person."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Escape.VERBATIM: "as they are",
+    Escape.JSON: "with the escapes of JSON",
+    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
+    Escape.PYTHON: "as Python's repr does",
+    Escape.HTML: "with the escapes of HTML",
+    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
+    Escape.TABLE: "with escapes of their own",
+}
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+"""`json.dumps` makes one for each text, which takes longer than most texts."""
+
+
+def _to_json(text: str) -> str:
+    return _ENCODER.encode(text)[1:-1]
+
+
+def _from_json(inside: str) -> str:
+    try:
+        return str(json.loads(f'"{inside}"', strict=False))
+    except ValueError:
+        return inside
+
+
+def from_python(literal: str) -> str:
+    """Return the string of a Python literal; the text itself where it is not one."""
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return literal
+    return value if isinstance(value, str) else literal
+
+
+def _itself(text: str) -> str:
+    return text
+
+
+_BY_RULE: Mapping[Escape, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    Escape.VERBATIM: (_itself, _itself),
+    Escape.JSON: (_to_json, _from_json),
+    Escape.PYTHON: (repr, from_python),
+    Escape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
+    Escape.HTML: (lambda text: str(escape(text)), html.unescape),
+    Escape.JSON_HTML: (
+        lambda text: str(escape(_to_json(text))),
+        lambda inside: _from_json(html.unescape(inside)),
+    ),
+}
+"""What writes the inside of a string, and what reads it."""
+
+ESCAPES_BY_RULE = tuple(_BY_RULE)
+"""The escapes that one rule tells for all characters; a table is read off a render instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class StringGuard:
+    """A wrapper written only around strings that hold one of these characters."""
+
+    characters: str
+    open: str
+    close: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """How a string value or a key is written."""
+
+    open: str = ""
+    close: str = ""
+    escape: Escape = Escape.VERBATIM
+    edges: Edges = field(default_factory=Edges)
+    table: Mapping[str, str] = field(default_factory=dict[str, str])
+    guard: StringGuard | None = None
+
+    @property
+    def escapes(self) -> tuple[str, ...]:
+        """What a table writes for a character so that its own close can be told from text."""
+        if self.escape is not Escape.TABLE or not self.close:
+            return ()
+        return tuple(written for written in self.table.values() if self.close[0] in written)
+
+    def write(self, text: str) -> str:
+        """Write one string."""
+        text = self.edges.apply(text)
+        if self.escape is Escape.TABLE:
+            inner = "".join(self.table.get(char, char) for char in text)
+        else:
+            inner = _BY_RULE[self.escape][0](text)
+        guard = self.guard
+        if guard is not None and any(char in text for char in guard.characters):
+            inner = f"{guard.open}{inner}{guard.close}"
+        return f"{self.open}{inner}{self.close}"
+
+    def read(self, inside: str) -> str:
+        """Return the string whose inside is written so: what stands between `open` and `close`."""
+        if self.escape is Escape.TABLE:
+            return self._from_table(inside)
+        guard = self.guard
+        if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
+            inside = inside[len(guard.open) : len(inside) - len(guard.close)]
+        return _BY_RULE[self.escape][1](inside)
+
+    def _from_table(self, inside: str) -> str:
+        back = {written: char for char, written in self.table.items() if written}
+        if not back:
+            return inside
+        written = "|".join(map(re.escape, sorted(back, key=len, reverse=True)))
+        return re.sub(written, lambda match: back[match.group()], inside)
+
+
+# The parts of a turn, and how turns are laid out that have some of them.
+
+
+class Part(StrEnum):
+    """A block of a turn."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALLS = "calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a turn with certain parts is laid out."""
+
+    parts: tuple[Part, ...] = ()
+    """The parts that reach the text, in order; a part may be dropped, or written twice."""
+    literals: tuple[str, ...] = ("",)
+    """What stands before, between and after the parts; one more than there are parts."""
+    reasoning: Edges = field(default_factory=Edges)
+    content: Edges = field(default_factory=Edges)
+    refusal: str = ""
+    """The template's own words where it refuses such a message."""
+
+
+# What a template makes of parts of a message that are not text: placeholders, or nothing.
+
+
+class PartsOutcome(StrEnum):
+    """What becomes of parts in a prompt."""
+
+    WRITTEN = "written"
+    DROPPED = "dropped"
+    """The prompt is as if they were not there."""
+    REFUSED = "refused"
+    """The template raises an exception of its own."""
+    CRASHES = "crashes"
+    PRINTED = "printed"
+    """As Python or JSON prints a list, brackets and all."""
+    SPREAD = "spread"
+    """The prompt changes, but no one stretch of it stands for the part."""
+
+
+class MediaPlace(StrEnum):
+    """Where in a message a placeholder stands."""
+
+    INLINE = "in the place of the part"
+    BEFORE = "before the texts of the message"
+    AFTER = "after the texts of the message"
+
+
+class MediaSlot(StrEnum):
+    """What in a placeholder is not always the same."""
+
+    NUMBER = "number"
+    """The number of the part, counted through the prompt."""
+    DATA = "data"
+    """What the part holds: an address, a path."""
+
+
+Placeholder: TypeAlias = tuple[str | MediaSlot, ...]
+"""What stands for a part: texts, and between them what differs from part to part."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTreatment:
+    """What becomes of parts of one kind."""
+
+    kind: MediaKind
+    outcome: PartsOutcome
+    """The best that becomes of any form."""
+    forms: Mapping[str, PartsOutcome] = field(default_factory=dict[str, PartsOutcome])
+    """What becomes of each form in which callers send such parts, by its name."""
+    placeholder: Placeholder = ()
+    """What stands for one part; empty where nothing does."""
+    alone: Placeholder = ()
+    """What stands for a part that is the only one of its kind; empty where that is the same."""
+    place: MediaPlace | None = None
+    each: bool = True
+    """Whether every part of a message has a placeholder of its own; else all have one."""
+    first_number: int | None = None
+    """The number of the first part, where the template counts them."""
+    roles: tuple[str, ...] = ()
+    """The roles of the messages in which it is written."""
+    earlier: bool = True
+    """Whether it is still written when later messages follow."""
+    loses_text: bool = False
+    """Whether a text beside such a part is not in the prompt."""
+    reason: str = ""
+    """The template's own words, where it refuses such parts or crashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentParts:
+    """What becomes of a user's content that is a list of parts."""
+
+    texts: PartsOutcome
+    """What becomes of a list of texts."""
+    reason: str = ""
+    """The template's own words, where it refuses that or crashes."""
+    media: tuple[MediaTreatment, ...] = ()
+    """Of each kind; nothing where a list of texts is not written already."""
+    renders: int = 0
+    """How many renders say so."""
+
+    def of(self, kind: MediaKind) -> MediaTreatment | None:
+        """Return what becomes of parts of a kind; None where that was not asked."""
+        return next((each for each in self.media if each.kind is kind), None)
+
+    @property
+    def written(self) -> tuple[MediaTreatment, ...]:
+        """The kinds that reach the prompt."""
+        return tuple(each for each in self.media if each.outcome is PartsOutcome.WRITTEN)
+
+
+_BEST = (
+    PartsOutcome.WRITTEN,
+    PartsOutcome.SPREAD,
+    PartsOutcome.DROPPED,
+    PartsOutcome.PRINTED,
+    PartsOutcome.REFUSED,
+    PartsOutcome.CRASHES,
+)
+
+
+def best_outcome(outcomes: Iterable[PartsOutcome]) -> PartsOutcome:
+    """Return the outcome that a caller would choose."""
+    return min(outcomes, key=_BEST.index)

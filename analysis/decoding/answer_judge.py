@@ -1,0 +1,427 @@
+"""One answer judged: accepted, ended, read cleanly, valid, and written so by the template."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.schema_document import Validate, validator
+from autoparser.analysis.core.turn_format import Begun, TurnFormat
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.learning.template_turns import TemplateTurns
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+from .check_vocabulary import MarkerFit, closing_texts, marker_fit
+from .constraints import ConstraintError, RefusedTokenError
+from .grammar_backend import GrammarBackend
+from .mask_sampling import RandomSampler, walk
+from .matcher_grammar import GrammarObject
+from .message_rendering import (
+    Complaint,
+    Fault,
+    Judgement,
+    NoTurns,
+    Rendering,
+    Rewriter,
+    TurnWriter,
+    dropped_parts,
+)
+from .reasoning_gate import ReasoningOpening
+
+
+class Judge:
+    """Judges the answers to one request."""
+
+    def __init__(
+        self,
+        format_: TurnFormat,
+        grammar: Grammar,
+        parser: OutputParser,
+        compiled: GrammarObject,
+        turns: TurnWriter,
+    ) -> None:
+        """Judge by a grammar and a parser of one request, and by what the template writes.
+
+        `format_` is what the request's prompt belongs to, `compiled` the grammar's state before the
+        first token, `turns` the template's turns after the prompt.
+        """
+        self._grammar = grammar
+        self._parser = parser
+        self._compiled = compiled
+        self._unknown_formats: set[str] = set()
+        self._rewriter = Rewriter(turns, format_, parser, grammar.tools)
+
+    @property
+    def unknown_formats(self) -> tuple[str, ...]:
+        """The formats of strings that were met so far, and that nothing here could assert."""
+        return tuple(sorted(self._unknown_formats))
+
+    def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
+        """Judge an answer; `tokens` are those of its text, without the one that ends it.
+
+        Of an answer that was cut, nothing more is asked than that the grammar accepts it so far.
+        """
+        refused = self._refusal(tokens, ended=ended)
+        if refused:
+            return Judgement((Complaint(Fault.REFUSED, refused),))
+        if not ended:
+            shown = f"{len(tokens)} tokens, and no end"
+            return Judgement((Complaint(Fault.NOT_ENDED, shown),))
+        parsed = self._parser.parse(text)
+        complaints, calls = tuple(self._complaints(parsed, text)), len(parsed.tool_calls)
+        if complaints:
+            return Judgement(complaints, calls=calls)
+        found = self._rewriter.compare(text, parsed)
+        if found.rendering is Rendering.SAME and (dropped := dropped_parts(text, parsed)):
+            # The text was rendered with them, and who is given the message has not got them.
+            words = f"the parser drops the {dropped}, which is whitespace alone"
+            return Judgement((), Rendering.WHITESPACE, words, calls)
+        if found.rendering is Rendering.OTHER:
+            complaints = (Complaint(Fault.RENDERING, found.difference),)
+        return Judgement(complaints, found.rendering, found.difference, calls)
+
+    def _refusal(self, tokens: Sequence[int], *, ended: bool) -> str:
+        state = self._compiled.clone()
+        for at, token in enumerate(tokens):
+            if not state.try_accept(token):
+                before = state.tokenizer.decode(tokens[max(0, at - 10) : at])
+                return f"{state.tokenizer.decode([token])!r} after {before!r}"
+        if ended and not state.is_accepting():
+            return f"it may not end after {state.tokenizer.decode(tokens[-10:])!r}"
+        return ""
+
+    def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
+        if not parsed.status.regular:
+            yield Complaint(Fault.NOT_READ, f"the message's status is {parsed.status}")
+        for span in parsed.spans:
+            junk = text[span.start : span.end]
+            # Whitespace after the end is the template's own.
+            if span.kind is SpanKind.JUNK and not junk.isspace():
+                yield Complaint(Fault.JUNK, repr(junk))
+        for call in parsed.tool_calls:
+            yield from self._call(call)
+        yield from self._asked(parsed)
+        if self._content_check is not None and not parsed.tool_calls:
+            invalid = _invalid_content(self._content_check, parsed.content or "")
+            if invalid:
+                yield Complaint(Fault.CONTENT, invalid)
+
+    def _call(self, call: ParsedCall) -> Iterator[Complaint]:
+        if call.name not in self._grammar.tools:
+            yield Complaint(Fault.REQUEST, f"{call.name!r} is not a tool that may be called")
+        elif call.status is not Status.OK:
+            yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
+        else:
+            arguments, invalid = _read_object(call.arguments)
+            invalid = invalid or self._argument_checks[call.name](dict(arguments))
+            if invalid:
+                yield Complaint(Fault.ARGUMENTS, f"{call.name}: {invalid}")
+
+    def _asked(self, parsed: ParsedMessage) -> Iterator[Complaint]:
+        count = len(parsed.tool_calls)
+        if self._grammar.required and not count:
+            yield Complaint(Fault.REQUEST, "a call is required, and there is none")
+        if not self._grammar.parallel and count > 1:
+            yield Complaint(Fault.REQUEST, f"one call is allowed, and there are {count}")
+
+    @cached_property
+    def _argument_checks(self) -> dict[str, Validate]:
+        return {
+            name: validator(schema, unknown_formats=self._unknown_formats)
+            for name, schema in self._grammar.tools.items()
+        }
+
+    @cached_property
+    def _content_check(self) -> Validate | None:
+        schema = self._grammar.json_schema
+        if schema is None:
+            return None
+        return validator(schema, unknown_formats=self._unknown_formats)
+
+
+def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
+    """Read arguments; return what is wrong with them instead, where they are not a JSON object."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return {}, f"{text!r} is not valid JSON: {error}"
+    return (value, "") if isinstance(value, dict) else ({}, f"{text!r} is not an object")
+
+
+def _invalid_content(check: Validate, content: str) -> str:
+    try:
+        value: Json = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        return f"{content!r} is not valid JSON: {error}"
+    return check(value)
+
+
+# Many answers, judged and counted.
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedAnswer:
+    """What was written once."""
+
+    name: str
+    """By which it is told, such as `walk 3`."""
+    text: str
+    tokens: tuple[int, ...] = ()
+    """Without the one that ends it."""
+    ended: bool = True
+    forced: int = 0
+    """Tokens that were the only ones allowed."""
+    broken: str = ""
+    """How the grammar contradicted itself while it was written; empty: it did not."""
+    served: bool = False
+    """Whether a server wrote it: then `tokens` are bytes, and not the tokens of its model."""
+    usage: int | None = None
+    """How many tokens the server says that it wrote; None where it does not say."""
+
+    @property
+    def length(self) -> int | None:
+        """How many tokens the model wrote, or None if that is not known."""
+        return self.usage if self.served else len(self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """One answer, and what was found out about it."""
+
+    answer: DecodedAnswer
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerExample:
+    """One answer with a fault, or with what the template does not write so."""
+
+    name: str
+    detail: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingReport:
+    """What came of all answers."""
+
+    each: tuple[JudgedAnswer, ...] = ()
+    unknown_formats: tuple[str, ...] = ()
+    """Formats of strings in the schemas that nothing here could assert."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the template was asked about some answer, and nothing is wrong with any."""
+        asked = any(rendering is not Rendering.UNWRITTEN for rendering in self.renderings)
+        return asked and not self.wrong
+
+    @property
+    def answers(self) -> int:
+        """How many there are."""
+        return len(self.each)
+
+    @property
+    def clean(self) -> int:
+        """Those with which nothing is wrong, and which the template writes so."""
+        return sum(one.judgement.clean for one in self.each)
+
+    @property
+    def wrong(self) -> int:
+        """Those with a fault."""
+        return sum(bool(one.judgement.complaints) for one in self.each)
+
+    @property
+    def not_asked(self) -> int:
+        """Those of which the template does not say how they are written after the prompt."""
+        return sum(one.judgement.not_asked for one in self.each)
+
+    @property
+    def reformed(self) -> int:
+        """Those without a fault that the template writes otherwise, as it may."""
+        return self.answers - self.clean - self.wrong - self.not_asked
+
+    @property
+    def share(self) -> float:
+        """The clean answers among all, 0 to 1."""
+        return self.clean / max(self.answers, 1)
+
+    @property
+    def served(self) -> bool:
+        """Whether a server wrote the answers."""
+        return any(one.answer.served for one in self.each)
+
+    @property
+    def tokens(self) -> int | None:
+        """Of all answers, or None where a server does not say how many it wrote."""
+        lengths = [one.answer.length for one in self.each]
+        known = [each for each in lengths if each is not None]
+        return sum(known) if len(known) == len(lengths) else None
+
+    @property
+    def forced(self) -> int:
+        """Tokens that were the only ones allowed."""
+        return sum(one.answer.forced for one in self.each)
+
+    @property
+    def calling(self) -> int:
+        """Answers that hold calls."""
+        return sum(one.judgement.calls > 0 for one in self.each)
+
+    @property
+    def calls(self) -> int:
+        """Calls in all answers."""
+        return sum(one.judgement.calls for one in self.each)
+
+    @property
+    def faults(self) -> Mapping[Fault, int]:
+        """Answers by what is wrong with them; one may count more than once."""
+        found = Counter(fault for one in self.each for fault in one.judgement.faults)
+        return {fault: found[fault] for fault in Fault if found[fault]}
+
+    @property
+    def examples(self) -> Mapping[Fault, AnswerExample]:
+        """The first answer with each fault."""
+        found: dict[Fault, AnswerExample] = {}
+        for one in self.each:
+            for complaint in one.judgement.complaints:
+                example = AnswerExample(one.answer.name, complaint.detail, one.answer.text)
+                found.setdefault(complaint.fault, example)
+        return {fault: found[fault] for fault in Fault if fault in found}
+
+    @property
+    def renderings(self) -> Mapping[Rendering, int]:
+        """What the template makes of the answers without an earlier fault."""
+        found = Counter(one.judgement.rendering for one in self.each)
+        return {each: found[each] for each in Rendering if found[each]}
+
+    @property
+    def differences(self) -> Mapping[Rendering, AnswerExample]:
+        """Of the answers that are neither clean nor wrong, the shortest of each kind."""
+        found: dict[Rendering, AnswerExample] = {}
+        for one in sorted(self.each, key=lambda one: len(one.answer.text)):
+            rendering, difference = one.judgement.rendering, one.judgement.difference
+            if rendering is not None and not (one.judgement.clean or one.judgement.complaints):
+                example = AnswerExample(one.answer.name, difference, one.answer.text)
+                found.setdefault(rendering, example)
+        return {each: found[each] for each in Rendering if each in found}
+
+
+def judged(
+    answers: Iterable[DecodedAnswer], judge: Judge, progress: Callable[[], object] = lambda: None
+) -> DecodingReport:
+    """Judge answers as they come; `progress` is called after each of them."""
+    each: list[JudgedAnswer] = []
+    for answer in answers:
+        if answer.broken:
+            judgement = Judgement((Complaint(Fault.REFUSED, answer.broken),))
+        else:
+            judgement = judge.judge(answer.text, answer.tokens, ended=answer.ended)
+        each.append(JudgedAnswer(answer, judgement))
+        progress()
+    return DecodingReport(tuple(each), judge.unknown_formats)
+
+
+# Everything that answers to one request are written and judged with.
+
+
+HASTE = (0.05, 0.2, 0.5)
+"""How likely a walk closes what it may close: some walks are long, most are short."""
+
+
+@dataclass(frozen=True)
+class DecodingTrial:
+    """A request with its grammar, its parser, and the tokenizer of the model."""
+
+    begun: Begun
+    """What the request's prompt belongs to."""
+    grammar: Grammar
+    parser: OutputParser
+    """Of the same request."""
+    tokenizer: ModelTokenizer
+    turns: TemplateTurns | NoTurns
+    """The template's turns after the request's prompt; or why it cannot be asked."""
+    prompt: str | None = None
+    """The prompt that was given, or its tail; None: the one that `turns` renders."""
+    free_reasoning: bool = False
+    """Whether the grammar holds only from where the reasoning is closed, as engines have it that
+    wait for that; an answer does not end before."""
+
+    @cached_property
+    def compiled(self) -> GrammarObject:
+        """The grammar before the first token; clone it.
+
+        Raises GrammarError and SchemaError for what cannot be written, and for free reasoning
+        that the prompt does not open; ConstraintError for what llguidance refuses.
+        """
+        with GrammarBackend(self.tokenizer, workers=1) as backend:
+            if not self.free_reasoning:
+                return backend.grammar(self.grammar)
+            rest, close = self.grammar.after_reasoning()
+            opening = ReasoningOpening.OPEN
+            return backend.reasoning_grammar(rest, end=close, opening=opening, may_end=False)
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The judge of the answers; raises as `compiled` does."""
+        return Judge(self.begun.format, self.grammar, self.parser, self.compiled, self._writer)
+
+    @property
+    def _writer(self) -> TurnWriter:
+        if self.prompt is None or not self.parser.turn.prefill:
+            return self.turns
+        return NoTurns("the prompt has begun the message, and the template writes whole ones")
+
+    @property
+    def asked(self) -> str:
+        """The prompt that a model or a server is given.
+
+        Raises AutoparserError where none was given and the template refuses to render one.
+        """
+        if self.prompt is not None:
+            return self.prompt
+        if isinstance(self.turns, NoTurns):
+            raise AutoparserError(
+                f"no prompt can be rendered: {self.turns.reason}",
+                hint="give one with --prompt FILE",
+            )
+        error = self.turns.prompted.error
+        if error is not None:
+            raise AutoparserError(
+                f"no prompt can be rendered: {error}", hint="give one with --prompt FILE"
+            ) from error
+        return self.turns.prompt
+
+    @cached_property
+    def fit(self) -> MarkerFit:
+        """Which of the format's markers are not tokens of this tokenizer."""
+        return marker_fit(self.grammar, self.tokenizer)
+
+    def walks(self, count: int, *, seed: int, limit: int) -> Iterator[DecodedAnswer]:
+        """Walk through the grammar at random, each walk by a seed of its own, `seed` the first.
+
+        `limit` is in tokens. Raises as `compiled` does.
+        """
+        compiled, tokenizer = self.compiled, self.tokenizer
+        calls = self.grammar.turn.strict.calls
+        closers = closing_texts(self.grammar.rules(tokenizer.opaque), calls)
+        if self.free_reasoning:
+            closers = (self.grammar.after_reasoning()[1], *closers)
+        for number in range(seed, seed + count):
+            haste = Random(number).choice(HASTE)
+            sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)
+            name = f"walk {number}"
+            try:
+                done = walk(compiled.clone(), tokenizer, sampler, limit)
+            except (ConstraintError, RefusedTokenError) as error:
+                yield DecodedAnswer(name, "", broken=str(error))
+            else:
+                yield DecodedAnswer(name, done.text, done.tokens, done.ended, done.forced)

@@ -1,0 +1,321 @@
+"""Answers of a server with OpenAI's `/v1/completions`, held to the grammar by its own engine.
+
+Each engine has a request field of its own for a grammar (vLLM 0.11: `structured_outputs`, SGLang
+0.5: `ebnf`, llama.cpp's server: `grammar`); all three take GBNF. Markers must come back as text,
+so that special tokens are asked to be kept.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import Request, build_opener
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError, one_line
+from autoparser.analysis.grammar.request_grammar import Grammar
+
+from .answer_judge import DecodedAnswer, DecodingReport, DecodingTrial
+from .constraints import ConstraintError, RefusedTokenError
+from .mask_sampling import DeviceError, ModelSampler, choose_device, measure
+from .matcher_grammar import FreeGrammar, GrammarObject
+
+# Answers of a causal model of transformers, with the mask and without.
+
+
+WARM_UP = 2
+"""Tokens that are written before the time is taken: the first ones load what the device runs."""
+
+
+class ModelError(AutoparserError):
+    """A model cannot be loaded."""
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model on its device."""
+
+    network: Any
+    """A `PreTrainedModel`."""
+    device: str
+    """The device's own name where it has one."""
+
+    @property
+    def width(self) -> int:
+        """How many tokens its logits are for."""
+        width: int = self.network.config.get_text_config().vocab_size
+        return width
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """What a model's answers cost, and what it wrote without the mask."""
+
+    device: str
+    batch: int
+    """Answers that were written side by side."""
+    tokens_per_second: float
+    """Of all answers of a batch together, under the mask."""
+    unmasked_tokens_per_second: float
+    unmasked: DecodingReport
+
+
+def load_model(directory: Path, device: str) -> LoadedModel:
+    """Load a model from its directory; nothing is fetched.
+
+    `device` is cpu, cuda, or auto. Raises DeviceError where torch, transformers or the device is
+    missing, ModelError where there is no model.
+    """
+    chosen = choose_device(device)
+    try:
+        transformers: Any = importlib.import_module("transformers")
+    except ImportError as error:
+        raise DeviceError(
+            "asking a model needs transformers, which is not installed",
+            hint="install the extra: pip install 'autoparser-chat[gpu]'",
+        ) from error
+    if not (directory / "config.json").is_file():
+        raise ModelError(
+            "there is no model here",
+            file=str(directory),
+            hint="name a directory with a config.json and the weights",
+        )
+    try:
+        network = transformers.AutoModelForCausalLM.from_pretrained(
+            str(directory), local_files_only=True, dtype="auto"
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"cannot be loaded: {error}", file=str(directory)) from error
+    return LoadedModel(network.eval().to(chosen), _name(chosen))
+
+
+def _name(device: Any) -> str:
+    if device.type != "cuda":
+        return str(device)
+    torch: Any = importlib.import_module("torch")
+    return str(torch.cuda.get_device_name(device))
+
+
+class ModelWriter:
+    """Writes a model's answers to one prompt, and takes the time."""
+
+    def __init__(
+        self,
+        trial: DecodingTrial,
+        model: LoadedModel,
+        prompt: str,
+        *,
+        batch: int,
+        seed: int,
+        limit: int,
+        masked: bool = True,
+    ) -> None:
+        """`limit` is in tokens of an answer; `masked=False` lets the model write what it likes."""
+        self._trial = trial
+        self._model = model
+        self._prompt = trial.tokenizer.encode(prompt) or [trial.tokenizer.eos_id]
+        self._batch = batch
+        self._seed = seed
+        self._limit = limit
+        self._masked = masked
+        self._tokens = 0
+        self._seconds = 0.0
+
+    def answers(self, count: int) -> Iterator[DecodedAnswer]:
+        """Write so many answers, a batch at a time; each batch has a seed of its own."""
+        self._written(1, self._seed, WARM_UP)
+        for start in range(0, count, self._batch):
+            size = min(self._batch, count - start)
+            answers, seconds = self._written(size, self._seed + start, self._limit)
+            self._tokens += sum(len(answer.tokens) for answer in answers)
+            self._seconds += seconds
+            for at, answer in enumerate(answers, start):
+                yield replace(answer, name=f"answer {at}")
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens of all answers of a batch together, a second; 0 before any was written."""
+        return self._tokens / self._seconds if self._seconds else 0.0
+
+    def _written(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
+        tokenizer = self._trial.tokenizer
+        grammars: list[GrammarObject] = [
+            self._trial.compiled.clone() if self._masked else FreeGrammar(tokenizer)
+            for _ in range(size)
+        ]
+        sampler = ModelSampler(
+            self._model.network, [self._prompt] * size, seed=seed, masked=self._masked
+        )
+        try:
+            done = measure(grammars, tokenizer, sampler, limit)
+        except (ConstraintError, RefusedTokenError) as error:
+            return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
+        answers = [
+            DecodedAnswer(
+                "", walk.text, walk.tokens, walk.ended, walk.forced if self._masked else 0
+            )
+            for walk in done.walks
+        ]
+        return answers, done.seconds
+
+
+PATH = "/v1/completions"
+SHOWN = 200
+"""Characters of a server's own words that are shown."""
+
+
+class ServerError(AutoparserError):
+    """A server does not answer, or not as it should."""
+
+
+class ServerEngine(StrEnum):
+    """What runs after the server."""
+
+    VLLM = "vllm"
+    SGLANG = "sglang"
+    LLAMA_SERVER = "llama-server"
+
+
+def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
+    """Return the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
+    text, kept = grammar.gbnf(), marker_fields(engine, grammar)
+    match engine:
+        case ServerEngine.VLLM:
+            return {"structured_outputs": {"grammar": text}, **kept}
+        case ServerEngine.SGLANG:
+            return {"ebnf": text, **kept}
+        case ServerEngine.LLAMA_SERVER:
+            return {"grammar": text, **kept}
+
+
+def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
+    """Return the fields that take the prompt as it is, and keep the markers in the answer."""
+    match engine:
+        case ServerEngine.VLLM:
+            return {
+                "add_special_tokens": False,
+                "skip_special_tokens": False,
+                "spaces_between_special_tokens": False,
+            }
+        case ServerEngine.SGLANG:
+            return {"skip_special_tokens": False}
+        case ServerEngine.LLAMA_SERVER:
+            return {"preserved_tokens": list(grammar.preserved_tokens)}
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server and how it is asked."""
+
+    url: str
+    """With or without `/v1`."""
+    engine: ServerEngine
+    model: str = ""
+    """The name of its model; empty where it serves one alone and asks for no name."""
+    timeout: float = 120.0
+    """Seconds to wait for it at a time."""
+
+    def complete(self, body: Mapping[str, Json]) -> tuple[str, bool, int | None]:
+        """Ask for one completion: its text, whether it ended by itself, and its tokens if told.
+
+        Raises ServerError.
+        """
+        named: dict[str, Json] = {"model": self.model} if self.model else {}
+        request = Request(  # noqa: S310 - `address` lets no other scheme pass
+            self.address,
+            json.dumps({**named, **body}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with build_opener().open(request, timeout=self.timeout) as response:
+                content: bytes = response.read()
+        except HTTPError as error:
+            raise self._refused(error) from error
+        except TimeoutError as error:
+            raise self._silent() from error
+        except (URLError, OSError, http.client.HTTPException) as error:
+            reason: object = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                raise self._silent() from error
+            raise ServerError(
+                f"cannot be reached: {reason}",
+                file=self.url,
+                hint="start the server, or correct --server",
+            ) from error
+        return self._read(content)
+
+    def check(self) -> None:
+        """Raise ServerError for what is not an address."""
+        _ = self.address
+
+    @property
+    def address(self) -> str:
+        """Where completions are asked for. Raises ServerError for what is not an address."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise ServerError(
+                "this is not a server's address", file=self.url, hint="give http://HOST:PORT"
+            )
+        return f"{self.url.rstrip('/').removesuffix('/v1')}{PATH}"
+
+    def _silent(self) -> ServerError:
+        return ServerError(
+            f"does not answer within {self.timeout:g} seconds",
+            file=self.url,
+            hint="look whether it hangs, or give more with --timeout",
+        )
+
+    def _refused(self, error: HTTPError) -> ServerError:
+        try:
+            said = error.read().decode(errors="replace")
+        except OSError:
+            said = ""
+        return ServerError(
+            f"answers with {error.code} {error.reason}: {one_line(said, SHOWN)}",
+            file=self.url,
+            hint=f"is it {self.engine}, and its model named with --served-model?",
+        )
+
+    def _read(self, content: bytes) -> tuple[str, bool, int | None]:
+        usage: object = None
+        try:
+            answer: Any = json.loads(content)
+            choice = answer["choices"][0]
+            text, reason = choice["text"], choice.get("finish_reason")
+            counts = answer.get("usage")
+            usage = counts.get("completion_tokens") if counts else None
+        except (ValueError, LookupError, TypeError, AttributeError):
+            text = reason = None
+        if not isinstance(text, str):
+            said = one_line(content.decode(errors="replace"), SHOWN)
+            raise ServerError(
+                f"answers with no completion: {said}",
+                file=self.url,
+                hint=f"{PATH} has to answer with choices and their text",
+            )
+        return text, reason != "length", usage if isinstance(usage, int) else None
+
+
+def server_answers(
+    trial: DecodingTrial, server: Server, prompt: str, *, count: int, seed: int, limit: int
+) -> Iterator[DecodedAnswer]:
+    """Ask a server for answers to one prompt, one at a time. Raises ServerError.
+
+    What comes is text, which does not tell a marker from text that looks like one: the trial's
+    tokenizer has to be one of bytes alone.
+    """
+    fields = grammar_fields(server.engine, trial.grammar)
+    for number in range(seed, seed + count):
+        text, ended, usage = server.complete(
+            {"prompt": prompt, "max_tokens": limit, "seed": number, "temperature": 1.0, **fields}
+        )
+        tokens = tuple(trial.tokenizer.encode(text))
+        yield DecodedAnswer(f"answer {number}", text, tokens, ended, served=True, usage=usage)

@@ -1,0 +1,437 @@
+"""What an answer is held to: exactly one of JSON schema, regex, grammar, structural tag."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from llguidance.gbnf_to_lark import (
+    AlternativeNode,
+    ASTNode,
+    GbnfToLarkError,
+    GrammarParser,
+    LiteralNode,
+    RepetitionNode,
+    RuleNode,
+    SequenceNode,
+    is_lark_syntax,
+    resolve,
+)
+
+from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
+from autoparser.analysis.grammar.gbnf_rules import any_but, literal
+from autoparser.analysis.grammar.gbnf_writer import state_bodies
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.rule_paths import states
+from autoparser.analysis.grammar.string_ways import quoted
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+# What is refused: a constraint that cannot be, a token that a constraint does not allow.
+
+
+class ConstraintError(AutoparserError):
+    """A constraint contradicts itself or another, or cannot be compiled."""
+
+
+class RefusedTokenError(AutoparserError):
+    """A token was written that the constraint does not allow; the state is as before it."""
+
+
+# A JSON schema as a constraint: read, given its whitespace, and put into one form.
+
+
+ANY_JSON = "$$ANY$$"
+"""In place of a schema: any JSON value."""
+
+Whitespace = str
+"""Between JSON's tokens: ``flexible`` (any), ``compact`` (none), else a regex for it."""
+
+_ORDERED = frozenset({"properties"})
+"""Keywords whose members are written in their order, so that the order is part of the meaning."""
+_VALUES = frozenset({"const", "default", "enum", "examples", "x-guidance"})
+"""Keywords that hold values, not schemas."""
+
+
+def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
+    """Read a schema: an object, its JSON text, ``$$ANY$$``, true, or a class of pydantic.
+
+    Raises ``ConstraintError`` for anything else; ``false`` too, since no answer fits it.
+    """
+    method = getattr(schema, "model_json_schema", None)
+    if callable(method):
+        schema = method()
+    if isinstance(schema, str) and schema != ANY_JSON:
+        try:
+            schema = json.loads(schema)
+        except ValueError as error:
+            raise ConstraintError(f"the schema is not valid JSON: {error}", place=place) from error
+    if schema == ANY_JSON or schema is True:
+        return {}
+    if schema is False:
+        raise ConstraintError("the schema is false: no answer can satisfy it", place=place)
+    if not is_mapping(schema):
+        raise ConstraintError(
+            f"a schema is an object, not {type(schema).__name__}",
+            place=place,
+            hint=f"give a JSON schema, or {ANY_JSON} for any JSON",
+        )
+    return dict(schema)
+
+
+def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str, Any]:
+    """Tell llguidance the whitespace, where the schema does not (its ``x-guidance``).
+
+    Raises ``ConstraintError`` for a regex where the installed llguidance does not hold to one.
+    """
+    options: dict[str, Any]
+    if whitespace not in ("flexible", "compact") and not _holds_patterns():
+        raise ConstraintError(
+            "the installed llguidance does not hold whitespace to a regex",
+            place="whitespace",
+            hint="install llguidance 1.9.1 or later, or say flexible or compact",
+        )
+    if whitespace == "flexible":
+        options = {"whitespace_flexible": True}
+    elif whitespace == "compact":
+        options = {"whitespace_flexible": False}
+    else:
+        options = {"whitespace_flexible": True, "whitespace_pattern": whitespace}
+    return {**schema, "x-guidance": {**options, **(schema.get("x-guidance") or {})}}
+
+
+@cache
+def _holds_patterns() -> bool:
+    """Ask llguidance whether it refuses what a pattern does not have; 1.7 lets it repeat."""
+    from llguidance import LLMatcher, LLTokenizer  # noqa: PLC0415 - slow to import
+
+    one_blank = {"whitespace_flexible": True, "whitespace_pattern": " ?"}
+    schema = json.dumps({"type": "array", "x-guidance": one_blank})
+    grammar = LLMatcher.grammar_from_json_schema(schema)
+    blanks = list(b"[  ")
+    return LLMatcher(LLTokenizer("byte"), grammar).validate_tokens(blanks) < len(blanks)
+
+
+def schema_text(schema: dict[str, Any]) -> str:
+    """Write a schema in one form: keywords sorted, for two spellings of one schema.
+
+    The order of ``properties`` stays: it is the order in which they are written.
+    """
+    return json.dumps(_normal(schema), ensure_ascii=False, separators=(",", ":"))
+
+
+def _normal(schema: object) -> object:
+    if is_list(schema):
+        return [_normal(part) for part in schema]
+    if not is_mapping(schema):
+        return schema
+    normal: dict[str, object] = {}
+    for keyword in sorted(schema):
+        value = schema[keyword]
+        if keyword in _ORDERED and is_mapping(value):
+            normal[keyword] = {name: _normal(part) for name, part in value.items()}
+        else:
+            normal[keyword] = value if keyword in _VALUES else _normal(value)
+    return normal
+
+
+# Grammars in Lark and GBNF, as llguidance takes them for one tokenizer.
+
+
+_UNICODE_ESCAPE = re.compile(r"\\(?:\\|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
+
+
+def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
+    """Return the grammar in Lark: as it is, or from GBNF with added tokens as ``<[id]>``.
+
+    A text in Lark is its author's, who writes tokens as ``<[id]>``. GBNF knows no tokens, so its
+    literals are split where the tokenizer has some. Raises ``ConstraintError`` for bad GBNF.
+    """
+    if is_lark_syntax(text):
+        return text
+    text = _without_dispatch(text, opaque)
+    try:
+        rules = GrammarParser().parse(_UNICODE_ESCAPE.sub(_unescape, text))
+        for rule in rules.values():
+            rule.alternatives = _with_tokens(rule.alternatives, opaque)
+        resolve(rules)
+    except GbnfToLarkError as error:
+        raise ConstraintError(str(error), place="ebnf") from error
+    except Exception as error:
+        raise ConstraintError(str(error), place="ebnf", hint="GBNF starts at root") from error
+    ordered = sorted(rules.values(), key=_order)
+    return "\n".join(["%llguidance {}", *(str(rule) for rule in ordered)]) + "\n"
+
+
+_DISPATCH = re.compile(
+    r"^(?P<name>[\w-]+) ::= TagDispatch\("
+    r"loop_after_dispatch=false, excludes=\((?P<texts>.*)\)\)$",
+    re.MULTILINE,
+)
+"""Any text but these, as xgrammar's EBNF says it and structural tags have it."""
+_LITERAL = r'"((?:[^"\\]|\\.)*)"'
+
+
+def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
+    """Write texts that xgrammar's ``TagDispatch`` ends as states, which any GBNF has.
+
+    What closes such a text is written by characters, as the states are: llguidance takes the
+    longest literal, and would not go back.
+    """
+    for dispatch in list(_DISPATCH.finditer(text)):
+        name = dispatch["name"]
+        texts = [_literal_text(each) for each in re.findall(_LITERAL, dispatch["texts"])]
+        found = states((), texts)
+        names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
+        first, *others = state_bodies(found, names)
+        known = "".join(sorted({*found[0].goes, *found[0].refused}))
+        rules = [
+            f"{name} ::= {name}-run* ({first})",
+            f"{name}-run ::= {any_but(known)} {name}-seam",
+        ]
+        rules.append(f'{name}-seam ::= "" | [\\x00] [^\\x00-\U0010ffff] {name}-seam')
+        rules += [f"{each} ::= {body}" for each, body in zip(names[1:], others, strict=True)]
+        text = text.replace(dispatch[0], "\n".join(rules))
+        text = _closed_by_characters(text, name, opaque)
+    return text
+
+
+def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
+    """Write each literal behind a rule as one a character, but for added tokens."""
+
+    def written(row: re.Match[str]) -> str:
+        pieces = opaque.pieces(_literal_text(row[1]))
+        texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
+        return " ".join([name, *(literal(each) for piece in texts for each in piece)])
+
+    return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", written, text)
+
+
+@dataclass
+class _TokenNode(ASTNode):
+    """An added token, in a sequence of the grammar."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"<[{self.number}]>"
+
+    def is_terminal(self) -> bool:
+        return False
+
+
+@dataclass
+class _TextNode(ASTNode):
+    """A literal, its text unescaped."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return quoted(self.text)
+
+
+def _with_tokens(node: ASTNode, opaque: OpaqueTokens) -> ASTNode:
+    if isinstance(node, LiteralNode):
+        pieces = opaque.pieces(_literal_text(node.value))
+        nodes: list[ASTNode] = [
+            _TokenNode(piece) if isinstance(piece, int) else _TextNode(piece) for piece in pieces
+        ]
+        return nodes[0] if len(nodes) == 1 else SequenceNode(nodes)
+    if isinstance(node, SequenceNode):
+        node.nodes = [_with_tokens(part, opaque) for part in node.nodes]
+    elif isinstance(node, AlternativeNode):
+        node.alternatives = [_with_tokens(part, opaque) for part in node.alternatives]
+    elif isinstance(node, RepetitionNode):
+        node.node = _with_tokens(node.node, opaque)
+    return node
+
+
+def _unescape(match: re.Match[str]) -> str:
+    r"""Write ``\uXXXX`` as the character: llguidance's converter drops its leading zeros."""
+    digits = match[1] or match[2]
+    if not digits:
+        return match[0]
+    sign = chr(int(digits, 16))
+    return sign if sign.isalnum() or not sign.isascii() else f"\\x{ord(sign):02x}"
+
+
+def _literal_text(escaped: str) -> str:
+    r"""Return the text of a literal as the converter keeps it: with JSON's escapes and ``\xNN``."""
+    return str(json.loads('"' + "".join(_json_escapes(escaped)) + '"'))
+
+
+def _json_escapes(escaped: str) -> Iterator[str]:
+    place = 0
+    while place < len(escaped):
+        if escaped[place] != "\\":
+            yield json.dumps(escaped[place])[1:-1]
+            place += 1
+        elif escaped[place + 1] == "x":
+            yield f"\\u00{escaped[place + 2 : place + 4]}"
+            place += 4
+        else:
+            sign = escaped[place + 1]
+            yield sign if sign in "[]" else f"\\{sign}"
+            place += 2
+
+
+def _order(rule: RuleNode) -> int:
+    return rule.order
+
+
+class ConstraintKind(Enum):
+    """The four kinds; the value is the name of the request's field."""
+
+    JSON_SCHEMA = "json_schema"
+    REGEX = "regex"
+    EBNF = "ebnf"
+    """A grammar in Lark (as llguidance reads it) or GBNF; the text itself tells which."""
+    STRUCTURAL_TAG = "structural_tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint in normal form: equal ones need one compilation."""
+
+    kind: ConstraintKind
+    text: str
+    """JSON of the schema or the structural tag, the regex, or the grammar."""
+
+    @classmethod
+    def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:
+        """Hold the answer to a JSON schema (see ``read_schema`` for what it may be)."""
+        made = with_whitespace(read_schema(schema), whitespace)
+        return cls(ConstraintKind.JSON_SCHEMA, schema_text(made))
+
+    @classmethod
+    def regex(cls, pattern: str) -> Constraint:
+        """Hold the whole answer to a regex (of Rust's syntax: no look-around)."""
+        return cls(ConstraintKind.REGEX, _text(pattern, "regex"))
+
+    @classmethod
+    def ebnf(cls, grammar: str) -> Constraint:
+        """Hold the whole answer to a grammar in Lark or in GBNF."""
+        return cls(ConstraintKind.EBNF, _text(grammar, "ebnf"))
+
+    @classmethod
+    def of_request(cls, grammar: Grammar, tokenizer: ModelTokenizer) -> Constraint:
+        """Hold the whole answer to what a template would write; raises as ``Grammar.lark`` does."""
+        return cls.ebnf(grammar.lark(tokenizer))
+
+    @classmethod
+    def structural_tag(cls, tag: object, *, whitespace: Whitespace = "flexible") -> Constraint:
+        """Leave the answer free but for what stands in tags.
+
+        ``tag`` is SGLang's ``{"structures", "triggers"}`` or ``{"type": "structural_tag",
+        "format"}``, as an object or as JSON. ``whitespace`` is that of its JSON.
+        """
+        if isinstance(tag, str):
+            try:
+                tag = json.loads(tag)
+            except ValueError as error:
+                raise ConstraintError(
+                    f"the structural tag is not valid JSON: {error}", place="structural_tag"
+                ) from error
+        if not is_mapping(tag):
+            raise ConstraintError(
+                f"a structural tag is an object, not {type(tag).__name__}", place="structural_tag"
+            )
+        document = {"whitespace": whitespace, "tag": dict(tag)}
+        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+        return cls(ConstraintKind.STRUCTURAL_TAG, text)
+
+
+def one_constraint(
+    *,
+    json_schema: object | None = None,
+    regex: str | None = None,
+    ebnf: str | None = None,
+    structural_tag: object | None = None,
+    response_format: Mapping[str, Any] | None = None,
+    tool_choice: object = None,
+    whitespace: Whitespace = "flexible",
+) -> Constraint | None:
+    """Read a request's fields: at most one constraint; None where the answer is free.
+
+    ``response_format`` is the API's object. ``tool_choice`` is given where the request's tools
+    make a constraint of their own (``required``, or one tool by name); that excludes all others.
+    Raises ``ConstraintError``, which names the two that contradict each other.
+    """
+    given: dict[str, object] = {
+        name: value
+        for name, value in (
+            ("json_schema", json_schema),
+            ("regex", regex),
+            ("ebnf", ebnf),
+            ("structural_tag", structural_tag),
+        )
+        if value is not None
+    }
+    answer = _response_format(response_format)
+    if tool_choice not in (None, "auto", "none"):
+        if answer is not None:
+            raise ConstraintError("Tool calling conflicts with explicit response_format")
+        for name in given:
+            raise ConstraintError(f"Tool calling conflicts with explicit {name}")
+    if answer is not None:
+        given = {**given, "response_format": None} if given else {answer[0]: answer[1]}
+    if len(given) > 1:
+        first, second = list(given)[:2]
+        raise ConstraintError(
+            f"Cannot specify both '{first}' and '{second}' in the same request",
+            hint="an answer is held to one constraint",
+        )
+    return next(
+        (_constraint(name, value, whitespace) for name, value in given.items()),
+        None,
+    )
+
+
+def _constraint(name: str, value: object, whitespace: Whitespace) -> Constraint:
+    match ConstraintKind(name):
+        case ConstraintKind.JSON_SCHEMA:
+            return Constraint.json_schema(value, whitespace=whitespace)
+        case ConstraintKind.REGEX:
+            return Constraint.regex(_text(value, name))
+        case ConstraintKind.EBNF:
+            return Constraint.ebnf(_text(value, name))
+        case ConstraintKind.STRUCTURAL_TAG:
+            return Constraint.structural_tag(value, whitespace=whitespace)
+
+
+def _response_format(given: Mapping[str, Any] | None) -> tuple[str, object] | None:
+    """Read the API's ``response_format``: the constraint's field and its value."""
+    if given is None:
+        return None
+    match given.get("type"):
+        case "text":
+            return None
+        case "json_object":
+            return "json_schema", {"type": "object"}
+        case "json_schema":
+            inner = given.get("json_schema")
+            if not is_mapping(inner):
+                raise ConstraintError("has no object json_schema", place="response_format")
+            return "json_schema", inner.get("schema", ANY_JSON)
+        case "regex" | "ebnf" as kind:
+            return kind, given.get(kind)
+        case "structural_tag":
+            # What is not the tag's, such as the API's own fields, does no harm there.
+            return "structural_tag", given
+        case other:
+            raise ConstraintError(
+                f"there is no type {other!r}",
+                place="response_format",
+                hint="text, json_object, json_schema, regex, ebnf and structural_tag are known",
+            )
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConstraintError("is not text, or empty", place=place)
+    return value

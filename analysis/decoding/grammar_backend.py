@@ -1,0 +1,247 @@
+"""The factory of grammar objects: one compilation a constraint, a copy of it a request.
+
+A compilation runs in a thread pool; the first request for a constraint starts it, the others wait
+for the same one, and what it gives takes its place in the cache. A failure is kept there as well:
+a constraint and a tokenizer decide it alone, so a second try could not end otherwise. The cache
+lives as long as the backend and holds the constraints that were used last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from time import perf_counter
+
+from llguidance import LLMatcher, LLParserLimits
+
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.parsing.turn_request import Start, Turn
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+from autoparser.analysis.templates.worker_pool import ClosedAtExit
+
+from .constraints import Constraint, ConstraintError, ConstraintKind, lark_grammar
+from .matcher_grammar import GrammarStatistics, MatcherGrammar, StatisticsCounter, one_message
+from .reasoning_gate import ReasoningGate, ReasoningOpening
+from .tag_reading import structural_grammar
+
+_Compiled = MatcherGrammar | ConstraintError
+_GateKey = tuple[Constraint, str, str, ReasoningOpening, bool]
+
+
+class GrammarBackend(ClosedAtExit):
+    """Compiles constraints for one tokenizer through llguidance, and keeps them."""
+
+    def __init__(
+        self,
+        tokenizer: ModelTokenizer,
+        *,
+        workers: int = 4,
+        capacity: int = 256,
+        slices: Sequence[str] = (),
+    ) -> None:
+        """``capacity`` is how many constraints are cached, ``workers`` the threads that compile.
+
+        ``slices`` are those of the format (``Grammar.slices``); none of them: llguidance's own.
+        """
+        self.tokenizer = tokenizer
+        # Loaded here, so that what is wrong with it shows before the first request.
+        self._ll = tokenizer.ll_with(slices)
+        self._capacity = capacity
+        self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
+        self._lock = Lock()
+        self._cache: OrderedDict[Constraint, _Compiled | Future[_Compiled]] = OrderedDict()
+        self._gates: OrderedDict[_GateKey, ReasoningGate] = OrderedDict()
+        self._statistics = StatisticsCounter()
+        # Its messages would print the whole state, with the text that was written.
+        self._limits = LLParserLimits(verbose_errors=False)
+        self._dispatch: dict[ConstraintKind, Callable[[str], str]] = {
+            ConstraintKind.JSON_SCHEMA: self.dispatch_json,
+            ConstraintKind.REGEX: self.dispatch_regex,
+            ConstraintKind.EBNF: self.dispatch_ebnf,
+            ConstraintKind.STRUCTURAL_TAG: self.dispatch_structural_tag,
+        }
+
+    def close(self) -> None:
+        """Stop compiling; grammar objects that were given out go on."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+    def grammar(self, constraint: Constraint | Grammar) -> MatcherGrammar:
+        """Return a grammar object of its own for a request; wait where it is being compiled.
+
+        ``constraint`` may be what ``Analysis.grammar`` gives. Raises ``ConstraintError`` if it
+        cannot be compiled, and for such a grammar as its ``lark`` does.
+        """
+        found = self._find(self._constraint(constraint))
+        return _copy(found.result() if isinstance(found, Future) else found)
+
+    def reasoning_grammar(
+        self,
+        constraint: Constraint | Grammar,
+        *,
+        end: str,
+        start: str = "",
+        opening: ReasoningOpening,
+        may_end: bool = True,
+    ) -> ReasoningGate:
+        """Return a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
+
+        What a gate learns of a constraint and a marker is kept for the next request.
+        """
+        constraint = self._constraint(constraint)
+        grammar = self.grammar(constraint)
+        key = (constraint, end, start, opening, may_end)
+        with self._lock:
+            gate = self._gates.get(key)
+            if gate is None:
+                gate = ReasoningGate(
+                    grammar, end=end, start=start, opening=opening, may_end=may_end
+                )
+                self._gates[key] = gate
+                while len(self._gates) > self._capacity:
+                    self._gates.popitem(last=False)
+            return gate.clone()
+
+    def submit(self, constraint: Constraint | Grammar) -> Future[MatcherGrammar]:
+        """Ask for a grammar object without waiting; the future holds it, or the error."""
+        promised: Future[MatcherGrammar] = Future()
+        found = self._find(self._constraint(constraint))
+        if isinstance(found, Future):
+            found.add_done_callback(lambda done: _fulfil(promised, done.result))
+        else:
+            _fulfil(promised, lambda: found)
+        return promised
+
+    @property
+    def statistics(self) -> GrammarStatistics:
+        """What was compiled, hit and filled so far, by all requests together."""
+        return self._statistics.now()
+
+    def dispatch_json(self, text: str) -> str:
+        """Write a JSON schema (JSON, with llguidance's ``x-guidance``) as its grammar."""
+        return LLMatcher.grammar_from_json_schema(text)
+
+    def dispatch_regex(self, text: str) -> str:
+        """Write a regex as llguidance's grammar."""
+        return LLMatcher.grammar_from_regex(text)
+
+    def dispatch_ebnf(self, text: str) -> str:
+        """Write a grammar in Lark or GBNF as llguidance's grammar."""
+        return LLMatcher.grammar_from_lark(lark_grammar(text, self.tokenizer.opaque))
+
+    def dispatch_structural_tag(self, text: str) -> str:
+        """Write a structural tag (``{"whitespace", "tag"}``, JSON) as llguidance's grammar."""
+        document = json.loads(text)
+        return structural_grammar(document["tag"], document["whitespace"], self.tokenizer)
+
+    def _constraint(self, given: Constraint | Grammar) -> Constraint:
+        if isinstance(given, Constraint):
+            return given
+        return Constraint.of_request(given, self.tokenizer)
+
+    def _find(self, constraint: Constraint) -> _Compiled | Future[_Compiled]:
+        with self._lock:
+            found = self._cache.get(constraint)
+            self._statistics.requested(hit=found is not None)
+            if found is not None:
+                self._cache.move_to_end(constraint)
+                return found
+            future = self._executor.submit(self._compile, constraint)
+            self._cache[constraint] = future
+            while len(self._cache) > self._capacity:
+                self._cache.popitem(last=False)
+        # Outside of the lock: a compilation that is done already calls back at once.
+        future.add_done_callback(lambda done: self._keep(constraint, done))
+        return future
+
+    def _keep(self, constraint: Constraint, done: Future[_Compiled]) -> None:
+        """Let a finished compilation take the place of its future."""
+        with self._lock:
+            if self._cache.get(constraint) is not done:
+                return
+            if done.cancelled() or done.exception() is not None:
+                # A fault of this program, no answer to keep.
+                del self._cache[constraint]
+            else:
+                self._cache[constraint] = done.result()
+
+    def _compile(self, constraint: Constraint) -> _Compiled:
+        started = perf_counter()
+        compiled: _Compiled
+        try:
+            compiled = self._made(constraint)
+        except ConstraintError as error:
+            compiled = error
+        seconds = perf_counter() - started
+        failed = isinstance(compiled, ConstraintError)
+        self._statistics.compiled(constraint.kind, seconds, failed=failed)
+        return compiled
+
+    def _made(self, constraint: Constraint) -> MatcherGrammar:
+        grammar = self._dispatch[constraint.kind](constraint.text)
+        # Validating first would cost a second compilation; a matcher says the same once it is made.
+        matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)
+        if matcher.is_error():
+            raise ConstraintError(
+                f"llguidance refuses it: {one_message(matcher.get_error())}",
+                place=constraint.kind.value,
+            )
+        return MatcherGrammar(matcher, self.tokenizer, self._statistics)
+
+
+def _fulfil(promised: Future[MatcherGrammar], compiled: Callable[[], _Compiled]) -> None:
+    try:
+        promised.set_result(_copy(compiled()))
+    except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
+        promised.set_exception(error)
+
+
+def _copy(compiled: _Compiled) -> MatcherGrammar:
+    if isinstance(compiled, ConstraintError):
+        # A new one each time: what is raised carries the way that it was raised on.
+        raise ConstraintError(
+            compiled.message, file=compiled.file, place=compiled.place, hint=compiled.hint
+        )
+    return compiled.clone()
+
+
+# The reasoning gate of a turn: what opens and closes reasoning, and where the prompt stands.
+
+
+def reasoning_gate_of(
+    format_: TurnFormat, turn: Turn, constraint: Constraint | Grammar, backend: GrammarBackend
+) -> ReasoningGate:
+    """Make the gate of a turn of a format: the constraint holds from where content begins.
+
+    All that stands between the two ends the reasoning: not only `<|end|>`, where a header comes
+    before the content, but `<|end|><|start|>assistant<|channel|>final<|message|>`. Where the turn
+    has no reasoning, or the prompt has closed it, the constraint holds at once. Raises
+    ``ConstraintError`` where no text ends the reasoning, and as ``backend.grammar`` does.
+    """
+    reasoning = turn.reasoning
+    if reasoning is None or turn.start is Start.CONTENT:
+        return backend.reasoning_grammar(constraint, end="", opening=ReasoningOpening.CLOSED)
+    opened = turn.start is Start.REASONING or reasoning.leads
+    # What the prompt leaves to the model: whitespace, or the whole header.
+    before = reasoning.open.before if turn.unwritten else ""
+    if turn.start is Start.TURN:
+        before = turn.header.core + turn.header.after
+    return backend.reasoning_grammar(
+        constraint,
+        end=_between(format_) or reasoning.close.core,
+        start=before + reasoning.open.core,
+        opening=ReasoningOpening.OPEN if opened else ReasoningOpening.ABSENT,
+    )
+
+
+def _between(format_: TurnFormat) -> str:
+    """Return what stands between reasoning and content, but for the whitespace around it."""
+    layout = format_.layouts.get(Presence(reasoning=True, content=True))
+    if layout is None or layout.parts[:2] != (Part.REASONING, Part.CONTENT):
+        return ""
+    return layout.literals[1].strip()

@@ -1,0 +1,364 @@
+"""Masked sampling: a grammar object says what may come, a sampler says what does.
+
+The loop is the one of an engine: masks are filled for all answers that still run, the sampler
+chooses a token for each, each grammar takes its token; an answer ends with a token that ends it,
+or at the limit.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter
+from typing import Any, Protocol
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+from .constraints import ConstraintError
+from .matcher_grammar import (
+    GrammarObject,
+    MaskRow,
+    allowed_tokens,
+    count_allowed,
+    is_allowed,
+    new_mask,
+    row_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One answer, written under a mask."""
+
+    tokens: tuple[int, ...]
+    """Without the token that ends the answer."""
+    text: str
+    ended: bool
+    """Whether it ended where the grammar allows it; False: the limit cut it."""
+    forced: int
+    """Tokens that were the only ones allowed, the end among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingAnswer:
+    """An answer that waits for its next token."""
+
+    place: int
+    """Which of the answers it is."""
+    tokens: Sequence[int]
+    """What it has written so far."""
+    row: MaskRow
+    """Its row of the mask."""
+
+
+class Sampler(Protocol):
+    """What chooses tokens: at random, or by a model."""
+
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
+        """Choose the next token of each answer that still runs, among those its row allows.
+
+        ``mask`` is all rows, ``(answers, words)`` of int32; each turn's ``row`` is one of them.
+        """
+        ...
+
+
+def walk(grammar: GrammarObject, tokenizer: ModelTokenizer, sampler: Sampler, limit: int) -> Walk:
+    """Write one answer of at most ``limit`` tokens; see ``walks``."""
+    return walks([grammar], tokenizer, sampler, limit)[0]
+
+
+def walks(
+    grammars: Sequence[GrammarObject],
+    tokenizer: ModelTokenizer,
+    sampler: Sampler,
+    limit: int,
+) -> list[Walk]:
+    """Write an answer for each of ``grammars`` (fresh objects, changed here), side by side.
+
+    Raises ``ConstraintError`` where a grammar allows no token at all, and ``RefusedTokenError``
+    where it refuses one that its mask allowed: both are faults of the grammar.
+    """
+    if not grammars:
+        return []
+    mask = new_mask(len(grammars), tokenizer.mask_words)
+    rows = [row_of(mask, place) for place in range(len(grammars))]
+    written: list[list[int]] = [[] for _ in grammars]
+    forced = [0] * len(grammars)
+    ended: set[int] = set()
+    for _ in range(limit + 1):
+        running = [
+            place
+            for place in range(len(grammars))
+            if place not in ended and len(written[place]) <= limit
+        ]
+        if not running:
+            break
+        for place in running:
+            grammars[place].fill_vocab_mask(mask, place)
+            forced[place] += _only_one(rows[place], written[place])
+        turns = [WaitingAnswer(place, written[place], rows[place]) for place in running]
+        for place, token in zip(running, sampler.choose(turns, mask), strict=True):
+            grammars[place].accept_token(token)
+            if token in tokenizer.eos_ids:
+                ended.add(place)
+            else:
+                written[place].append(token)
+    return [
+        Walk(
+            tuple(tokens[:limit]),
+            tokenizer.decode(tokens[:limit]),
+            place in ended,
+            forced[place],
+        )
+        for place, tokens in enumerate(written)
+    ]
+
+
+def _only_one(row: MaskRow, written: Sequence[int]) -> bool:
+    """Say whether the row allows one token alone; it has to allow one at least."""
+    count = count_allowed(row)
+    if not count:
+        raise ConstraintError(
+            "the grammar allows no token at all", place=f"after {len(written)} tokens"
+        )
+    return count == 1
+
+
+# A sampler that needs no model: tokens at random, to an end.
+#
+# Uniform over the mask alone would never end: of a hundred thousand tokens that may stand in a
+# string, one closes it. So at each step, first of all that is allowed:
+#
+# 1. a text that was begun to close something is written on; 2. where the answer may end, it does
+# with probability ``ending``; 3. with probability ``closing``, and more likely the longer the
+# answer is, a text is written that closes something (``closers``: by default what closes JSON's
+# values; give a format's own, such as the ends of its arguments); 4. else any allowed token, each
+# as likely as the others.
+
+
+JSON_CLOSERS = ('"', "]", "}")
+
+PATIENCE = 2000
+"""Divides an answer's tokens into how likely it closes what can be closed."""
+MOST = 0.6
+"""No more likely than this: what closes may be no text that a sampler was told of."""
+TRIES = 16
+"""Draws from the whole vocabulary before the allowed tokens are listed."""
+
+
+class RandomSampler:
+    """Draws tokens from the mask, the same ones for the same seed."""
+
+    def __init__(
+        self,
+        tokenizer: ModelTokenizer,
+        seed: int,
+        *,
+        ending: float = 0.2,
+        closing: float = 0.2,
+        closers: Sequence[str] = JSON_CLOSERS,
+    ) -> None:
+        """``closers`` are texts; a tag that is an added token is written as that token."""
+        self._tokenizer = tokenizer
+        self._random = Random(seed)
+        self._ending = ending
+        self._closing = closing
+        self._closers = [tokenizer.encode_marked(closer) for closer in closers if closer]
+        self._begun: dict[int, list[int]] = {}
+
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:  # noqa: ARG002 - the protocol's
+        """Choose the next token of each answer."""
+        return [self._choose(turn) for turn in turns]
+
+    def _choose(self, turn: WaitingAnswer) -> int:
+        begun = self._begun.pop(turn.place, [])
+        if begun and turn.tokens and is_allowed(turn.row, begun[0]):
+            return self._go_on(turn, begun)
+        ends = [token for token in self._tokenizer.eos_ids if is_allowed(turn.row, token)]
+        if ends and self._random.random() < self._ending:
+            return self._random.choice(ends)
+        closing = max(self._closing, min(MOST, len(turn.tokens) / PATIENCE))
+        if self._random.random() < closing:
+            possible = [closer for closer in self._closers if is_allowed(turn.row, closer[0])]
+            if possible:
+                return self._go_on(turn, self._random.choice(possible))
+        return self._any(turn.row)
+
+    def _go_on(self, turn: WaitingAnswer, text: list[int]) -> int:
+        if text[1:]:
+            self._begun[turn.place] = text[1:]
+        return text[0]
+
+    def _any(self, row: MaskRow) -> int:
+        for _ in range(TRIES):
+            token = self._random.randrange(self._tokenizer.vocab_size)
+            if is_allowed(row, token):
+                return token
+        return self._random.choice(list(allowed_tokens(row)))
+
+
+# A sampler that asks a causal model of transformers; needs torch, which is asked for when used.
+#
+# Logits stay where the model is: the mask travels there as words, and is spread to one value a
+# token on the device.
+
+
+class DeviceError(AutoparserError):
+    """Torch is missing, or the device that was asked for."""
+
+
+def choose_device(wanted: str = "auto") -> Any:
+    """Return torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA where it is.
+
+    Raises ``DeviceError`` where torch or the device is not there.
+    """
+    torch = _torch()
+    if wanted == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(wanted)
+    except RuntimeError as error:
+        raise DeviceError(
+            f"there is no device {wanted!r}", hint="cpu, cuda or auto can be asked for"
+        ) from error
+    if device.type not in {"cpu", "cuda"}:
+        raise DeviceError(
+            f"there is no device {wanted!r}", hint="cpu, cuda or auto can be asked for"
+        )
+    found = torch.cuda.device_count() if device.type == "cuda" else 1
+    if (device.index or 0) >= found:
+        raise DeviceError(
+            f"the device {wanted} is not there: torch {torch.__version__} sees {found} of CUDA",
+            hint="ask for cpu, or for auto",
+        )
+    return device
+
+
+def apply_mask(logits: Any, mask: Any) -> Any:
+    """Set logits that the mask does not allow to -inf, in place, on their device.
+
+    ``logits`` is ``(rows, width)``, ``mask`` ``(rows, words)`` of int32 on the same device, a bit a
+    token; logits after the mask's last word are not allowed.
+    """
+    torch = _torch()
+    places = torch.arange(32, dtype=torch.int32, device=mask.device)
+    allowed = (mask.unsqueeze(-1) >> places & 1).flatten(1).bool()[:, : logits.shape[1]]
+    logits[:, allowed.shape[1] :] = float("-inf")
+    logits[:, : allowed.shape[1]].masked_fill_(~allowed, float("-inf"))
+    return logits
+
+
+class ModelSampler:
+    """Samples from a model's distribution under the mask, a batch of answers at once.
+
+    One sampler writes one batch: the key-value cache holds what its answers have so far.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        prompts: Sequence[Sequence[int]],
+        *,
+        seed: int = 0,
+        temperature: float = 1.0,
+        masked: bool = True,
+        pad_id: int = 0,
+    ) -> None:
+        """``prompts`` has the tokens of each answer's prompt, none of them empty.
+
+        ``masked=False`` leaves the mask unused: what the model would write by itself.
+        """
+        torch = _torch()
+        self._torch = torch
+        self._model = model
+        self._device = model.device
+        self._masked = masked
+        self._temperature = temperature
+        self._pad_id = pad_id
+        self._generator = torch.Generator(device=self._device).manual_seed(seed)
+        self._cache: Any = None
+        longest = max(len(prompt) for prompt in prompts)
+        # On the left, so that the last column is the last token of every prompt.
+        padded = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
+        self._next = torch.tensor(padded, device=self._device)
+        real = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+        self._attention = torch.tensor(real, device=self._device)
+
+    def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
+        """Choose the next token of each answer; those that have ended are fed padding."""
+        torch = self._torch
+        rows = self._next.shape[0]
+        with torch.inference_mode():
+            positions = (self._attention.cumsum(-1) - 1).clamp(min=0)
+            output = self._model(
+                input_ids=self._next,
+                attention_mask=self._attention,
+                position_ids=positions[:, -self._next.shape[1] :],
+                past_key_values=self._cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+            self._cache = output.past_key_values
+            logits = output.logits[:, -1].float() / self._temperature
+            if self._masked:
+                words = torch.frombuffer(mask, dtype=torch.int32).view(rows, -1)
+                running = [turn.place for turn in turns]
+                logits = logits[running]
+                apply_mask(logits, words[running].to(self._device, non_blocking=True))
+            else:
+                logits = logits[[turn.place for turn in turns]]
+            chosen = torch.multinomial(logits.softmax(-1), 1, generator=self._generator)
+        tokens: list[int] = chosen.flatten().tolist()
+        self._feed(rows, turns, tokens)
+        return tokens
+
+    def _feed(self, rows: int, turns: Sequence[WaitingAnswer], tokens: Sequence[int]) -> None:
+        """Keep what was chosen as the model's next input."""
+        torch = self._torch
+        fed = [self._pad_id] * rows
+        for turn, token in zip(turns, tokens, strict=True):
+            fed[turn.place] = token
+        self._next = torch.tensor(fed, device=self._device).unsqueeze(1)
+        ones = torch.ones((rows, 1), dtype=self._attention.dtype, device=self._device)
+        self._attention = torch.cat([self._attention, ones], dim=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """What a batch of answers cost."""
+
+    walks: tuple[Walk, ...]
+    seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens of all answers together, a second."""
+        return sum(len(walk.tokens) for walk in self.walks) / self.seconds
+
+
+def measure(
+    grammars: Sequence[GrammarObject],
+    tokenizer: ModelTokenizer,
+    sampler: ModelSampler,
+    limit: int,
+) -> Speed:
+    """Write a batch of answers and take the time; the device has finished when it is taken."""
+    torch = _torch()
+    started = perf_counter()
+    written = tuple(walks(grammars, tokenizer, sampler, limit))
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return Speed(written, perf_counter() - started)
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise DeviceError(
+            "asking a model needs torch, which is not installed",
+            hint="install the extra: pip install 'autoparser-chat[gpu]'",
+        ) from error

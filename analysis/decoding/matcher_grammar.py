@@ -1,0 +1,454 @@
+"""The state of one request under a constraint: masks out, tokens in, and back again."""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from time import perf_counter
+from typing import Any, Protocol
+
+from llguidance import LLMatcher
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+from .constraints import ConstraintError, ConstraintKind, RefusedTokenError
+
+# What a backend has done so far: compilations, hits, masks, forced tokens.
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarStatistics:
+    """The figures at one moment."""
+
+    hits: int = 0
+    """Requests whose grammar was compiled, or was being compiled, already."""
+    misses: int = 0
+    """Requests that had to start a compilation."""
+    failures: int = 0
+    """Compilations that ended in an error."""
+    compile_seconds: float = 0.0
+    """Time spent compiling, failures included."""
+    masks: int = 0
+    """Masks that were filled by a grammar."""
+    mask_seconds: float = 0.0
+    """Time spent filling them."""
+    accepted: int = 0
+    """Tokens that were accepted by a grammar."""
+    forced: int = 0
+    """Tokens that ``forced_tokens`` gave, with no model asked."""
+    dispatched: Mapping[ConstraintKind, int] = field(default_factory=dict[ConstraintKind, int])
+    """Compilations by the kind of the constraint."""
+
+
+class StatisticsCounter:
+    """Counts for all requests of a backend, whatever thread they run in."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[str] = Counter()
+        self._compile_seconds = 0.0
+        self._mask_seconds = 0.0
+        self._dispatched: Counter[ConstraintKind] = Counter()
+
+    def requested(self, *, hit: bool) -> None:
+        """Count a request."""
+        with self._lock:
+            self._counts["hits" if hit else "misses"] += 1
+
+    def compiled(self, kind: ConstraintKind, seconds: float, *, failed: bool) -> None:
+        """Count a compilation."""
+        with self._lock:
+            self._dispatched[kind] += 1
+            self._compile_seconds += seconds
+            self._counts["failures"] += failed
+
+    def used(self, *, masks: int, mask_seconds: float, accepted: int, forced: int) -> None:
+        """Count what one grammar object did."""
+        with self._lock:
+            self._mask_seconds += mask_seconds
+            self._counts.update(masks=masks, accepted=accepted, forced=forced)
+
+    def now(self) -> GrammarStatistics:
+        """Return the figures of this moment."""
+        with self._lock:
+            return GrammarStatistics(
+                hits=self._counts["hits"],
+                misses=self._counts["misses"],
+                failures=self._counts["failures"],
+                compile_seconds=self._compile_seconds,
+                masks=self._counts["masks"],
+                mask_seconds=self._mask_seconds,
+                accepted=self._counts["accepted"],
+                forced=self._counts["forced"],
+                dispatched=dict(self._dispatched),
+            )
+
+
+# Rows of token masks in anybody's memory: numpy arrays, torch tensors, plain buffers.
+#
+# A mask is rows of int32 words, a bit a token, lowest bit first, 1 for a token that is allowed:
+# the layout of llguidance, xgrammar and the engines that use them.
+
+
+WORD_BYTES = 4
+
+
+class MaskError(AutoparserError):
+    """A mask's memory does not fit: its type, its shape, its place."""
+
+
+class MaskRow:
+    """One row of a mask: its address, its words; it keeps the memory alive."""
+
+    __slots__ = ("_owner", "address", "words")
+
+    def __init__(self, owner: object, address: int, words: int) -> None:
+        self._owner = owner
+        self.address = address
+        self.words = words
+
+
+def new_mask(rows: int, words: int) -> memoryview:
+    """Return memory for ``rows`` rows of ``words`` int32 words, all zero, as a 2-D buffer."""
+    flat = memoryview(array("i", bytes(rows * words * WORD_BYTES)))
+    return flat.cast("B").cast("i", (rows, words))
+
+
+def row_of(mask: Any, index: int) -> MaskRow:
+    """Find row ``index`` of a mask: ``(rows, words)`` int32, C-contiguous, on the CPU.
+
+    Raises ``MaskError``.
+    """
+    if hasattr(mask, "data_ptr"):
+        return _tensor_row(mask, index)
+    try:
+        view = memoryview(mask)
+    except TypeError as error:
+        raise MaskError(f"a {type(mask).__name__} is not memory for a mask") from error
+    if view.ndim != 2 or view.format not in {"i", "l"} or view.itemsize != WORD_BYTES:  # noqa: PLR2004
+        raise MaskError("a mask is two-dimensional and of int32")
+    if not view.c_contiguous or view.readonly:
+        raise MaskError("a mask's memory is contiguous and can be written")
+    rows, words = view.shape or (0, 0)
+    _check_index(index, rows)
+    whole = (ctypes.c_char * view.nbytes).from_buffer(view)
+    return MaskRow(whole, ctypes.addressof(whole) + index * words * WORD_BYTES, words)
+
+
+def _tensor_row(mask: Any, index: int) -> MaskRow:
+    if mask.dim() != 2 or "int32" not in str(mask.dtype):  # noqa: PLR2004
+        raise MaskError("a mask is two-dimensional and of int32")
+    if mask.device.type != "cpu":
+        raise MaskError(
+            f"a mask is filled on the CPU, this one is on {mask.device}",
+            hint="fill it there, then move it",
+        )
+    if not mask.is_contiguous():
+        raise MaskError("a mask's memory is contiguous and can be written")
+    rows, words = mask.shape
+    _check_index(index, rows)
+    return MaskRow(mask, mask.data_ptr() + index * words * WORD_BYTES, words)
+
+
+def _check_index(index: int, rows: int) -> None:
+    if not 0 <= index < rows:
+        raise MaskError(f"there is no row {index} in a mask of {rows}")
+
+
+def row_words(row: MaskRow) -> ctypes.Array[ctypes.c_uint32]:
+    """Return the words of a row, to read and to write."""
+    return (ctypes.c_uint32 * row.words).from_address(row.address)
+
+
+def is_allowed(row: MaskRow, token: int) -> bool:
+    """Say whether the row allows ``token``."""
+    word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES).value
+    return bool(word >> token % 32 & 1)
+
+
+def allow(row: MaskRow, token: int, allowed: bool) -> None:
+    """Set the bit of ``token``."""
+    word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES)
+    bit = 1 << token % 32
+    word.value = word.value | bit if allowed else word.value & ~bit
+
+
+def allow_all(row: MaskRow, tokens: int) -> None:
+    """Allow the first ``tokens`` tokens, and none after them."""
+    clear(row)
+    ctypes.memset(row.address, 0xFF, tokens // 8)
+    for token in range(tokens // 8 * 8, tokens):
+        allow(row, token, allowed=True)
+
+
+def allow_only(row: MaskRow, tokens: Iterable[int]) -> None:
+    """Allow ``tokens`` and no others."""
+    clear(row)
+    for token in tokens:
+        allow(row, token, allowed=True)
+
+
+def clear(row: MaskRow) -> None:
+    """Allow no token."""
+    ctypes.memset(row.address, 0, row.words * WORD_BYTES)
+
+
+def count_allowed(row: MaskRow) -> int:
+    """Say how many tokens the row allows."""
+    words = ctypes.string_at(row.address, row.words * WORD_BYTES)
+    return int.from_bytes(words, "little").bit_count()
+
+
+def allowed_tokens(row: MaskRow) -> Iterator[int]:
+    """Return the tokens that the row allows, in the order of their ids."""
+    for place, word in enumerate(row_words(row)):
+        left = word
+        while left:
+            lowest = left & -left
+            yield place * 32 + lowest.bit_length() - 1
+            left ^= lowest
+
+
+class GrammarObject(Protocol):
+    """What an engine holds for one request; not to be shared between threads."""
+
+    @property
+    def tokenizer(self) -> ModelTokenizer:
+        """The tokenizer that the masks are for."""
+        ...
+
+    def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
+        """Write into row ``index`` of ``mask`` which tokens may come next.
+
+        ``mask`` is ``(rows, words)`` of int32 on the CPU: a numpy array, a torch tensor, or any
+        buffer. Words after the vocabulary become 0.
+        """
+        ...
+
+    def accept_token(self, token: int) -> None:
+        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        ...
+
+    def try_accept(self, token: int) -> bool:
+        """Take the next token, or leave the state as it is and say False."""
+        ...
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` tokens, an end of the answer among them."""
+        ...
+
+    def is_accepting(self) -> bool:
+        """Say whether the answer may end here."""
+        ...
+
+    def is_terminated(self) -> bool:
+        """Say whether nothing but the end can follow, or it has come already."""
+        ...
+
+    def reset(self) -> None:
+        """Go back to the state before the first token."""
+        ...
+
+    def clone(self) -> GrammarObject:
+        """Return a second object in the same state, which goes its own way."""
+        ...
+
+    def forced_tokens(self) -> list[int]:
+        """Return tokens that have to come next whatever a model says; they are not taken yet."""
+        ...
+
+
+class CountedTokens(ABC):
+    """What every grammar object knows of the tokens that it took."""
+
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._taken: int = 0
+        self._ended: bool = False
+
+    @property
+    def tokenizer(self) -> ModelTokenizer:
+        """The tokenizer that the masks are for."""
+        return self._tokenizer
+
+    @abstractmethod
+    def try_accept(self, token: int) -> bool:
+        """Take the next token, or leave the state as it is and say False."""
+
+    def accept_token(self, token: int) -> None:
+        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        if not self.try_accept(token):
+            raise refusal(self._tokenizer, token, self._taken)
+
+    def rollback(self, count: int) -> None:
+        """Take back the last ``count`` tokens, an end of the answer among them."""
+        check_rollback(count, self._taken)
+        self._taken -= count
+        self._take_back(count - (self._ended and count > 0))
+        self._ended = self._ended and not count
+
+    @abstractmethod
+    def _take_back(self, count: int) -> None:
+        """Take back tokens before the end of the answer."""
+
+
+class MatcherGrammar(CountedTokens):
+    """A grammar object on llguidance's matcher."""
+
+    def __init__(
+        self,
+        matcher: LLMatcher,
+        tokenizer: ModelTokenizer,
+        statistics: StatisticsCounter | None = None,
+    ) -> None:
+        super().__init__(tokenizer)
+        self._matcher = matcher
+        self._statistics = statistics
+        self._row_bytes = tokenizer.mask_words * WORD_BYTES
+
+    def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
+        """Write into row ``index`` of ``mask`` which tokens may come next."""
+        row = row_of(mask, index)
+        words = self._tokenizer.mask_words
+        if row.words < words:
+            raise MaskError(
+                f"a row of {row.words} words is too short for {self._tokenizer.vocab_size} tokens",
+                hint=f"it has to have {words} words",
+            )
+        if self._ended:
+            allow_only(row, self._tokenizer.eos_ids)
+            return
+        started = perf_counter()
+        self._matcher.unsafe_compute_mask_ptr(row.address, self._row_bytes)
+        if self._statistics is not None:
+            seconds = perf_counter() - started
+            self._statistics.used(masks=1, mask_seconds=seconds, accepted=0, forced=0)
+        if row.words > words:
+            row_words(row)[words:] = [0] * (row.words - words)
+        if self._matcher.is_error():
+            raise ConstraintError(
+                f"the grammar cannot go on: {one_message(self._matcher.get_error())}",
+                hint="it is too large or too ambiguous for llguidance's limits",
+            )
+
+    def try_accept(self, token: int) -> bool:
+        """Take the next token, or leave the state as it is and say False."""
+        # An id out of the vocabulary would be an error that the matcher never leaves.
+        if self._ended or not 0 <= token < self._tokenizer.vocab_size:
+            return False
+        # The matcher never sees the end: it would not always count it.
+        if token in self._tokenizer.eos_ids and self._matcher.is_accepting():
+            self._ended = True
+        elif self._matcher.is_stopped() or self._matcher.try_consume_tokens([token]) != 1:
+            return False
+        self._taken += 1
+        if self._statistics is not None:
+            self._statistics.used(masks=0, mask_seconds=0.0, accepted=1, forced=0)
+        return True
+
+    def _take_back(self, count: int) -> None:
+        if count and not self._matcher.rollback(count):
+            raise ConstraintError(
+                f"the grammar cannot go back: {one_message(self._matcher.get_error())}"
+            )
+
+    def is_accepting(self) -> bool:
+        """Say whether the answer may end here."""
+        return self._matcher.is_accepting()
+
+    def is_terminated(self) -> bool:
+        """Say whether nothing but the end can follow, or it has come already."""
+        return self._ended or self._matcher.is_stopped()
+
+    def reset(self) -> None:
+        """Go back to the state before the first token."""
+        self.rollback(self._taken)
+
+    def clone(self) -> MatcherGrammar:
+        """Return a second object in the same state, which goes its own way."""
+        other = MatcherGrammar(self._matcher.deep_copy(), self._tokenizer, self._statistics)
+        other._taken, other._ended = self._taken, self._ended
+        return other
+
+    def forced_tokens(self) -> list[int]:
+        """Return tokens that have to come next whatever a model says; they are not taken yet."""
+        forced = [] if self._ended else list(self._matcher.compute_ff_tokens())
+        if forced and self._statistics is not None:
+            self._statistics.used(masks=0, mask_seconds=0.0, accepted=0, forced=len(forced))
+        return forced
+
+
+def refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
+    """Say which token was refused, and where."""
+    known = 0 <= token < tokenizer.vocab_size
+    text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"
+    return RefusedTokenError(
+        f"token {token} ({text!r}) is not allowed here",
+        place=f"after {taken} tokens",
+        hint="sample under the mask",
+    )
+
+
+def check_rollback(count: int, taken: int) -> None:
+    """Refuse to go back after the first token."""
+    if not 0 <= count <= taken:
+        raise ConstraintError(f"cannot take back {count} tokens of {taken}")
+
+
+def one_message(message: str) -> str:
+    """Return llguidance's message, which may have several lines, in one."""
+    return " ".join(message.split())
+
+
+# A grammar object that allows everything: a request without a constraint, among those with one.
+
+
+class FreeGrammar(CountedTokens):
+    """Any tokens, until one ends the answer."""
+
+    def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
+        """Allow every token of the vocabulary; after the end, the ends alone."""
+        row = row_of(mask, index)
+        if self._ended:
+            allow_only(row, self._tokenizer.eos_ids)
+        else:
+            allow_all(row, self._tokenizer.vocab_size)
+
+    def try_accept(self, token: int) -> bool:
+        """Take the next token unless the answer has ended."""
+        if self._ended or not 0 <= token < self._tokenizer.vocab_size:
+            return False
+        self._taken += 1
+        self._ended = token in self._tokenizer.eos_ids
+        return True
+
+    def _take_back(self, count: int) -> None:
+        """Do nothing: no token has left anything."""
+
+    def is_accepting(self) -> bool:
+        """Say that the answer may end here, as it may anywhere."""
+        return True
+
+    def is_terminated(self) -> bool:
+        """Say whether the end has come."""
+        return self._ended
+
+    def reset(self) -> None:
+        """Go back to the state before the first token."""
+        self._taken, self._ended = 0, False
+
+    def clone(self) -> FreeGrammar:
+        """Return a second object in the same state."""
+        other = FreeGrammar(self._tokenizer)
+        other._taken, other._ended = self._taken, self._ended
+        return other
+
+    def forced_tokens(self) -> list[int]:
+        """Return nothing: no token has to come."""
+        return []

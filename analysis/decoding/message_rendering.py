@@ -1,0 +1,537 @@
+"""The message that was read, written again, against the text that it was read from.
+
+The template writes it: as the next turn of the same conversation, under the same setting. Only
+where that is the prompt, the answer to the letter, and the end of a turn, is it the same text. A
+model may stop before that end. Some templates drop or reform what they are given; what that is has
+a name of its own (`Rendering`), and words for the smallest difference.
+
+>>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
+>>> rewriter.compare(answer, parser.parse(answer)).difference
+"the template does not write '^' in the argument 'note' of 'remember': after …"
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from enum import StrEnum
+from math import isfinite
+from typing import Protocol
+
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.schema_keywords import schema_map
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.turn_format import Begun, RefusedMessageError, TurnFormat
+from autoparser.analysis.learning.template_turns import WrittenTurn
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_of
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_request import Start
+
+# What of a message a template does not write as it was read: the smallest difference, in words.
+
+
+_SHOWN = 40
+"""Characters that are shown of each text from where they part."""
+_LOOKED_AT = 200
+"""Characters from there on in which the smallest difference is looked for."""
+
+
+def message_difference(text: str, parsed: ParsedMessage, again: str, read: ParsedMessage) -> str:
+    """Name the first part of a message that is written otherwise; empty: all say the same."""
+    try:
+        one, other = message_of(parsed, text), message_of(read, again)
+    except (ValueError, RecursionError):
+        return ""
+    return next(_differences(one, other), "")
+
+
+def dropped_parts(text: str, parsed: ParsedMessage) -> str:
+    """Name the parts that the text has and the message has not; empty: the message has all."""
+    one, other = message_of(parsed, text), message_of(parsed)
+    parts = ("reasoning", "content")
+    return " and the ".join(part for part in parts if getattr(one, part) != getattr(other, part))
+
+
+def _differences(one: Message, other: Message) -> Iterator[str]:
+    for part in ("reasoning", "content"):
+        yield from _of_text(getattr(one, part), getattr(other, part), f"the {part}")
+    names, written = ([call.name for call in each.calls] for each in (one, other))
+    if names != written:
+        yield _of_names(names, written)
+        return
+    for call, again in zip(one.calls, other.calls, strict=True):
+        yield from _of_arguments(call, again)
+        if call.id and call.id != again.id:
+            yield f"the template writes the id {call.id!r} of {call.name!r} as {again.id!r}"
+
+
+def _of_names(names: list[str], written: list[str]) -> str:
+    if sorted(names) == sorted(written):
+        return f"the template writes the calls in another order: {', '.join(written)}"
+    gone = next((name for name in names if name not in written), None)
+    if gone is not None:
+        return f"the template does not write the call of {gone!r}"
+    return f"the template writes {len(written)} calls, and {len(names)} were read"
+
+
+def _of_arguments(call: ToolCall, again: ToolCall) -> Iterator[str]:
+    for key, value in call.arguments.items():
+        where = f"the argument {key!r} of {call.name!r}"
+        if key not in again.arguments:
+            yield f"the template does not write {where}"
+        elif _shown(value) != _shown(again.arguments[key]):
+            written = again.arguments[key]
+            texts = isinstance(value, str) and isinstance(written, str)
+            yield from _of_text(
+                str(value) if texts else _shown(value),
+                str(written) if texts else _shown(written),
+                where,
+            )
+    added = next((key for key in again.arguments if key not in call.arguments), None)
+    if added is not None:
+        yield f"the template adds the argument {added!r} to {call.name!r}"
+    if list(call.arguments) != list(again.arguments):
+        order = ", ".join(again.arguments)
+        yield f"the template writes the arguments of {call.name!r} in another order: {order}"
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _of_text(one: str, other: str, where: str) -> Iterator[str]:
+    """Name what of a text is lost, put in, or put in its place."""
+    if one == other:
+        return
+    if not other.strip():
+        yield f"the template does not write {where}"
+        return
+    at = prefix_length(one, other)
+    left, right = one[at : at + _LOOKED_AT], other[at : at + _LOOKED_AT]
+    edits = SequenceMatcher(None, left, right, autojunk=False).get_opcodes()
+    _, start, end, begin, stop = next(edit for edit in edits if edit[0] != "equal")
+    lost, put = left[start:end][:_SHOWN], right[begin:stop][:_SHOWN]
+    if not put:
+        yield f"the template does not write {lost!r} in {where}"
+    elif not lost:
+        yield f"the template adds {put!r} to {where}"
+    else:
+        yield f"the template writes {put!r} for {lost!r} in {where}"
+
+
+def parting(text: str, again: str) -> str:
+    """Show where two texts part; empty where they do not."""
+    if text == again:
+        return ""
+    at = prefix_length(text, again)
+    here, there = (repr(each[at : at + _SHOWN]) for each in (text, again))
+    return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
+
+
+# What can be wrong with an answer: a closed list, and the words for one case of it.
+
+
+class Fault(StrEnum):
+    """What an answer under a grammar must not be."""
+
+    REFUSED = "is not accepted by the grammar"
+    NOT_ENDED = "does not end"
+    NOT_READ = "is not read as a whole message"
+    JUNK = "has junk"
+    REQUEST = "is not what the request asks for"
+    ARGUMENTS = "has arguments that their schema does not allow"
+    CONTENT = "has content that json_schema does not allow"
+    RENDERING = "is rendered otherwise"
+
+
+class Rendering(StrEnum):
+    """What the template makes of the message that an answer was read as."""
+
+    SAME = "the same text"
+    WHITESPACE = "the same but for whitespace that the template strips or adds, or the parser drops"
+    SPELLING = (
+        "the same but for the spelling of equal values, the numbers of calls, or where arguments"
+        " stand that no schema names"
+    )
+    BEGINNING = "the same after a beginning that every such turn has, and the answer has not"
+    REASONING = "the same but for reasoning, which the template does not write"
+    CLOSED = "the same after a block of reasoning that the prompt alone opens and closes"
+    UNPROMPTED = "not asked: the same, but the template's turn does not go on from the prompt"
+    UNWRITTEN = "not asked: the template cannot be given such a message"
+    OTHER = "another text"
+
+    @property
+    def asked(self) -> bool:
+        """Whether the template says how the answer is written after the prompt."""
+        return self not in (Rendering.UNPROMPTED, Rendering.UNWRITTEN)
+
+    @property
+    def same_text(self) -> bool:
+        """Whether the answer is part of the turn to the letter, but for dropped reasoning."""
+        return self in (
+            Rendering.SAME,
+            Rendering.BEGINNING,
+            Rendering.REASONING,
+            Rendering.CLOSED,
+            Rendering.UNPROMPTED,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One fault of one answer."""
+
+    fault: Fault
+    detail: str
+    """What exactly, in words; it may quote the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found out about one answer."""
+
+    complaints: tuple[Complaint, ...]
+    rendering: Rendering | None = None
+    """None where an earlier fault leaves nothing to render."""
+    difference: str = ""
+    """What the template does not write so; empty where it writes the same text."""
+    calls: int = 0
+    """How many calls were read."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong, and the template writes this text as its turn, to the letter.
+
+        What the prompt alone closes is no part of the answer.
+        """
+        return not self.complaints and self.rendering in (Rendering.SAME, Rendering.CLOSED)
+
+    @property
+    def not_asked(self) -> bool:
+        """Whether the template does not say how this is written after the prompt."""
+        return self.rendering is not None and not self.complaints and not self.rendering.asked
+
+    @property
+    def faults(self) -> frozenset[Fault]:
+        """What is wrong."""
+        return frozenset(complaint.fault for complaint in self.complaints)
+
+
+_SPACE = re.compile(r"\s+")
+_NO_REASONING = "the template does not write the reasoning"
+
+
+class TurnWriter(Protocol):
+    """Who writes turns again: the template, or a format in its place."""
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write a message as the turn that follows the prompt."""
+        ...
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return as much of a turn's text as turns of these parts begin with."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FormatTurns:
+    """Turns as a format writes them, for explanations of what was read by it."""
+
+    begun: Begun
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write a message after the generation prompt alone."""
+        format_, opening = self.begun.format, self.begun.opening
+        prompt = format_.header if opening is None else opening.text
+        try:
+            return WrittenTurn(prompt, "", format_.write(message))
+        except RefusedMessageError as error:
+            return WrittenTurn(prompt, "", refusal=str(error))
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return what the format writes before the first part."""
+        first = self.begun.format.layouts[message.presence].literals[0]
+        return first if text.startswith(first) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoTurns:
+    """What stands for a template that cannot be asked."""
+
+    reason: str
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Write nothing, and say why."""
+        del message
+        return WrittenTurn("", "", refusal=self.reason)
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return nothing."""
+        del message, text
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedAgain:
+    """What became of a message that was read."""
+
+    rendering: Rendering
+    difference: str = ""
+    """What is not written so, or why nothing could be asked; empty for the same text."""
+    again: str | None = None
+    """What stands after the prompt instead of the answer; None: the message is refused."""
+
+
+class Rewriter:
+    """Compares answers to one request with what is written of their messages."""
+
+    def __init__(
+        self,
+        turns: TurnWriter,
+        format_: TurnFormat,
+        parser: OutputParser,
+        tools: Mapping[str, Json] | None = None,
+    ) -> None:
+        """`format_` tells what may end a turn, `parser` is the one that the answers are read by.
+
+        With `tools`, the parameters' schemas by name, arguments whose names are made up may stand
+        elsewhere than the template writes them: where it sorts them, no grammar can.
+        """
+        self._turns = turns
+        self._tools = tools
+        self._parser = parser
+        ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
+        # Whitespace before the string that stops a model is for the model to write.
+        stops = (end.lstrip() or end for end in (*ends, *format_.stop_strings))
+        self._ends = tuple(dict.fromkeys(filter(None, stops)))
+
+    def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
+        """Say what is written of the message, and where that is other text."""
+        message = message_of(parsed, text)
+        if not all(_finite(dict(call.arguments)) for call in message.calls):
+            reason = "a number in it is beyond what a template can be given"
+            return RenderedAgain(Rendering.UNWRITTEN, reason)
+        turn = self._turns.written(message)
+        if turn.refusal:
+            return RenderedAgain(Rendering.UNWRITTEN, turn.refusal)
+        lead = self._lead(turn, message, text, str)
+        if lead is Rendering.SAME:
+            return RenderedAgain(lead, again=turn.rest)
+        dropped = self._dropped(turn, message, text, parsed)
+        again = text[:dropped] + turn.rest
+        if lead is not None:
+            return RenderedAgain(lead, _lead_words(lead, turn, text), again)
+        if dropped and self._lead(turn, message, text[dropped:], str, whole=False):
+            shown = parting(text, turn.rest)
+            return RenderedAgain(Rendering.REASONING, f"{_NO_REASONING}: {shown}", again)
+        read = self._parser.parse(again)
+        found = self._reformed(turn, message, text, dropped, parsed, read)
+        words = message_difference(text, parsed, again, read)
+        return RenderedAgain(found, ": ".join(filter(None, (words, parting(text, again)))), again)
+
+    def _reformed(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        text: str,
+        dropped: int,
+        parsed: ParsedMessage,
+        read: ParsedMessage,
+    ) -> Rendering:
+        """Say what kind of another text stands there."""
+        skipped = 1 if dropped else 0
+        if _values(read)[skipped:] != _values(parsed)[skipped:]:
+            return Rendering.OTHER
+        lead = self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped)
+        if lead is not None and dropped:
+            return Rendering.REASONING
+        if lead is not None:
+            return lead if lead is Rendering.UNPROMPTED else Rendering.WHITESPACE
+        bare = _squeezed(_markup(text, parsed, dropped))
+        markup = _markup(text[:dropped] + turn.rest, read, dropped)
+        for each in map(_squeezed, self._ended(markup)):
+            if each == bare or (dropped and each.endswith(bare)):
+                return Rendering.SPELLING
+            alike = Counter(each) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
+            if alike and self._keeps_declared_order(parsed, read):
+                return Rendering.SPELLING
+        return Rendering.OTHER
+
+    def _keeps_declared_order(self, one: ParsedMessage, other: ParsedMessage) -> bool:
+        """Whether two messages with equal arguments have the declared ones in one order."""
+        if self._tools is None:
+            return False
+        for call, again in zip(one.tool_calls, other.tool_calls, strict=True):
+            schema = self._tools.get(call.name)
+            declared = schema_map(schema, "properties") if isinstance(schema, dict) else {}
+            orders = [
+                [name for name, _ in _pairs(each.arguments) if name in declared]
+                for each in (call, again)
+            ]
+            if orders[0] != orders[1]:
+                return False
+        return True
+
+    def _dropped(
+        self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
+    ) -> int:
+        """Return where the text begins that is compared, after reasoning that is not written."""
+        if not message.reasoning and self._parser.turn.start is not Start.REASONING:
+            return 0
+        bare = replace(message, reasoning="")
+        if bare != message and self._turns.written(bare).text != turn.text:
+            return 0
+        return self._behind_reasoning(text, parsed)
+
+    def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
+        """Return the position after the reasoning, its close and the whitespace after it."""
+        at = max((span.end for span in parsed.spans if span.kind is SpanKind.REASONING), default=0)
+        block = self._parser.turn.reasoning
+        close = "" if block is None else block.close.core
+        found = text.find(close, at)
+        at = at if found < 0 else found + len(close)
+        return len(text) - len(text[at:].lstrip())
+
+    def _lead(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        answer: str,
+        form: Callable[[str], str],
+        *,
+        whole: bool = True,
+    ) -> Rendering | None:
+        """Look for the answer, the whole one or its end, at the end of the turn; None: not there.
+
+        Else what stands before it decides: the prompt and nothing else, more than that, as every
+        turn of these parts has it, or a part of the prompt.
+        """
+        found = [
+            self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
+        ]
+        for exact in (Rendering.SAME, Rendering.CLOSED):
+            if exact in found:
+                return exact
+        return next(filter(None, found), None) if answer or not whole else None
+
+    def _lead_of(
+        self,
+        turn: WrittenTurn,
+        message: Message,
+        ended: str,
+        answer: str,
+        form: Callable[[str], str],
+    ) -> Rendering | None:
+        prompt, least, whole, wanted = map(form, (turn.prompt, turn.before, ended, answer))
+        if not whole.endswith(wanted):
+            return None
+        before = whole[: len(whole) - len(wanted)]
+        if before == prompt:
+            return Rendering.SAME
+        beginning = form(turn.before + self._turns.beginning(message, turn.text))
+        begun = before.startswith(least) and beginning.startswith(before)
+        if before.startswith(prompt):
+            return Rendering.BEGINNING if begun else None
+        if prompt.startswith(before):
+            # An answer that repeats what the prompt has written is another text.
+            rest = prompt[len(before) :]
+            if not before.startswith(least) or wanted.startswith(rest):
+                return None
+            return Rendering.CLOSED if self._closes(rest) else Rendering.UNPROMPTED
+        return Rendering.UNPROMPTED if begun else None
+
+    def _closes(self, written: str) -> bool:
+        """Return whether this is a block of reasoning with nothing in it.
+
+        Templates end the prompts of models that are not to think with one, and write none in turns
+        without reasoning. What such a model writes is the turn behind its header.
+        """
+        block = self._parser.turn.reasoning
+        return block is not None and _squeezed(written) == _squeezed(
+            block.open.core + block.close.core
+        )
+
+    def _ended(self, turn: str) -> Iterator[str]:
+        """Return a turn with its end, without the end's last whitespace, and without the end."""
+        yield turn
+        for end in self._ends:
+            if turn.endswith(end):
+                yield turn[: len(turn) - len(end) + len(end.rstrip())]
+                yield turn.removesuffix(end)
+
+
+def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
+    if lead is Rendering.BEGINNING:
+        added = turn.rest[: turn.rest.rfind(text)] if text else turn.rest
+        return f"the template writes {added!r} before it"
+    if lead is Rendering.CLOSED:
+        return f"the prompt ends in {turn.prompt[-40:]!r}, and the turn has no such block"
+    return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
+
+
+def _pairs(arguments: str) -> list[tuple[str, Json]]:
+    """Return the arguments of a call, those that are written twice as well."""
+    found: list[tuple[str, Json]] = json.loads(arguments, object_pairs_hook=list)
+    return found
+
+
+def _repeats(call: ParsedCall) -> bool:
+    """Whether a name is written twice in a call: no template writes what is read of it so."""
+    repeated = False
+
+    def note(pairs: list[tuple[str, Json]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len(dict(pairs)) < len(pairs)
+
+    json.loads(call.arguments, object_pairs_hook=note)
+    return repeated
+
+
+def _finite(value: Json) -> bool:
+    """Say whether no number in a value is beyond what a template can be given."""
+    match value:
+        case float():
+            return isfinite(value)
+        case dict():
+            return all(map(_finite, value.values()))
+        case list():
+            return all(map(_finite, value))
+        case _:
+            return True
+
+
+def _values(parsed: ParsedMessage) -> tuple[object, ...]:
+    """Return what a message says, without the whitespace at the edges of its texts."""
+    calls = [
+        (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
+        for call in parsed.tool_calls
+    ]
+    return (parsed.reasoning_content or "").strip(), (parsed.content or "").strip(), calls
+
+
+def _stripped(value: Json) -> Json:
+    match value:
+        case str():
+            return value.strip()
+        case list():
+            return [_stripped(item) for item in value]
+        case dict():
+            return {key.strip(): _stripped(member) for key, member in value.items()}
+        case _:
+            return value
+
+
+def _markup(text: str, parsed: ParsedMessage, start: int) -> str:
+    """Return a text from there on without its arguments and the numbers of its calls."""
+    values = (SpanKind.ARGUMENTS, SpanKind.ID)
+    kept = (span for span in parsed.spans if span.kind not in values)
+    return "".join(text[max(start, span.start) : span.end] for span in kept)
+
+
+def _squeezed(text: str) -> str:
+    return _SPACE.sub("", text)

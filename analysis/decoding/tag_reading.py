@@ -1,0 +1,528 @@
+"""A structural tag's JSON, in either shape, as a grammar; errors name the place in it.
+
+Two shapes are read: SGLang's ``{"structures": [{"begin", "schema", "end"}], "triggers": [...]}``,
+and ``{"type": "structural_tag", "format": {...}}`` with the formats that xgrammar documents
+(0.2.8, ``xgrammar.structural_tag``). What llguidance has no form for is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from llguidance import regex_to_lark
+
+from autoparser.analysis.core.errors import is_list, is_mapping, is_row
+from autoparser.analysis.grammar.grammar_rules import (
+    NOTHING,
+    Embedded,
+    GrammarRules,
+    JsonValue,
+    LiteralNode,
+    Node,
+    PatternNode,
+    Prose,
+    Ref,
+    RepeatNode,
+    choice,
+    sequence,
+)
+from autoparser.analysis.grammar.lark_writer import write_embedding
+from autoparser.analysis.grammar.rule_paths import Path, RuleTable, joined
+from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+from .constraints import ConstraintError, Whitespace, lark_grammar, read_schema, with_whitespace
+
+# A structural tag as nodes of a grammar: free text up to what closes it, and what is bound.
+#
+# A part is read into `Ways`: from the ways to go on after it to the ways to write it and go on.
+# So what closes free text is known where the free text is written, and fixed texts that meet are
+# one text, as an added token may lie across their border. Take any text and then `</a>`:
+# `free(())(fixed(("</a>",))(end))` is the one path `(Prose(), "</a>")`.
+
+
+MOST_PATHS = 64
+"""Ways to go on that are kept apart; more of them become a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The ways to go on after a part."""
+
+    paths: Sequence[Path] = ((),)
+    last: bool = False
+    """Whether the answer ends after them."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the answer ends here."""
+        return self.last and list(self.paths) == [()]
+
+    @property
+    def closes(self) -> tuple[str, ...]:
+        """The fixed texts that come next; empty where the answer ends or fits no free text.
+
+        Raises ``ConstraintError`` where something else may come as well.
+        """
+        texts = tuple(path[0] for path in self.paths if path and isinstance(path[0], str))
+        if texts and len(texts) < len(self.paths):
+            raise ConstraintError(
+                "free text and a regex need an end that is not empty", place="structural_tag"
+            )
+        return texts
+
+
+Ways: TypeAlias = Callable[[Behind], list[Path]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What is bound once ``trigger`` was written in free text."""
+
+    trigger: str
+    tags: tuple[tuple[str, Ways], ...]
+    """The texts that may go on from the trigger, each with the trigger itself before it, and what
+    follows each."""
+
+
+class TagGrammar:
+    """Makes the parts of one grammar, for one tokenizer."""
+
+    def __init__(self, tokenizer: ModelTokenizer) -> None:
+        self.tokenizer = tokenizer
+        self._table = RuleTable(tokenizer.opaque)
+        self._dispatches = 0
+
+    def rules(self, whole: Ways) -> GrammarRules:
+        """Return the grammar of a whole answer. Raises ``ConstraintError``."""
+        return GrammarRules(self._branch(whole(Behind(last=True))), self._table.named)
+
+    def _branch(self, paths: Sequence[Path]) -> Node:
+        return self._table.brancher.branch(paths)
+
+    def fixed(self, options: Sequence[str]) -> Ways:
+        """Write one of some texts; an empty one may stand among them."""
+        return lambda behind: [
+            joined(option, *path) for option in options for path in self._few(behind.paths)
+        ]
+
+    def _few(self, paths: Sequence[Path]) -> Sequence[Path]:
+        return paths if len(paths) <= MOST_PATHS else [(self._branch(paths),)]
+
+    def bound(self, node: Node) -> Ways:
+        """Write what a node of a grammar writes."""
+        return lambda behind: [joined(node, *path) for path in behind.paths]
+
+    def matching(self, regex: str) -> Ways:
+        """Write a text of a regex; where fixed text follows, up to the first time that it comes."""
+        pattern = regex_to_lark(regex, use_ascii="")
+
+        def ways(behind: Behind) -> list[Path]:
+            free = Prose(may_be_empty=True, shapes=(pattern,))
+            node = free if behind.closes else PatternNode(pattern)
+            return [joined(node, *path) for path in behind.paths]
+
+        return ways
+
+    def free(self, excludes: Sequence[str]) -> Ways:
+        """Write any text without ``excludes``, up to the fixed text that follows, if any."""
+        return lambda behind: [
+            joined(self._prose(behind, (), excludes), *path) for path in behind.paths
+        ]
+
+    def row(self, parts: Sequence[Ways]) -> Ways:
+        """Write parts one after another."""
+
+        def ways(behind: Behind) -> list[Path]:
+            paths = behind.paths
+            for part in reversed(parts):
+                paths = part(Behind(paths, behind.last))
+            return list(paths)
+
+        return ways
+
+    def either(self, parts: Sequence[Ways]) -> Ways:
+        """Write one of some parts."""
+
+        def ways(behind: Behind) -> list[Path]:
+            if behind.nothing:
+                return [path for part in parts for path in part(behind)]
+            node = choice(*(self._branch(part(Behind())) for part in parts))
+            return self.bound(node)(behind)
+
+        return ways
+
+    def repeated(
+        self, part: Ways, least: int, most: int | None, separator: str | None = None
+    ) -> Ways:
+        """Write a part again and again; with a separator at least 0 or 1 times."""
+
+        def ways(behind: Behind) -> list[Path]:
+            node = self._branch(part(Behind(last=most == 1 and behind.nothing)))
+            if separator is None:
+                return self.bound(RepeatNode(node, least, most))(behind)
+            more = NOTHING if most == 1 else RepeatNode(sequence(LiteralNode(separator), node))
+            row = sequence(node, more)
+            return self.bound(row if least else RepeatNode(row, 0, 1))(behind)
+
+        return ways
+
+    def dispatch(
+        self,
+        arms: Iterable[Arm],
+        *,
+        excludes: Sequence[str] = (),
+        starts_with_arm: bool = False,
+        once: bool = False,
+    ) -> Ways:
+        """Write free text in which triggers lead into arms.
+
+        ``starts_with_arm``: an arm comes first, before any free text. ``once``: nothing but what
+        stands after the whole follows the first arm.
+        """
+        cut = {trigger: tags for arm in arms for trigger, tags in self._cut_at_tokens(arm).items()}
+
+        def ways(behind: Behind) -> list[Path]:
+            prose = self._prose(behind, tuple(cut), excludes)
+            rest = [joined(prose, *path) for path in behind.paths]
+            if once:
+                led = self._arms(cut, behind)
+                return led if starts_with_arm else [*(joined(prose, *path) for path in led), *rest]
+            self._dispatches += 1
+            key = f"dispatch {self._dispatches}"
+
+            def looped() -> Node:
+                led = self._arms(cut, Behind([(again(),)]))
+                return self._branch([*(joined(prose, *path) for path in led), *rest])
+
+            def again() -> Ref:
+                return self._table.rule(key, "text", looped)
+
+            loop = again()
+            return self._arms(cut, Behind([(loop,)])) if starts_with_arm else [(loop,)]
+
+        return ways
+
+    def _arms(self, cut: dict[str, list[tuple[str, Ways]]], behind: Behind) -> list[Path]:
+        """Return the ways through the arms: after its trigger each is one node, and bound."""
+        return [
+            (
+                trigger,
+                self._branch([joined(rest, *path) for rest, body in tags for path in body(behind)]),
+            )
+            for trigger, tags in cut.items()
+        ]
+
+    def _cut_at_tokens(self, arm: Arm) -> dict[str, list[tuple[str, Ways]]]:
+        """Let a trigger that ends inside an opaque token of a begin go on to that token's end.
+
+        The model writes the whole token; its first characters alone never come.
+        """
+        cut: dict[str, list[tuple[str, Ways]]] = {}
+        for begin, body in arm.tags:
+            length = 0
+            for piece in self.tokenizer.opaque.pieces(begin):
+                size = len(self.tokenizer.opaque.texts[piece] if isinstance(piece, int) else piece)
+                if length + size >= len(arm.trigger):
+                    whole = isinstance(piece, int)
+                    length = length + size if whole else len(arm.trigger)
+                    break
+                length += size
+            cut.setdefault(begin[:length], []).append((begin[length:], body))
+        return cut
+
+    def _prose(self, behind: Behind, triggers: Sequence[str], excludes: Sequence[str]) -> Prose:
+        """Return free text; what ends it, leads out of it or is kept out is not a token in it."""
+        closes = behind.closes
+        if not closes and not behind.nothing:
+            raise ConstraintError(
+                "free text has to be followed by fixed text, or by nothing",
+                place="structural_tag",
+                hint="put it into a tag with an end",
+            )
+        pieces = {text: self.tokenizer.opaque.pieces(text) for text in excludes}
+        for text, cut in pieces.items():
+            if len(cut) > 1:
+                raise ConstraintError(
+                    f"{text!r} cannot be excluded: it holds a token among other text",
+                    place="structural_tag",
+                )
+        fixed = (*closes, *triggers, *excludes)
+        reserved = {piece for text in fixed for piece in self.tokenizer.opaque.pieces(text)}
+        kept = (
+            token.id
+            for token in self.tokenizer.added
+            if token.opaque and not token.special and token.id not in self.tokenizer.eos_ids
+        )
+        tokens = tuple(token for token in kept if token not in reserved)
+        return Prose(tuple(excludes), may_be_empty=True, tokens=tokens)
+
+
+_WITHOUT_MEANING: dict[str, object] = {"style": "json", "any_order": False, "excludes": []}
+"""What a ``json_schema`` format may say of itself without changing what ``%json`` takes."""
+
+
+def structural_grammar(
+    tag: Mapping[str, Any], whitespace: Whitespace, tokenizer: ModelTokenizer
+) -> str:
+    """Write a structural tag as a grammar that llguidance takes.
+
+    Raises ``ConstraintError`` with the place in the tag.
+    """
+    made = TagGrammar(tokenizer)
+    rules = made.rules(_TagReader(whitespace, made).whole(tag))
+    return write_embedding(rules, tokenizer.opaque)
+
+
+class _TagReader:
+    def __init__(self, whitespace: Whitespace, made: TagGrammar) -> None:
+        self.whitespace: Whitespace = whitespace
+        self.made = made
+
+    def whole(self, tag: Mapping[str, Any]) -> Ways:
+        if "structures" in tag or "triggers" in tag:
+            return self.legacy(tag)
+        if "format" not in tag:
+            raise ConstraintError(
+                "a structural tag has structures and triggers, or a format", place="structural_tag"
+            )
+        return self.part(tag["format"], "format")
+
+    def legacy(self, tag: Mapping[str, Any]) -> Ways:
+        triggers = _texts(_field(tag, "triggers", ""), "triggers")
+        tags: list[tuple[str, Ways]] = []
+        for number, given in enumerate(_list(_field(tag, "structures", ""), "structures")):
+            place = f"structures[{number}]"
+            structure = _object(given, place)
+            schema = self.schema(_field(structure, "schema", place), f"{place}.schema")
+            end = _text(_field(structure, "end", place), f"{place}.end")
+            begin = _text(_field(structure, "begin", place), f"{place}.begin")
+            tags.append((begin, self.made.row((schema, self.made.fixed((end,))))))
+        return self.made.dispatch(_arms(triggers, tags, "structures"))
+
+    def part(self, given: object, place: str) -> Ways:
+        form = _object(given, place)
+        kind = _field(form, "type", place)
+        readers: dict[str, Callable[[Mapping[str, Any], str], Ways]] = {
+            "const_string": self.constant,
+            "token": self.constant,
+            "json_schema": self.json,
+            "regex": self.pattern,
+            "grammar": self.grammar,
+            "any_text": self.free,
+            "sequence": self.elements,
+            "or": self.elements,
+            "tag": self.whole_tag,
+            "optional": self.repeat,
+            "plus": self.repeat,
+            "star": self.repeat,
+            "repeat": self.repeat,
+            "triggered_tags": self.triggered,
+            "token_triggered_tags": self.triggered,
+            "dispatch": self.dispatch,
+            "token_dispatch": self.dispatch,
+            "tags_with_separator": self.separated,
+        }
+        if not isinstance(kind, str) or kind not in readers:
+            raise ConstraintError(
+                f"the format {kind!r} is not supported",
+                place=f"{place}.type",
+                hint="write it as a regex, a grammar or a json_schema",
+            )
+        return readers[kind](form, place)
+
+    def constant(self, form: Mapping[str, Any], place: str) -> Ways:
+        if form["type"] == "token":
+            return self.made.fixed((self.token(_field(form, "token", place), f"{place}.token"),))
+        return self.made.fixed((_text(_field(form, "value", place), f"{place}.value"),))
+
+    def json(self, form: Mapping[str, Any], place: str) -> Ways:
+        _plain_only(form, place)
+        return self.schema(_field(form, "json_schema", place), f"{place}.json_schema")
+
+    def pattern(self, form: Mapping[str, Any], place: str) -> Ways:
+        return self.made.matching(_text(_field(form, "pattern", place), f"{place}.pattern"))
+
+    def grammar(self, form: Mapping[str, Any], place: str) -> Ways:
+        text = _text(_field(form, "grammar", place), f"{place}.grammar")
+        return self.made.bound(Embedded(lark_grammar(text, self.made.tokenizer.opaque)))
+
+    def free(self, form: Mapping[str, Any], place: str) -> Ways:
+        _absent(form, ("max_tokens", "max_chars"), place)
+        return self.made.free(_texts(form.get("excludes", []), f"{place}.excludes"))
+
+    def elements(self, form: Mapping[str, Any], place: str) -> Ways:
+        where = f"{place}.elements"
+        parts = tuple(
+            self.part(element, f"{where}[{number}]")
+            for number, element in enumerate(_list(_field(form, "elements", place), where))
+        )
+        if not parts:
+            raise ConstraintError("there are no elements", place=where)
+        return (self.made.row if form["type"] == "sequence" else self.made.either)(parts)
+
+    def whole_tag(self, form: Mapping[str, Any], place: str) -> Ways:
+        begin, body = self.tag(form, place)
+        return self.made.row((self.made.fixed((begin,)), body))
+
+    def schema(self, given: object, place: str) -> Ways:
+        schema = with_whitespace(read_schema(given, place), self.whitespace)
+        return self.made.bound(JsonValue(schema, style=None))
+
+    def token(self, given: object, place: str) -> str:
+        """Return the text of a token, named by itself or by its id."""
+        for token in self.made.tokenizer.added:
+            if given in {token.id, token.text}:
+                return token.text
+        raise ConstraintError(f"{given!r} is not an added token of the tokenizer", place=place)
+
+    def text_or_token(self, given: object, place: str) -> str:
+        if is_mapping(given):
+            return self.token(_field(given, "token", place), f"{place}.token")
+        return _text(given, place)
+
+    def tag(self, given: object, place: str) -> tuple[str, Ways]:
+        """Read a tag: its begin, and what follows that."""
+        form = _object(given, place)
+        begin = self.text_or_token(_field(form, "begin", place), f"{place}.begin")
+        content = self.part(_field(form, "content", place), f"{place}.content")
+        ends = _field(form, "end", place)
+        listed = ends if is_list(ends) else [ends]
+        texts = tuple(self.text_or_token(end, f"{place}.end") for end in listed)
+        if not texts:
+            raise ConstraintError("there is no end", place=f"{place}.end")
+        return begin, self.made.row((content, self.made.fixed(texts)))
+
+    def tags(self, form: Mapping[str, Any], place: str) -> list[tuple[str, Ways]]:
+        given = _list(_field(form, "tags", place), f"{place}.tags")
+        return [self.tag(tag, f"{place}.tags[{number}]") for number, tag in enumerate(given)]
+
+    def repeat(self, form: Mapping[str, Any], place: str) -> Ways:
+        part = self.part(_field(form, "content", place), f"{place}.content")
+        match form["type"]:
+            case "optional":
+                return self.made.repeated(part, 0, 1)
+            case "plus":
+                return self.made.repeated(part, 1, None)
+            case "star":
+                return self.made.repeated(part, 0, None)
+            case _:
+                least, most = _field(form, "min", place), _field(form, "max", place)
+                if not isinstance(least, int) or not isinstance(most, int) or least < 0:
+                    raise ConstraintError("min and max are not counts", place=place)
+                if -1 < most < least:
+                    raise ConstraintError("max is less than min", place=place)
+                return self.made.repeated(part, least, most if most >= 0 else None)
+
+    def triggered(self, form: Mapping[str, Any], place: str) -> Ways:
+        if form["type"] == "triggered_tags":
+            triggers = _texts(_field(form, "triggers", place), f"{place}.triggers")
+        else:
+            given = _list(_field(form, "trigger_tokens", place), f"{place}.trigger_tokens")
+            triggers = tuple(self.token(token, f"{place}.trigger_tokens") for token in given)
+        return self.made.dispatch(
+            _arms(triggers, self.tags(form, place), f"{place}.tags"),
+            starts_with_arm=bool(form.get("at_least_one", False)),
+            once=bool(form.get("stop_after_first", False)),
+            excludes=self.excludes(form, place),
+        )
+
+    def dispatch(self, form: Mapping[str, Any], place: str) -> Ways:
+        arms: list[Arm] = []
+        for number, given in enumerate(_list(_field(form, "rules", place), f"{place}.rules")):
+            where = f"{place}.rules[{number}]"
+            rule = _list(given, where)
+            if len(rule) != 2:  # noqa: PLR2004 - a pair
+                raise ConstraintError("a rule is a pattern and a format", place=where)
+            is_text = form["type"] == "dispatch"
+            trigger = _text(rule[0], where) if is_text else self.token(rule[0], where)
+            arms.append(Arm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
+        if not arms:
+            raise ConstraintError("there are no rules", place=f"{place}.rules")
+        once = not form.get("loop", True)
+        return self.made.dispatch(arms, excludes=self.excludes(form, place), once=once)
+
+    def excludes(self, form: Mapping[str, Any], place: str) -> tuple[str, ...]:
+        tokens = _list(form.get("exclude_tokens", []), f"{place}.exclude_tokens")
+        return (
+            *_texts(form.get("excludes", []), f"{place}.excludes"),
+            *(self.token(token, f"{place}.exclude_tokens") for token in tokens),
+        )
+
+    def separated(self, form: Mapping[str, Any], place: str) -> Ways:
+        tags = [
+            self.made.row((self.made.fixed((begin,)), body))
+            for begin, body in self.tags(form, place)
+        ]
+        separator = _text(_field(form, "separator", place), f"{place}.separator")
+        return self.made.repeated(
+            self.made.either(tags),
+            1 if form.get("at_least_one", False) else 0,
+            1 if form.get("stop_after_first", False) else None,
+            separator,
+        )
+
+
+def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str) -> tuple[Arm, ...]:
+    """Put the tags to their triggers: each begins with exactly one."""
+    members: dict[str, list[tuple[str, Ways]]] = {trigger: [] for trigger in triggers}
+    for number, (begin, body) in enumerate(tags):
+        fitting = [trigger for trigger in triggers if trigger and begin.startswith(trigger)]
+        if len(fitting) != 1:
+            which = " and ".join(repr(trigger) for trigger in fitting) or "none of the triggers"
+            raise ConstraintError(
+                f"{begin!r} begins with {which}",
+                place=f"{place}[{number}].begin",
+                hint="each tag begins with exactly one trigger",
+            )
+        members[fitting[0]].append((begin, body))
+    arms = [Arm(trigger, tuple(own)) for trigger, own in members.items() if own]
+    if not arms:
+        raise ConstraintError("there are no tags", place=place)
+    return tuple(arms)
+
+
+def _plain_only(form: Mapping[str, Any], place: str) -> None:
+    _absent(form, ("max_whitespace_cnt",), place)
+    for name, plain in _WITHOUT_MEANING.items():
+        if form.get(name, plain) != plain:
+            raise ConstraintError(
+                f"{name} {form[name]!r} is not supported",
+                place=f"{place}.{name}",
+                hint="plain JSON in the order of the schema is what can be held to",
+            )
+
+
+def _absent(form: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+    for name in names:
+        if form.get(name) is not None:
+            raise ConstraintError(f"{name} is not supported", place=f"{place}.{name}")
+
+
+def _field(form: Mapping[str, Any], name: str, place: str) -> Any:
+    if name not in form:
+        raise ConstraintError(f"has no {name}", place=place or "structural_tag")
+    return form[name]
+
+
+def _object(given: object, place: str) -> Mapping[str, Any]:
+    if not is_mapping(given):
+        raise ConstraintError(f"is not an object but {type(given).__name__}", place=place)
+    return given
+
+
+def _list(given: object, place: str) -> Sequence[Any]:
+    if not is_row(given):
+        raise ConstraintError(f"is not a list but {type(given).__name__}", place=place)
+    return given
+
+
+def _text(given: object, place: str) -> str:
+    if not isinstance(given, str):
+        raise ConstraintError(f"is not text but {type(given).__name__}", place=place)
+    return given
+
+
+def _texts(given: object, place: str) -> tuple[str, ...]:
+    return tuple(_text(entry, place) for entry in _list(given, place))

@@ -1,0 +1,469 @@
+"""Whether an edited template renders as the original did, and better where that was wrong.
+
+Contract: a conversation in which nothing was wrong is rendered to the same text, and none raises
+that did not. Another may change if less is wrong with it afterwards and nothing more, and if
+nothing that was written is lost but for a turn that the history wrote otherwise, or a prompt that
+nobody asked for. What says in other words what a plain conversation says may change in any way that
+makes nothing else wrong. A text that a switch was set to leave out stays left out.
+
+An edit is safe if in every render that it changes all that is mended was asked for, or comes of
+what was. A render that crashed has no text that anybody relies on, so that it may be mended.
+
+Which parts of a template a conversation reaches, so that edits of others need no render.
+
+What stands between two tags that belong together is reached where the first of them lets it be. Of
+
+    {% if a %}{{ x }}{% else %}{{ y }}{% endif %}
+
+a conversation without `a` reaches the second body alone, and an edit of `{{ x }}` changes nothing
+in it. An edit of a tag belongs to the body around the tag.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import TemplateRenderError, TemplateSyntaxError
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting
+from autoparser.analysis.lint.rule import FaultKind, MendedFault
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.template_edits import (
+    StatementBody,
+    TemplateEdit,
+    edited,
+    statement_tree,
+)
+
+from .proof_conversations import ProofConversation, proof_conversations
+from .render_faults import RenderFault, faults_of, worse
+
+REACHED = "autoparser_reached"
+"""What the template calls at the beginning of each body, and what it sets to what comes of it."""
+
+
+class ReachedBodies:
+    """The bodies of one template."""
+
+    def __init__(self, template: ChatTemplate) -> None:
+        """Look at a template that Jinja can read, whose lines end in one newline."""
+        self._template = template
+        self._bodies = [*_inner(statement_tree(template.text))]
+
+    def around(self, edits: Sequence[TemplateEdit]) -> frozenset[int | None]:
+        """Return the innermost body that each edit stands in; None for the whole template."""
+        return frozenset(map(self._around, edits))
+
+    def _around(self, edit: TemplateEdit) -> int | None:
+        holding = (
+            (body.end - body.start, number)
+            for number, body in enumerate(self._bodies)
+            if body.start <= edit.start and edit.end <= body.end
+        )
+        return min(holding, default=(0, None))[1]
+
+    def of(self, variables: Mapping[str, object], text: str | None) -> frozenset[int | None]:
+        """Return what a conversation reaches that renders to a text, or to none."""
+        found: set[int | None] = {None}
+        try:
+            written = self._telling.render_prepared({**variables, REACHED: found.add})
+        except (TemplateRenderError, TemplateSyntaxError):
+            written = None
+        if written != text:
+            # It minds being asked.
+            return frozenset((None, *range(len(self._bodies))))
+        return frozenset(found)
+
+    @cached_property
+    def _telling(self) -> ChatTemplate:
+        text = self._template.text
+        return replace(self._template, text=edited(text, map(self._call, range(len(self._bodies)))))
+
+    def _call(self, number: int) -> TemplateEdit:
+        """Call at the beginning of a body, by a tag that does to the text what that before does."""
+        at = self._bodies[number].start
+        control = self._template.text[at - 3]
+        closing = f"{control if control in '-+' else ''}%}}"
+        return TemplateEdit(at, at, f"{{% set {REACHED}_ = {REACHED}({number}) {closing}")
+
+
+def _inner(body: StatementBody) -> Iterator[StatementBody]:
+    for item in body.items:
+        for inner in item.bodies:
+            yield inner
+            yield from _inner(inner)
+
+
+CONSEQUENCES = (FaultKind.REWRITTEN, FaultKind.NOT_BEGUN, FaultKind.PROMPT_REWRITES)
+"""What comes of other faults too: a text that is lost in one turn is an earlier turn rewritten."""
+
+LOSSES = (FaultKind.LOST, FaultKind.LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRender:
+    """A conversation that an edited template renders to another text, and what is mended by it."""
+
+    conversation: str
+    before: str | None
+    """None where the original raises."""
+    after: str
+    mended: tuple[str, ...]
+    """What was wrong, in words."""
+    asked_for: bool
+    """Whether all that is mended is what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenEdit:
+    """What the proof of an edited template counted."""
+
+    conversations: int
+    """All that were asked."""
+    changed: int
+    """Those whose text differs; in each of them less is wrong than before."""
+    better: int
+    """Things that were wrong and are not any more."""
+    crashed: int = 0
+    """Of those whose text differs, those at which the original crashed."""
+    raising: int = 0
+    """Those that both templates refuse; none raises that did not."""
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many conversations are of each kind, such as those with tools."""
+    beyond: int = 0
+    """Of those whose text differs, those in which something is mended that nobody asked for."""
+    spoiled: int = 0
+    """Those at which the original crashed, and which are rendered now and not as they should."""
+    examples: tuple[ChangedRender, ...] = ()
+    """One for each kind of what is mended, those first that nobody asked for."""
+
+    halfway: bool = False
+    """Whether what was refused is taken now in one conversation, and not with the same messages
+    where a generation prompt, tools or a switch is asked for."""
+
+    @property
+    def safe(self) -> bool:
+        """Whether every render that changes was asked for."""
+        return not (self.beyond or self.spoiled)
+
+
+class EditProof:
+    """Holds edited templates against the original."""
+
+    def __init__(self, subject: Subject, mends: Sequence[MendedFault] | None = None) -> None:
+        """Prepare to prove edits of the subject's template, made to mend these; None takes all."""
+        self._subject = subject
+        self._mends = mends
+        self._original = _ProofRenders(subject, subject.rendering)
+        self._faults: dict[int, Mapping[RenderFault, int]] = {}
+        self._reaching: dict[int, frozenset[int | None]] = {}
+        self._plain: tuple[ChatTemplate, _ProofRenders] | None = None
+        """The one that others were last held against."""
+
+    @cached_property
+    def conversations(self) -> tuple[ProofConversation, ...]:
+        """All that is rendered."""
+        return proof_conversations(self._subject)
+
+    @cached_property
+    def _alike(self) -> Mapping[str, Sequence[int]]:
+        """The places of the conversations that send the same under any switches."""
+        found: dict[str, list[int]] = {}
+        for at, each in enumerate(self.conversations):
+            found.setdefault(each.request, []).append(at)
+        return found
+
+    def proven(
+        self, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
+    ) -> ProvenEdit | None:
+        """Return what an edited template makes better; None where something is worse.
+
+        Of conversations that reach none of the edits, where these are given, nothing is rendered.
+        """
+        edited = _ProofRenders(self._subject, template)
+        around = self.reached.around(edits)
+        changed = better = crashed = healed = beyond = spoiled = 0
+        examples: dict[tuple[bool, tuple[str, ...]], ChangedRender] = {}
+        # What is sent in other words, in the conversations that change.
+        sent: set[str] = set()
+        for at in [*self._order]:
+            if around and not around & self._reached_by(at):
+                continue
+            each = self.conversations[at]
+            before, after = self._original.render(each), edited.render(each)
+            if (after.rendered, after.text) == (before.rendered, before.text):
+                continue
+            faults = self._better(at, before, after, edited)
+            if faults is None:
+                # What told one edit apart from a right one tells others.
+                self._order.remove(at)
+                self._order.insert(0, at)
+                return None
+            changed += 1
+            sent.add(each.sent if each.plainly is not None else "")
+            crashed += before.crashed
+            healed += not before.rendered
+            better += sum(self.faults(at).values()) - sum(faults.values())
+            mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
+            others = () if before.crashed else self._beyond(each, mended)
+            # What is right of parts that no plain conversation says, nobody could tell.
+            bad = before.crashed and (each.of_parts or worse(self._known(each), faults))
+            asked_for = not others and not bad
+            beyond += bool(others)
+            spoiled += bad
+            named = others or [it for it in mended if self._is_asked_for(it)] or mended
+            words = tuple(dict.fromkeys(it.words for it in named))
+            text = before.text if before.rendered else None
+            example = ChangedRender(each.name, text, after.text, words, asked_for)
+            # The shortest shows it best, whatever order they are asked in.
+            known = examples.setdefault((asked_for, words), example)
+            examples[asked_for, words] = min(known, example, key=_length)
+        shown = tuple(_one_of_each(examples.values()))
+        refused, kinds = self._counts
+        return ProvenEdit(
+            len(self.conversations),
+            changed,
+            better,
+            crashed,
+            refused - healed,
+            kinds,
+            beyond,
+            spoiled,
+            shown,
+            any(each.sent in sent and self._refuses(each, edited) for each in self._respelled),
+        )
+
+    @cached_property
+    def _respelled(self) -> Sequence[ProofConversation]:
+        return [each for each in self.conversations if each.plainly is not None]
+
+    def _refuses(self, each: ProofConversation, edited: _ProofRenders) -> bool:
+        """Say whether a template still raises at what it takes in plain words."""
+        plain = each.plainly
+        return plain is not None and edited.text(each) is None and edited.text(plain) is not None
+
+    def unchanged(self, template: ChatTemplate) -> ProvenEdit | ProofConversation:
+        """Return the proof that another template renders the same texts, or where it does not.
+
+        What crashed may render: an output of its own takes what could not be put together with
+        others.
+        """
+        other = _ProofRenders(self._subject, template)
+        crashed = 0
+        for each in self.conversations:
+            before, after = self._original.render(each), other.render(each)
+            if (after.rendered, after.text) != (before.rendered, before.text):
+                if not before.crashed:
+                    return each
+                crashed += 1
+        refused, kinds = self._counts
+        return ProvenEdit(len(self.conversations), crashed, 0, crashed, refused - crashed, kinds)
+
+    @cached_property
+    def _counts(self) -> tuple[int, Mapping[str, int]]:
+        """How many conversations the original refuses, and how many are of each kind."""
+        kinds = Counter(kind for each in self.conversations for kind in each.kinds)
+        refused = sum(not self._original.render(each).rendered for each in self.conversations)
+        return refused, dict(sorted(kinds.items()))
+
+    def _beyond(
+        self, each: ProofConversation, mended: Sequence[RenderFault]
+    ) -> Sequence[RenderFault]:
+        """Return what is mended that nobody asked for, and that comes of nothing that was."""
+        if self._mends is None:
+            return ()
+        respelled = self._is_asked_for(RenderFault(FaultKind.OTHERWISE, each.words))
+        if respelled and any(it.kind in (FaultKind.OTHERWISE, FaultKind.REFUSED) for it in mended):
+            # It is written as what says the same plainly, whatever else was wrong with it.
+            return ()
+        others = [it for it in mended if not self._is_asked_for(it)]
+        # A text that was not there had no edges either.
+        there = {it.place for it in mended if it.kind in LOSSES}
+        primary = [
+            it
+            for it in others
+            if it.kind not in CONSEQUENCES
+            and not (it.kind is FaultKind.STRIPPED and it.place in there)
+        ]
+        return primary if primary or len(others) < len(mended) else mended
+
+    def _is_asked_for(self, fault: RenderFault) -> bool:
+        if self._mends is None:
+            return True
+        return any(
+            each.kind is fault.kind and each.whose in ("", fault.whose) for each in self._mends
+        )
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether two edited templates render every conversation to the same text."""
+        if self._plain is None or self._plain[0] is not one:
+            self._plain = (one, _ProofRenders(self._subject, one))
+        first, second = self._plain[1], _ProofRenders(self._subject, other)
+        return all(
+            first.text(self.conversations[at]) == second.text(self.conversations[at])
+            for at in self._order
+        )
+
+    @cached_property
+    def reached(self) -> ReachedBodies:
+        """Which parts of the template conversations reach."""
+        return ReachedBodies(self._subject.rendering)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The places of the conversations, in the order in which they are asked."""
+        return [*range(len(self.conversations))]
+
+    def _reached_by(self, at: int) -> frozenset[int | None]:
+        if at not in self._reaching:
+            each = self.conversations[at]
+            text, variables = self._original.text(each), self._original.variables(each)
+            self._reaching[at] = self.reached.of(variables, text)
+        return self._reaching[at]
+
+    def faults(self, at: int) -> Mapping[RenderFault, int]:
+        """Return what is wrong with a conversation as the original renders it."""
+        if at not in self._faults:
+            each = self.conversations[at]
+            text = self._original.text(each)
+            self._faults[at] = faults_of(each, text, self._original.text)
+        return self._faults[at]
+
+    def _better(
+        self, at: int, before: Render, after: Render, edited: _ProofRenders
+    ) -> Mapping[RenderFault, int] | None:
+        """Return what is wrong still; None where a change is not for the better."""
+        each, wrong = self.conversations[at], self.faults(at)
+        if not wrong or not after.rendered or self._left_out(at):
+            return None
+        faults = faults_of(each, after.text, edited.text)
+        known = self._known(each)
+        if not before.rendered:
+            taken = before.crashed or (each.plainly is not None and not worse(known, faults))
+            return faults if taken else None
+        if self._reads_more(each, wrong, faults, edited):
+            return faults
+        # What is as wrong in plain words is not held against the edit.
+        before_or_plainly = {it: max(wrong.get(it, 0), known.get(it, 0)) for it in {*wrong, *known}}
+        if worse(before_or_plainly, faults):
+            return None
+        if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
+            # It was not written as it is meant, so that no part of it has to stay.
+            return faults
+        if sum(faults.values()) >= sum(wrong.values()):
+            return None
+        if _less(wrong, faults, FaultKind.REWRITTEN, FaultKind.LEFT_OUT) or _within(
+            before.text, after.text
+        ):
+            return faults
+        if _only_altered(each, before.text, after.text):
+            return faults
+        if _less(wrong, faults, FaultKind.UNCLOSED) and _within(after.text, before.text):
+            return faults
+        # A prompt that nobody asked for is the one thing that may be taken away.
+        unasked = not each.generation and any(fault.kind is FaultKind.NO_PROMPT for fault in wrong)
+        return faults if unasked and before.text.startswith(after.text) else None
+
+    def _reads_more(
+        self,
+        each: ProofConversation,
+        wrong: Mapping[RenderFault, int],
+        faults: Mapping[RenderFault, int],
+        edited: _ProofRenders,
+    ) -> bool:
+        """Say whether what is lost plainly, too, is read now, if not as what says the same."""
+        plain = each.plainly
+        if plain is None or self._original.text(plain) == edited.text(plain):
+            return False
+        others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
+        return not worse(wrong, others) and sum(others.values()) < sum(wrong.values())
+
+    def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
+        """Return what is wrong as well where the same is said in plain words."""
+        plain = each.plainly
+        if plain is None:
+            return {}
+        return faults_of(plain, self._original.text(plain), self._original.text)
+
+    def _left_out(self, at: int) -> bool:
+        """Whether a switch is set so that a text is left out, or kept, that otherwise is not."""
+        each, usual = self.conversations[at], self._subject.usual_setting
+        named = {it for it, value in each.setting.items() if usual.get(it, ...) != value}
+        kinds = {
+            frozenset(it for it in self.faults(other) if it.kind in LOSSES and it.whose)
+            for other in (self._alike[each.request] if each.explicit else ())
+            if _without(self.conversations[other].setting, named) == _without(each.setting, named)
+        }
+        return len(kinds) > 1
+
+
+def _one_of_each(examples: Iterable[ChangedRender]) -> Iterator[ChangedRender]:
+    """Return an example of each kind, of those that show one alone if there are."""
+    seen: set[tuple[bool, str]] = set()
+    for each in sorted(examples, key=lambda it: (it.asked_for, len(it.mended), it.mended)):
+        kinds = {(each.asked_for, words) for words in each.mended}
+        if not kinds <= seen:
+            seen |= kinds
+            yield each
+
+
+def _length(each: ChangedRender) -> tuple[int, str]:
+    return len(each.after), each.conversation
+
+
+def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
+    """Return what is set beside some switches."""
+    return {name: value for name, value in setting.items() if name not in names}
+
+
+def _less(
+    before: Mapping[RenderFault, int], after: Mapping[RenderFault, int], *kinds: FaultKind
+) -> bool:
+    """Say whether less is wrong of these kinds."""
+    old, new = (
+        sum(count for fault, count in faults.items() if fault.kind in kinds)
+        for faults in (before, after)
+    )
+    return new < old
+
+
+def _only_altered(each: ProofConversation, before: str, after: str) -> bool:
+    """Say whether nothing goes but another form of the texts that are read now."""
+    rest, read = after, 0
+    for _, words in each.texts:
+        more = after.count(words) - before.count(words) if words.strip() else 0
+        if more > 0:
+            rest = rest.replace(words, "", more)
+            read += more * len(words)
+    return bool(read) and _within(rest, before) and len(before) - len(rest) <= read
+
+
+def _within(short: str, long: str) -> bool:
+    """Say whether all characters of one text stand in another, in their order."""
+    rest = iter(long)
+    return all(character in rest for character in short)
+
+
+class _ProofRenders:
+    """Renders conversations of a proof through one template."""
+
+    def __init__(self, subject: Subject, template: ChatTemplate) -> None:
+        self._renders = LintRenders(template, subject.tokens)
+
+    def render(self, each: ProofConversation) -> Render:
+        return self._renders.render(each.messages, _asked(each))
+
+    def variables(self, each: ProofConversation) -> Mapping[str, object]:
+        return self._renders.variables(each.messages, _asked(each))
+
+    def text(self, each: ProofConversation) -> str | None:
+        render = self.render(each)
+        return render.text if render.rendered else None
+
+
+def _asked(each: ProofConversation) -> RenderSetting:
+    return RenderSetting(each.tools, each.generation, each.setting, as_given=each.as_given)

@@ -1,0 +1,454 @@
+r"""Generation blocks around what a model writes of a template's text.
+
+What is the model's is told by others, by renders: of each text and each operand of an output, how
+its stretches were used. What is written here is but syntax. Of
+
+    {{ '<a>' + m.text + '</s>\n' }}
+
+with `m.text` and the first four characters of `'</s>\n'` the model's comes
+
+    {{ '<a>' }}{% generation %}{{- m.text + '</s>' }}{% endgeneration %}{{- '\n' }}
+
+A stretch that others' messages are written by, too, stands in a block only where the message is the
+assistant's, and beside it as it was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import count, groupby, product
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.history.training_template import (
+    AttributedTurns,
+    TrainingTemplateError,
+    attributed_turns,
+    proved,
+)
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.edit_kinds import jinja_text, string_value
+from autoparser.analysis.templates.template_edits import (
+    ItemKind,
+    StatementBody,
+    TemplateItem,
+    statement_tree,
+)
+
+
+class Authorship(StrEnum):
+    """Whose a stretch of a template is, by all that it was seen to write."""
+
+    MODEL = "the model's"
+    OTHERS = "not the model's"
+    SHARED = "the model's in its own messages alone"
+    UNSEEN = "never written"
+    MIXED = "parts of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Whose a stretch is; where it is a fixed text, from which character to which."""
+
+    authorship: Authorship
+    cut: tuple[int, int] | None = None
+
+
+Owners = Mapping[tuple[int, int], Ownership]
+"""By the place of a text or of an operand."""
+
+
+def exploded(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple[int, int]]]:
+    """Write every operand as an output of its own.
+
+    Also returns which place of the original what begins at a place of the new text is of.
+    """
+    pieces: list[str] = []
+    places: dict[int, tuple[int, int]] = {}
+    at = length = 0
+    for item in _leaves(tree):
+        pieces.append(text[at : item.start])
+        length += len(pieces[-1])
+        if item.kind is ItemKind.TEXT:
+            places[length] = (item.start, item.end)
+            pieces.append(text[item.start : item.end])
+            length += len(pieces[-1])
+        else:
+            for each, written in _outputs(text, item):
+                places[length] = each
+                pieces.append(written)
+                length += len(written)
+        at = item.end
+    return "".join([*pieces, text[at:]]), places
+
+
+def _outputs(text: str, item: TemplateItem) -> Iterator[tuple[tuple[int, int], str]]:
+    if len(item.operands) < 2:  # noqa: PLR2004 - nothing to take apart
+        yield (
+            item.operands[0] if item.operands else (item.start, item.end),
+            text[item.start : item.end],
+        )
+        return
+    begin, end = _delimiters(text, item)
+    for at, (left, right) in enumerate(item.operands):
+        last = at == len(item.operands) - 1
+        yield (left, right), f"{'{{' if at else begin} {text[left:right]} {end if last else '}}'}"
+
+
+def _delimiters(text: str, item: TemplateItem) -> tuple[str, str]:
+    begin = text[item.start : item.start + 3]
+    end = text[item.end - 3 : item.end]
+    return begin if begin[2] in "-+" else "{{", end if end[0] in "-+" else "}}"
+
+
+def _leaves(body: StatementBody) -> Iterator[TemplateItem]:
+    for item in body.items:
+        if item.kind in (ItemKind.TEXT, ItemKind.OUTPUT):
+            yield item
+        for inner in item.bodies:
+            yield from _leaves(inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    lead: str
+    """What stands before it and is in none: comments, whitespace that is not written."""
+    text: str
+    authorship: Authorship
+
+
+def with_generation_blocks(
+    text: str, tree: StatementBody, owners: Owners, *, scopes: bool, before: bool = False
+) -> str | None:
+    """Return the template with its blocks; None where nothing is the model's.
+
+    With `scopes` a variable may be set inside a block, where it is forgotten after it. With
+    `before` what is the model's in its own messages alone ends the message before.
+    """
+    written = _BlockWriter(text, owners, scopes, before).body(tree, "")
+    return written if written != text else None
+
+
+class _BlockWriter:
+    """Writes the bodies of a template anew, from the outside in."""
+
+    def __init__(self, text: str, owners: Owners, scopes: bool, before: bool) -> None:
+        self._text = text
+        self._owners = owners
+        self._scopes = scopes
+        self._before = before
+        self._once = next(
+            f"written{'_' * more}" for more in count() if f"written{'_' * more}" not in text
+        )
+
+    def body(self, body: StatementBody, message: str) -> str:
+        """Write one body, in a loop over messages of which `message` asks whose they are."""
+        parts: list[_Part] = []
+        at = body.start
+        for item in body.items:
+            lead = self._text[at : item.start]
+            for number, part in enumerate(self._parts(item, message)):
+                parts.append(_Part("" if number else lead, *part))
+            at = item.end
+        tail = self._text[at : body.end]
+        after = self._text[at : body.end + len(_TAG)]
+        return "".join(_written(parts, tail, after, message, self._once))
+
+    def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, Authorship]]:
+        if item.kind is ItemKind.OUTPUT and item.operands:
+            yield from self._of_output(item)
+        elif item.kind is ItemKind.TEXT:
+            place = (item.start, item.end)
+            yield from self._of_text(self._text[slice(*place)], place)
+        else:
+            whose = self._whose(item, message)
+            if whose is not Authorship.MIXED:
+                yield self._text[item.start : item.end], whose
+            else:
+                yield self._nested(item, message), Authorship.OTHERS
+
+    def _of_text(self, text: str, place: tuple[int, int]) -> Iterator[tuple[str, Authorship]]:
+        owner = self._owners.get(place, _UNSEEN)
+        if owner.cut is None:
+            yield text, owner.authorship
+            return
+        start, end = owner.cut
+        whole = (
+            (text[:start], Authorship.OTHERS),
+            (text[start:end], owner.authorship),
+            (text[end:], Authorship.OTHERS),
+        )
+        yield from (each for each in whole if each[0])
+
+    def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, Authorship]]:
+        """Put neighbouring operands together that are the same one's."""
+        whose: list[tuple[str, Authorship]] = []
+        before = ""
+        for at, place in enumerate(item.operands):
+            source = self._text[slice(*place)]
+            if at:
+                # As it was: `~` takes what is not a text, and `+` does not.
+                apart = self._text[item.operands[at - 1][1] : place[0]]
+                before = " ~ " if "~" in apart else " + "
+            if self._owners.get(place, _UNSEEN).cut is None:
+                parts = [(source, self._owners.get(place, _UNSEEN).authorship)]
+            else:
+                cut = self._of_text(string_value(source), place)
+                parts = [(jinja_text(text), each) for text, each in cut]
+            whose += [(before + parts[0][0], parts[0][1]), *parts[1:]]
+        runs = [(key, [*run]) for key, run in groupby(whose, key=lambda each: each[1])]
+        if len(runs) == 1:
+            yield self._text[item.start : item.end], runs[0][0]
+            return
+        begin, end = _delimiters(self._text, item)
+        for at, (authorship, run) in enumerate(runs):
+            inner = "".join(text for text, _ in run).removeprefix(" + ").removeprefix(" ~ ")
+            close = end if at == len(runs) - 1 else "}}"
+            yield f"{'{{-' if at else begin} {inner} {close}", authorship
+
+    def _whose(self, item: TemplateItem, message: str) -> Authorship:
+        """Say whose everything is that an item holds."""
+        if item.kind is ItemKind.TAG:
+            forgotten = item.word == "set" and item.name and not self._scopes
+            return Authorship.OTHERS if forgotten else Authorship.UNSEEN
+        if item.word in ("macro", "set", "call", "filter"):
+            return Authorship.OTHERS
+        inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
+        found = inside - {Authorship.UNSEEN}
+        if Authorship.SHARED in found and not message:
+            # Whose it is, is known in the loop over the messages alone.
+            return Authorship.MIXED
+        if not found:
+            return Authorship.UNSEEN
+        if found <= {Authorship.MODEL, Authorship.SHARED}:
+            return Authorship.SHARED if Authorship.SHARED in found else Authorship.MODEL
+        return Authorship.OTHERS if found == {Authorship.OTHERS} else Authorship.MIXED
+
+    def _all(self, item: TemplateItem) -> Iterable[Authorship]:
+        if item.kind not in (ItemKind.TEXT, ItemKind.OUTPUT):
+            return (self._whose(item, "?"),)
+        return {whose for _, whose in self._parts(item, "")}
+
+    def _nested(self, item: TemplateItem, message: str) -> str:
+        """Write the bodies of an item anew, its tags as they are."""
+        inside = message
+        if item.word == "for":
+            inside = _BEFORE if self._before else f"{item.name}['role']"
+        pieces: list[str] = []
+        at = item.start
+        for body in item.bodies:
+            pieces += [self._text[at : body.start], self.body(body, inside)]
+            at = body.end
+        return "".join([*pieces, self._text[at : item.end]])
+
+
+_UNSEEN = Ownership(Authorship.UNSEEN)
+
+_BEFORE = "loop.previtem is defined and loop.previtem['role']"
+"""Whose the message before is: a stop may be what the next message begins with."""
+
+
+def _written(
+    parts: Sequence[_Part], tail: str, after: str, message: str, once: str
+) -> Iterator[str]:
+    """Write parts one after the other, with blocks around the model's runs.
+
+    What stands after them begins with `after`, of which `tail` is in the same body.
+    """
+    at, before = 0, ""
+    inside = {Authorship.MODEL, Authorship.SHARED} if message else {Authorship.MODEL}
+    while at < len(parts):
+        end = _run_end(parts, at, inside)
+        yield parts[at].lead
+        before = (before + parts[at].lead)[-_LINE:]
+        if end == at:
+            yield parts[at].text
+            before = (before + parts[at].text)[-_LINE:]
+            at += 1
+            continue
+        run = parts[at:end]
+        inner = run[0].text + "".join(each.lead + each.text for each in run[1:])
+        behind = parts[end].lead + parts[end].text if end < len(parts) else after
+        shared = any(each.authorship is Authorship.SHARED for each in run)
+        block = _block(inner, before, behind, message if shared else "", once)
+        yield block
+        before, at = block[-_LINE:], end
+    yield tail
+
+
+_TAG = "{%-"
+_LINE = 200
+"""So much of what was written last is looked at, for where a line begins."""
+
+
+def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[Authorship]) -> int:
+    """Return where the model's run ends that begins at a part; that part for none."""
+    if parts[at].authorship not in inside:
+        return at
+    end = at
+    while end < len(parts) and parts[end].authorship in {*inside, Authorship.UNSEEN}:
+        end += 1
+    while parts[end - 1].authorship is Authorship.UNSEEN:
+        end -= 1
+    return end
+
+
+def _block(inner: str, before: str, behind: str, message: str, once: str) -> str:
+    """Write a block, and whatever whitespace control keeps the text as it was.
+
+    Of `message` the block may be the assistant's or not; what has tags in it is then held by a
+    variable called `once`, so that it is not written twice.
+    """
+    control = _control(inner, before, behind)
+    line, left, after = control.line, control.left, control.after
+    right = f" {control.right}%}}{control.apart}"
+    begin = f"generation {after}%}}{line}{inner}{line}{{%{control.spaced} endgeneration"
+    if not message:
+        return f"{{%{left} {begin}{right}"
+    if _TAG[:2] in inner:
+        said = f"{{%{left} set {once} {after}%}}{line}{inner}{line}{{%{control.spaced} endset %}}"
+        asked = f"{line}{{%- if {message} == 'assistant' %}}{{% generation %}}"
+        written = f"{{{{- {once} }}}}"
+        return f"{said}{asked}{written}{{% endgeneration %}}{{% else %}}{written}{{% endif{right}"
+    asked = f"{{%{left} if {message} == 'assistant' %}}{line}"
+    other = f"{{%{'-' if line else ''} else {after}%}}{line}{inner}{line}"
+    within = "-" if line else ""
+    return f"{asked}{{%{within} {begin} %}}{line}{other}{{%{control.spaced} endif{right}"
+
+
+@dataclass(frozen=True, slots=True)
+class _WhitespaceControl:
+    """What the tags of a block do to the whitespace around them."""
+
+    left: str
+    after: str
+    spaced: str
+    right: str
+    line: str
+    """What begins a line of its own for a tag; empty where that would be written."""
+    apart: str
+
+
+def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
+    indent = before.rpartition("\n")[2]
+    opening = inner[:3] in _STRIPPING
+    closing = inner[-3:] in ("-}}", "-%}")
+    follows = behind.lstrip()[:3] in _STRIPPING
+    alone = "\n" in before and not indent.strip() and opening and inner[-1:] == "}" and follows
+    line = f"\n{indent}" if alone else ""
+    last = inner.rpartition("\n")[2]
+    # A tag takes a newline after it, as the one before it did if that was a tag, too.
+    kept = behind.startswith("\n") and inner[-2:] != "%}" and not follows
+    return _WhitespaceControl(
+        left="-" if opening else "+" if indent and not indent.strip() else "",
+        after="+" if inner.startswith("\n") else "",
+        spaced="-" if line else "+" if last and not last.strip() else "",
+        right="-" if closing else "+" if kept else "",
+        line=line,
+        apart=line if behind[:3] in _STRIPPING else "",
+    )
+
+
+_STRIPPING = frozenset({"{{-", _TAG})
+
+# A template with generation blocks written into it, where it writes what the model does.
+#
+# Contract: what the model writes is what the renderer attributes to it in every conversation of
+# the proof of `render`'s training templates; the source map says which place of the template
+# wrote it.
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What a place wrote once."""
+
+    length: int
+    sampled: tuple[tuple[int, int], ...]
+    """From which character to which it is the model's."""
+    model: bool
+    """Whether it is in a turn of the model's."""
+
+
+def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
+    """Return the template with generation blocks, in the ways that there are."""
+    template = analysis.template
+    tree = statement_tree(template.text)
+    text, places = exploded(template.text, tree)
+    uses: dict[tuple[int, int], list[_Use]] = defaultdict(list)
+    apart = replace(template, text=text)
+    try:
+        for each in attributed_turns(analysis):
+            for place, use in _uses(each, apart, places):
+                uses[place].append(use)
+    except AutoparserError:
+        # Taken apart, an output is another text.
+        return
+    owners = {place: _owner(found) for place, found in uses.items()}
+    seen = {template.text}
+    for before, scopes in product((False, True), (True, False)):
+        marked = with_generation_blocks(template.text, tree, owners, scopes=scopes, before=before)
+        if marked is not None and marked not in seen:
+            seen.add(marked)
+            yield replace(template, text=marked)
+
+
+def _uses(
+    turns: AttributedTurns, apart: ChatTemplate, places: Mapping[int, tuple[int, int]]
+) -> Iterator[tuple[tuple[int, int], _Use]]:
+    """Say of each stretch of a render which place wrote it, and what of it is the model's."""
+    at = 0
+    spans = apart.source_map(turns.variables).spans
+    if "".join(span.text for span in spans) != turns.whole.text:
+        raise TemplateRenderError("taken apart, the template renders another text")
+    for span in spans:
+        end = at + len(span.text)
+        inside = [each for each in turns.whole.segments if each.start < end and each.end > at]
+        sampled = [
+            (max(each.start, at) - at, min(each.end, end) - at) for each in inside if each.sampled
+        ]
+        place = places.get(span.start)
+        if place is not None and span.text:
+            model = any(turns.roles[each.message] == "assistant" for each in inside)
+            yield place, _Use(len(span.text), tuple(_joined(sampled)), model)
+        at = end
+
+
+def _joined(stretches: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    begun: tuple[int, int] | None = None
+    for start, end in stretches:
+        if begun is not None and begun[1] == start:
+            begun = (begun[0], end)
+        else:
+            if begun is not None:
+                yield begun
+            begun = (start, end)
+    if begun is not None:
+        yield begun
+
+
+def _owner(uses: list[_Use]) -> Ownership:
+    """Say whose a place is, by all that it wrote."""
+    ours = [use for use in uses if use.sampled]
+    if not ours:
+        return Ownership(Authorship.OTHERS)
+    if any(use.model and not use.sampled for use in uses):
+        # A part of some turns alone, which no block could tell from the same part of others.
+        return Ownership(Authorship.OTHERS)
+    shared = Authorship.MODEL if len(ours) == len(uses) else Authorship.SHARED
+    if all(use.sampled == ((0, use.length),) for use in ours):
+        return Ownership(shared)
+    cuts = {(use.sampled, use.length) for use in ours}
+    if len(cuts) == 1 and len(ours[0].sampled) == 1:
+        return Ownership(shared, ours[0].sampled[0])
+    return Ownership(Authorship.OTHERS)
+
+
+def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
+    """Say whether every text is the same, and what is marked is what the renderer samples."""
+    try:
+        return proved(analysis, marked, written=True).passed
+    except TrainingTemplateError:
+        return False

@@ -1,0 +1,540 @@
+"""Findings of lint fixed by the smallest edits of the template that renders prove right.
+
+For each finding, edits are tried alone, then one after the other. First those are kept that change
+what the rule looked at; of these, the smallest is taken after which the rule finds less, every
+conversation of the proof is as it was or better, and no rule finds anything new. Edits are safe if
+the findings call every render wrong that changes by them. Others are looked for only where no safe
+ones serve, and are made only for those who ask for unsafe fixes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property, partial
+from itertools import chain
+
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.core.provenance import SourceKind
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.linting import LintFinding, lint
+from autoparser.analysis.lint.project_run import LintRequest, in_order, lint_project
+from autoparser.analysis.lint.project_sources import Problem, problem_of
+from autoparser.analysis.lint.registry import all_rules, rule_of, run_check
+from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.template_edits import (
+    TemplateEdit,
+    changed_lines,
+    edited,
+    in_newlines,
+    spans_after,
+)
+
+from .edit_candidates import FixCandidate, fix_candidates
+from .edit_proof import EditProof, ProvenEdit
+from .generation_blocks import marked_templates, marks_what_the_model_writes
+from .tidied_edits import own_lines, tidied
+
+# What is known of one template and of edited texts of it, each found out once.
+#
+# Several findings of a template are tried with the same edits, and an edited template renders as
+# it does whatever it was tried for. So one `TemplateTrials` is asked for all findings of a
+# template.
+
+
+MOST_SUBJECTS = 24
+"""So many edited templates are kept with all that rules rendered of them."""
+
+MOST_COMPILED = 400
+"""So many edited templates are kept with their code."""
+
+
+class TemplateTrials:
+    """A template, and what becomes of it by edits."""
+
+    def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
+        """Analyse a template of whose faults these are to be mended; None takes all.
+
+        Raises AutoparserError where that cannot be done.
+        """
+        self.template = template
+        self.subject = Subject(template)
+        _ = self.subject.analysis
+        self.proof = EditProof(self.subject, mends)
+        self._edited: OrderedDict[str, ChatTemplate] = OrderedDict()
+        self._proven: dict[str, ProvenEdit | None] = {}
+        self._subjects: OrderedDict[str, Subject | None] = OrderedDict()
+        self._news: dict[str, frozenset[Rule]] = {}
+        self._before: dict[Rule, int] = {}
+        """How often rules hit the template itself."""
+
+    def looked_at(self, rule: Rule) -> Subject:
+        """Return the template as a rule alone has looked at it: nothing else is rendered."""
+        subject = Subject(self.template, analysis=self.subject.analysis)
+        self._before[rule] = len(hits_of(subject, rule) or ())
+        return subject
+
+    def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
+        """Return the template with edits made, compiled at most once."""
+        return self.written(edited(self.template.text, edits))
+
+    def fixed(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
+        """Return the template with edits made, in the sandbox that it came with."""
+        return replace(self.template, text=edited(self.template.text, edits))
+
+    def written(self, text: str) -> ChatTemplate:
+        """Return the template with another text, compiled at most once."""
+        if text not in self._edited:
+            self._edited[text] = replace(self.subject.rendering, text=text)
+            if len(self._edited) > MOST_COMPILED:
+                self._edited.popitem(last=False)
+        self._edited.move_to_end(text)
+        return self._edited[text]
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether every conversation of the proof is rendered to the same text by both."""
+        return self.proof.alike(one, other)
+
+    def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
+        """Return what the renders prove of edits; None where something is worse by them."""
+        template = self.edited(edits)
+        if template.text not in self._proven:
+            self._proven[template.text] = self.proof.proven(template, edits)
+        return self._proven[template.text]
+
+    def gone(self, template: ChatTemplate, rule: Rule) -> bool:
+        """Whether a rule finds less in an edited template."""
+        subject = self._subject(template)
+        hits = None if subject is None else hits_of(subject, rule)
+        if rule not in self._before:
+            _ = self.looked_at(rule)
+        return hits is not None and len(hits) < self._before[rule]
+
+    def news(self, template: ChatTemplate) -> frozenset[Rule]:
+        """Return the rules that find in an edited template what was not found before.
+
+        What comes of something that was found before is not new.
+        """
+        if template.text not in self._news:
+            subject = self._subject(template)
+            self._news[template.text] = frozenset() if subject is None else self._news_of(subject)
+        return self._news[template.text]
+
+    def _news_of(self, subject: Subject) -> frozenset[Rule]:
+        firing = (rule for rule in _by_default() if hits_of(subject, rule))
+        if all(rule.code in self._known for rule in firing):
+            return frozenset()
+        return frozenset(
+            each.rule for each in lint(subject).findings if each.code not in self._known
+        )
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """The codes of all that is found in the template, whatever covers it."""
+        found = lint(self.subject).findings
+        return frozenset(code for each in found for code in (each.code, *each.also))
+
+    def _subject(self, template: ChatTemplate) -> Subject | None:
+        """Analyse an edited template; None where that cannot be done."""
+        text = template.text
+        if text not in self._subjects:
+            subject = Subject(template)
+            try:
+                _ = subject.analysis
+            except AutoparserError:
+                self._subjects[text] = None
+            else:
+                self._subjects[text] = subject
+            if len(self._subjects) > MOST_SUBJECTS:
+                self._subjects.popitem(last=False)
+        self._subjects.move_to_end(text)
+        return self._subjects[text]
+
+
+def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
+    """Return what a rule finds; None where it cannot look."""
+    if not subject.has(rule.needs):
+        return None
+    return [hit.message for hit in run_check(rule, subject)]
+
+
+def _by_default() -> Sequence[Rule]:
+    return [rule for rule in all_rules() if rule.default]
+
+
+MOST_STEPS = 4
+"""So many edits are put together for one finding."""
+AT_ONCE = 24
+"""So many are tried before one further from the finding's place is."""
+MOST_TRIED = 240
+"""So many are tried at each step."""
+
+
+class Unfixed(StrEnum):
+    """Why a finding stays."""
+
+    NO_EDIT = "no edit changes what the rule looked at"
+    NOT_PROVEN = "every edit that changes what the rule looked at changes something that was right"
+    NOT_GONE = "no edit that changes nothing else makes the finding go"
+    NEW = "every edit by which it goes makes a rule find something new"
+    MISSING = "no edits are known for this rule"
+    NOT_FINISHED = "a limit ended the search before it was finished"
+    UNSAFE = "its fix changes renders that no finding calls wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFix:
+    """A finding, and what was done about it."""
+
+    finding: LintFinding
+    edits: tuple[TemplateEdit, ...] = ()
+    """Places are in the text before this finding was fixed; empty where nothing serves."""
+    proof: ProvenEdit | None = None
+    """Of the edits, made or not."""
+    reason: Unfixed | None = None
+    """Why the finding stays; None where it is fixed."""
+    tried: int = 0
+    """Edits that were rendered with."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether `--unsafe-fixes` would fix it."""
+        return self.reason is Unfixed.UNSAFE
+
+    @property
+    def why(self) -> str:
+        """Why the finding stays, in words; empty where it is fixed."""
+        if self.reason is Unfixed.MISSING:
+            return f"{self.reason}: {self.finding.rule.why_unfixed}"
+        return self.reason or ""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTemplate:
+    """A template, the one with what could be fixed, and what was done about each finding."""
+
+    original: ChatTemplate
+    template: ChatTemplate
+    fixes: tuple[FindingFix, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was fixed."""
+        return self.template.text != self.original.text
+
+
+def fix_template(
+    template: ChatTemplate, findings: Sequence[LintFinding], *, unsafe: bool = False
+) -> FixedTemplate:
+    """Fix what can be fixed of these findings of a template, by safe edits or by all.
+
+    Raises AutoparserError where the template cannot be analysed, or is an encoder in Python.
+    """
+    if template.source is not None and template.source.ran_code:
+        raise AutoparserError(
+            "an encoder in Python has no template that could be edited", file=template.origin
+        )
+    text = in_newlines(template.text)
+    asked = dict.fromkeys(fault for each in findings for fault in each.rule.mends)
+    mends = tuple(fault for fault in asked if fault.kind not in TRAINED)
+    known = replace(template, text=text)
+    trials: TemplateTrials | None = None
+    fixes: list[FindingFix] = []
+    for finding in findings:
+        if not finding.rule.fixable:
+            fixes.append(FindingFix(finding, reason=Unfixed.MISSING))
+            continue
+        # Analysed where that is of use alone: of many templates nothing can be fixed.
+        trials = TemplateTrials(known, mends) if trials is None else trials
+        if known.text != text and hits_of(trials.subject, finding.rule) == []:
+            # What was fixed before has fixed this, too.
+            fixes.append(FindingFix(finding))
+            continue
+        fixes.append(_fix_finding(trials, finding, unsafe=unsafe))
+        if fixes[-1].reason is None:
+            known, trials = trials.fixed(fixes[-1].edits), None
+    if known.text == text:
+        return FixedTemplate(template, template, tuple(fixes))
+    subject = Subject(known) if trials is None else trials.subject
+    done = [replace(each, reason=None) if _went_along(each, subject) else each for each in fixes]
+    text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
+    return FixedTemplate(template, replace(template, text=text), tuple(done))
+
+
+def _went_along(fix: FindingFix, subject: Subject) -> bool:
+    """Whether what nobody could fix is gone by what was fixed after it."""
+    return fix.reason is not None and hits_of(subject, fix.finding.rule) == []
+
+
+def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
+    """Fix the findings of each of these rules in the template as it is, safely or not.
+
+    Raises AutoparserError where it cannot be analysed.
+    """
+    trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
+    for rule in rules:
+        for finding in lint(trials.subject, [rule]).findings:
+            fix = _fix_finding(trials, finding, unsafe=True)
+            yield FixedTemplate(trials.template, trials.fixed(fix.edits), (fix,))
+
+
+def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) -> FindingFix:
+    if finding.rule.marks:
+        return _marked(trials, finding)
+    search = _FixSearch(trials, finding)
+    found = search.found()
+    if isinstance(found, Unfixed):
+        return FindingFix(finding, reason=found, tried=search.tried)
+    edits = search.tidied(found)
+    proof = trials.proof.proven(trials.edited(edits))
+    if proof is None:
+        # It changes a conversation that was thought not to reach it.
+        return FindingFix(finding, reason=Unfixed.NOT_PROVEN, tried=search.tried)
+    hidden = None if unsafe or proof.safe else Unfixed.UNSAFE
+    return FindingFix(finding, edits, proof, hidden, search.tried)
+
+
+def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
+    """Write generation blocks, by which no text changes."""
+    subject, tried, reason = trials.subject, 0, Unfixed.NO_EDIT
+    text = trials.template.text
+    found = (_laid_out(each, text) for each in marked_templates(subject.analysis))
+    for marked in chain.from_iterable(found):
+        tried += 1
+        proven = _proven_marks(trials, marked)
+        if proven is None:
+            reason = max(reason, Unfixed.NOT_PROVEN, key=[*Unfixed].index)
+        elif not trials.gone(marked, finding.rule):
+            reason = max(reason, Unfixed.NOT_GONE, key=[*Unfixed].index)
+        # That older engines do not know the tag is the price of it, not a mistake.
+        elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
+            reason = Unfixed.NEW
+        else:
+            edits = changed_lines(text, marked.text)
+            return FindingFix(finding, edits, proven, None, tried)
+    return FindingFix(finding, reason=reason, tried=tried)
+
+
+def _laid_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
+    """Return a marked template with its new tags on lines of their own, and as it is."""
+    lines = own_lines(marked.text, spans_after(changed_lines(text, marked.text)))
+    if lines:
+        yield replace(marked, text=edited(marked.text, lines))
+    yield marked
+
+
+def _proven_marks(trials: TemplateTrials, marked: ChatTemplate) -> ProvenEdit | None:
+    """Return the proof that no text changes and that what the model writes is marked."""
+    try:
+        marked.check_syntax()
+    except AutoparserError:
+        return None
+    subject = trials.subject
+    if not marks_what_the_model_writes(subject.analysis, marked):
+        return None
+    found = trials.proof.unchanged(replace(subject.rendering, text=marked.text))
+    return found if isinstance(found, ProvenEdit) else None
+
+
+class _FixSearch:
+    """Looks for the edits that fix one finding of one template."""
+
+    def __init__(self, trials: TemplateTrials, finding: LintFinding) -> None:
+        self._trials = trials
+        self._finding = finding
+        self._text = trials.template.text
+        self._looked_at = trials.looked_at(finding.rule)
+        self._asked = [*self._looked_at.asked]
+        self._only_safe = True
+        self._unsafe_seen = False
+        """Whether safe edits alone were taken, and others would have passed."""
+        self.tried = 0
+
+    def found(self) -> tuple[TemplateEdit, ...] | Unfixed:
+        """Return the smallest edits that fix the finding, safe ones first, or why none do."""
+        candidates = fix_candidates(self._looked_at, self._finding, self._text)
+        found = self._found(candidates)
+        if isinstance(found, Unfixed) and self._unsafe_seen:
+            self._only_safe = False
+            found = self._found(candidates)
+        return found
+
+    def _found(self, candidates: Sequence[FixCandidate]) -> tuple[TemplateEdit, ...] | Unfixed:
+        chosen = FixCandidate(())
+        reason = Unfixed.NO_EDIT
+        for _ in range(MOST_STEPS):
+            step, done, why = self._step(chosen, candidates)
+            reason = max(reason, why, key=[*Unfixed].index)
+            if step is None:
+                break
+            if done:
+                return self._least(step)
+            chosen = step
+        return reason
+
+    def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
+        """Return edits in their plainest form."""
+        plainer = tidied(self._text, edits, self._trials)
+        if plainer.text == self._trials.edited(edits).text:
+            return edits
+        lines = changed_lines(self._text, plainer.text)
+        return edits if self._in_the_way(lines) else lines
+
+    def _step(
+        self, chosen: FixCandidate, candidates: Sequence[FixCandidate]
+    ) -> tuple[FixCandidate | None, bool, Unfixed]:
+        """Return the nearest candidate that fixes the finding, or the one that mends most."""
+        base = [*self._outcomes(self._trials.edited(chosen.edits))]
+        partial: list[tuple[int, FixCandidate]] = []
+        reason = Unfixed.NO_EDIT
+        apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
+        for at in range(0, len(apart), AT_ONCE):
+            both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
+            for each in sorted(both, key=lambda it: it.size):
+                self.tried += self._only_safe
+                if not self._differs(self._trials.edited(each.edits), base):
+                    continue
+                why = self._in_the_way(each.edits)
+                if why is None:
+                    return each, True, reason
+                reason = max(reason, why, key=[*Unfixed].index)
+                proof = self._trials.proven(each.edits)
+                if why is Unfixed.NOT_GONE and proof is not None and proof.better:
+                    partial.append((proof.better, each))
+        best = max(partial, key=lambda it: (it[0], -it[1].size), default=None)
+        return (None if best is None else best[1]), False, reason
+
+    def _in_the_way(self, edits: Sequence[TemplateEdit]) -> Unfixed | None:
+        """Say what is in the way of edits; None for nothing."""
+        template = self._trials.edited(edits)
+        proof = self._trials.proven(edits)
+        if proof is None:
+            return Unfixed.NOT_PROVEN
+        if self._only_safe and not proof.safe:
+            self._unsafe_seen = True
+            return Unfixed.UNSAFE
+        if proof.halfway or not self._trials.gone(template, self._finding.rule):
+            return Unfixed.NOT_GONE
+        return Unfixed.NEW if self._trials.news(template) else None
+
+    def _differs(self, template: ChatTemplate, base: Sequence[str | None]) -> bool:
+        try:
+            template.check_syntax()
+        except AutoparserError:
+            return False
+        return any(one != other for one, other in zip(self._outcomes(template), base, strict=True))
+
+    def _outcomes(self, template: ChatTemplate) -> Iterator[str | None]:
+        for asked in self._asked:
+            try:
+                yield template.render_prepared(asked.variables)
+            except TemplateRenderError:
+                yield None
+
+    def _least(self, chosen: FixCandidate) -> tuple[TemplateEdit, ...]:
+        """Leave out each edit without which the finding goes, too, and all is as right."""
+        kept = chosen.edits
+        for edit in chosen.edits if len(chosen.edits) > 1 else ():
+            fewer = tuple(each for each in kept if each != edit)
+            if fewer and self._in_the_way(fewer) is None:
+                kept = fewer
+        return tuple(sorted(kept))
+
+
+# Fixing what lint shows in the templates of many sources, each in a worker within its limits.
+
+
+@dataclass(frozen=True, slots=True)
+class FixTarget:
+    """A template of a source, and what was done about its findings."""
+
+    inspected: Inspected
+    """What lint shows of it."""
+    fixed: FixedTemplate
+
+    @property
+    def writable(self) -> bool:
+        """Whether the file holds the template's text and nothing else."""
+        source = self.fixed.original.source
+        read = source is not None and source.kind in (SourceKind.FILE, SourceKind.DIRECTORY)
+        return read and self.inspected.in_lines and self.fixed.original.origin is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FixRun:
+    """What became of all templates."""
+
+    lint: LintRun
+    templates: tuple[FixTarget, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def fixes(self) -> tuple[FindingFix, ...]:
+        """What was done about each finding."""
+        return tuple(fix for each in self.templates for fix in each.fixed.fixes)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any template was fixed in anything."""
+        return any(each.fixed.changed for each in self.templates)
+
+    @property
+    def remaining(self) -> int:
+        """How many findings stay when all changes are made."""
+        return sum(fix.reason is not None for fix in self.fixes)
+
+
+def fix_sources(
+    request: LintRequest,
+    progress: Callable[[int], Callable[[], object]] | None = None,
+    *,
+    unsafe: bool = False,
+) -> FixRun:
+    """Fix the findings that a run of lint shows; what cannot be looked at is a problem of the run.
+
+    A template at which a limit ends the search stays as it is, and its findings are not finished.
+    """
+    run = lint_project(request)
+    answers = in_order(
+        partial(_fix_template, unsafe=unsafe),
+        [_task(each) for each in run.templates],
+        request.jobs,
+        limits=request.limits,
+        failed=lambda error: error,
+        progress=progress or (lambda _: lambda: None),
+    )
+    problems = [*run.problems]
+    found: list[FixTarget] = []
+    for each, answer in zip(run.templates, answers, strict=True):
+        if isinstance(answer, AutoparserError):
+            problem = problem_of(answer, each.path)
+            problems.append(replace(problem, message=f"not finished: {problem.message}"))
+            stay = tuple(FindingFix(it, reason=Unfixed.NOT_FINISHED) for it in each.findings)
+            found.append(FixTarget(each, FixedTemplate(each.template, each.template, stay)))
+        else:
+            found.append(FixTarget(each, answer))
+    return FixRun(run, tuple(found), tuple(problems))
+
+
+_Found = tuple[str, Hit, tuple[str, ...]]
+"""A finding without its rule, which is a function of a module: the code stands for it."""
+
+
+def _task(each: Inspected) -> tuple[ChatTemplate, tuple[_Found, ...]]:
+    return each.template, tuple((it.code, it.hit, it.also) for it in each.findings)
+
+
+def _fix_template(
+    task: tuple[ChatTemplate, Sequence[_Found]], *, unsafe: bool
+) -> FixedTemplate | AutoparserError:
+    template, found = task
+    findings = [LintFinding(rule_of(code), hit, also) for code, hit, also in found]
+    try:
+        return fix_template(template, findings, unsafe=unsafe)
+    except AutoparserError as error:
+        return error

@@ -1,0 +1,517 @@
+"""Edits that are proven, written as a person would have: the same renders, said more plainly.
+
+Contract: only what the edits touch is written otherwise, and only where the caller, who knows what
+has to be rendered, finds both templates alike.
+
+How an edit is spelled: brackets that decide nothing, and tags that stand on a line together.
+
+For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and where a template gives each tag a
+line of its own,
+
+    {%- endfor %}{% if a %}{{- 'b' }}{% endif %}
+
+becomes
+
+    {%- endfor %}
+    {%- if a %}
+        {{- 'b' }}
+    {%- endif %}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise, product
+from typing import Protocol
+
+from jinja2 import nodes
+
+from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.edit_expressions import (
+    StatementStretch,
+    conditions,
+    one_sided,
+    statements,
+    stretches,
+)
+from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
+from autoparser.analysis.templates.template_edits import (
+    StatementBody,
+    TemplateEdit,
+    TemplateItem,
+    edited,
+    spans_after,
+    statement_tree,
+)
+
+
+def without_brackets(text: str) -> Iterator[tuple[TemplateEdit, ...]]:
+    """Return edits, each a pair, that leave out brackets; whether they may go is to be asked."""
+    for tokens in statements(template_tokens(text)):
+        opened: list[TemplateToken] = []
+        for token in tokens:
+            if token.kind == "operator" and token.value == "(":
+                opened.append(token)
+            elif token.kind == "operator" and token.value == ")" and opened:
+                first = opened.pop()
+                inner = text[first.end : token.start]
+                start = first.end + len(inner) - len(inner.lstrip())
+                end = first.end + len(inner.rstrip())
+                yield TemplateEdit(first.start, start, ""), TemplateEdit(end, token.end, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _PlacedTag:
+    """A tag or an output, and what it does to the depth of those after it."""
+
+    start: int
+    end: int
+    word: str
+    """Empty for an output."""
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it ends what an earlier tag begins."""
+        return self.word.startswith("end") or self.word in ("else", "elif")
+
+    @property
+    def opens(self) -> bool:
+        """Whether something is within it."""
+        return self.word in _OPENING or self.word in ("else", "elif")
+
+
+def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit, ...]:
+    """Return the edits that give tags of these places, and those beside them, lines of their own.
+
+    There are none where the template itself does not begin its lines with tags.
+    """
+    tags = [*_tags(text)]
+    inside = [each for each in tags if each.word]
+    if 2 * sum(_begins_line(text, each) for each in inside) < len(inside):
+        return ()
+    step = _step(text, tags)
+    found: list[TemplateEdit] = []
+    indents: list[str | None] = []
+    """Where the line of each tag begins; None where another text stands before it."""
+    opened: list[tuple[str | None, bool]] = []
+    for at, tag in enumerate(tags):
+        before = tags[at - 1] if at else tag
+        joined = before.end == tag.start
+        indent = _line_begin(text, tag.start) if _begins_line(text, tag) else None
+        outer, short = opened[-1] if opened else (None, False)
+        if joined and tag.leaves:
+            indent = outer
+        elif joined:
+            more = step if before.opens and short else ""
+            indent = None if indents[-1] is None else indents[-1] + more
+        indents.append(indent)
+        if tag.leaves and opened:
+            opened.pop()
+        if tag.opens:
+            opened.append((outer if tag.leaves else indent, _closes_in_line(text, tags, at)))
+        new = any(start <= each.start < end for each in (before, tag) for start, end in spans)
+        if joined and new and indent is not None:
+            found.append(_on_own_line(text, tag, indent))
+    return tuple(found)
+
+
+def _closes_in_line(text: str, tags: Sequence[_PlacedTag], at: int) -> bool:
+    """Say whether what a tag opens ends in the same line."""
+    depth = 0
+    for tag in tags[at + 1 :]:
+        if tag.leaves and not depth:
+            return "\n" not in text[tags[at].end : tag.start]
+        depth += tag.opens - tag.leaves
+    return False
+
+
+_OPENING = frozenset({"if", "for", "macro", "call", "filter", "generation", "with", "set_block"})
+
+
+def _on_own_line(text: str, tag: _PlacedTag, indent: str) -> TemplateEdit:
+    """Begin a tag's line; nothing stands before it that its `-` could take away."""
+    opened = tag.start + 2 + (text[tag.start + 2] in "-+")
+    apart = "" if text[opened].isspace() else " "
+    return TemplateEdit(tag.start, opened, f"\n{indent}{text[tag.start : tag.start + 2]}-{apart}")
+
+
+def _begins_line(text: str, tag: _PlacedTag) -> bool:
+    return not _line_begin(text, tag.start).strip()
+
+
+def _line_begin(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, at) + 1 : at]
+
+
+def _step(text: str, tags: Sequence[_PlacedTag]) -> str:
+    """Return by how much the template moves the first line of a body to the right."""
+    for before, tag in pairwise(tags):
+        if before.word in _OPENING and _begins_line(text, before) and _begins_line(text, tag):
+            outer, inner = _line_begin(text, before.start), _line_begin(text, tag.start)
+            if len(inner) > len(outer) and inner.startswith(outer):
+                return inner[len(outer) :]
+    return ""
+
+
+def _tags(text: str) -> Iterator[_PlacedTag]:
+    begun: TemplateToken | None = None
+    inside: list[str] = []
+    for token in template_tokens(text):
+        if token.kind in ("block_begin", "variable_begin"):
+            begun, inside = token, []
+        elif token.kind in ("block_end", "variable_end") and begun is not None:
+            start = begun.start + len(begun.value) - len(begun.value.lstrip())
+            end = token.start + len(token.value.rstrip())
+            word = inside[0] if token.kind == "block_end" and inside else ""
+            yield _PlacedTag(start, end, "set_block" if _is_block(inside) else word)
+            begun = None
+        elif begun is not None and token.kind != "whitespace":
+            inside.append(token.value)
+
+
+def _is_block(inside: Sequence[str]) -> bool:
+    return inside[:1] == ["set"] and "=" not in inside
+
+
+# What a condition comes to, whatever its parts hold.
+#
+# A part is what `and`, `or` and `not` put together: `a` and `b > 1` in `a or (not a and b > 1)`.
+# That condition holds wherever `a or b > 1` does, and `a or not a` always does. Where `a` holds,
+# it is defined, and is not none.
+
+
+MOST_PARTS = 8
+"""Conditions of more parts are not looked at."""
+
+
+def always(condition: str) -> bool | None:
+    """Return what a condition always comes to; None where that hangs on its parts."""
+    found = _truths(condition, {})
+    return found[0] if found and len({*found}) == 1 else None
+
+
+def same_truth(one: str, other: str) -> bool:
+    """Say whether two conditions come to the same, whatever their parts hold."""
+    parts = {**_parts(_read(one)), **_parts(_read(other))}
+    found = _truths(one, parts)
+    return bool(found) and found == _truths(other, parts)
+
+
+def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
+    """Return what it comes to for each of what its parts may hold; nothing of what is too long."""
+    read = _read(condition)
+    named = parts or _parts(read)
+    if read is None or len(named) > MOST_PARTS:
+        return []
+    held = (
+        dict(zip(named, each, strict=True)) for each in product((False, True), repeat=len(named))
+    )
+    return [_truth(read, each) for each in held if _possible(named, each)]
+
+
+def _possible(parts: Mapping[str, nodes.Node], held: Mapping[str, bool]) -> bool:
+    """Say whether parts can hold so together: what holds something is there."""
+    for name, part in parts.items():
+        if isinstance(part, nodes.Test) and held.get(repr(part.node)):
+            absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
+            if held[name] is absent:
+                return False
+    return True
+
+
+def _read(condition: str) -> nodes.Node | None:
+    try:
+        found = ChatTemplate(f"{{% if {condition} %}}{{% endif %}}").syntax_tree.find(nodes.If)
+    except TemplateSyntaxError:
+        return None
+    return found.test if found is not None else None
+
+
+def _parts(read: nodes.Node | None) -> dict[str, nodes.Node]:
+    match read:
+        case nodes.And() | nodes.Or():
+            return {**_parts(read.left), **_parts(read.right)}
+        case nodes.Not():
+            return _parts(read.node)
+        case nodes.Const() | nodes.List(items=[]) | nodes.Dict(items=[]) | None:
+            return {}
+        case _:
+            return {repr(read): read}
+
+
+def _truth(read: nodes.Node, held: Mapping[str, bool]) -> bool:
+    match read:
+        case nodes.And():
+            return _truth(read.left, held) and _truth(read.right, held)
+        case nodes.Or():
+            return _truth(read.left, held) or _truth(read.right, held)
+        case nodes.Not():
+            return not _truth(read.node, held)
+        case nodes.Const():
+            return bool(read.value)
+        case nodes.List(items=[]) | nodes.Dict(items=[]):
+            return False
+        case _:
+            return held[repr(read)]
+
+
+# Conditions that always come to the same, written out of a template.
+#
+# For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{% elif a or not a %}` becomes
+# `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or (not b and c) %}` becomes
+# `{% if b or (c) %}`; a branching that holds nothing goes, and so does `{% set x = x %}`. Where a
+# tag stands on a line of its own, the line goes, and what it held moves to the left.
+
+
+Edits = tuple[TemplateEdit, ...]
+
+
+def decided_conditions(text: str) -> Iterator[Edits]:
+    """Return edits to be made together, each by which a template says the same in less.
+
+    Of several ways to write the same, the tidiest is first.
+    """
+    for tokens in statements(template_tokens(text)):
+        yield from _shorter(text, tokens)
+        yield from _chosen_values(text, tokens)
+    for item in _items(statement_tree(text)):
+        if item.word == "if":
+            yield from _chosen_bodies(text, item)
+        elif item.word == "set" and _sets_itself(text, item):
+            yield from _without(text, (item.start, item.end))
+
+
+def _shorter(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
+    """Leave out a side of an `and` or `or` that decides nothing."""
+    for start, end in conditions(tokens):
+        for edit in one_sided([token for token in tokens if start <= token.start < end]):
+            moved = TemplateEdit(edit.start - start, edit.end - start, "")
+            if same_truth(text[start:end], edited(text[start:end], [moved])):
+                yield (edit,)
+
+
+def _chosen_values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
+    """Write the one value of `x if … else y` that is ever taken."""
+    for row in stretches(tokens):
+        for at, asked in enumerate(row):
+            if asked.before != "if" or not at or not (held := _always(text, row, at)):
+                continue
+            first, last, other = _sides(row, at)
+            taken = (row[first].start, row[at - 1].end) if held == (True,) else other
+            if taken is not None:
+                yield (TemplateEdit(row[first].start, last, text[slice(*taken)]),)
+
+
+def _always(text: str, row: Sequence[StatementStretch], at: int) -> tuple[bool, ...]:
+    """Return what a condition always comes to, if that is one thing."""
+    found = always(text[row[at].start : row[_joined_end(row, at)].end])
+    return () if found is None else (found,)
+
+
+def _joined_end(row: Sequence[StatementStretch], at: int) -> int:
+    while row[at].after in ("and", "or") and at + 1 < len(row):
+        at += 1
+    return at
+
+
+def _sides(row: Sequence[StatementStretch], at: int) -> tuple[int, int, tuple[int, int] | None]:
+    """Return the first stretch of an `x if … else y`, where it ends, and the place of `y`."""
+    first = at - 1
+    while first and row[first].before in ("and", "or"):
+        first -= 1
+    asked = _joined_end(row, at)
+    if row[asked].after != "else" or asked + 1 >= len(row):
+        return first, row[asked].end, None
+    last = asked + 1
+    while row[last].after in ("and", "or", "if", "else") and last + 1 < len(row):
+        last += 1
+    return first, row[last].end, (row[asked + 1].start, row[last].end)
+
+
+def _items(body: StatementBody) -> Iterator[TemplateItem]:
+    for item in body.items:
+        yield item
+        for inner in item.bodies:
+            yield from _items(inner)
+
+
+def _sets_itself(text: str, item: TemplateItem) -> bool:
+    """Say whether a variable is set to what it is."""
+    for tokens in statements(template_tokens(text[item.start : item.end])):
+        words = [token.value for token in tokens]
+        equal = words.index("=") if "=" in words else 0
+        return bool(equal) and words[1:equal] == words[equal + 1 :]
+    return False
+
+
+def _chosen_bodies(text: str, item: TemplateItem) -> Iterator[Edits]:
+    """Write the bodies of a branching that are ever reached, without what asked for them."""
+    if all(text[body.start : body.end].isspace() or not body.items for body in item.bodies):
+        yield from _without(text, (item.start, item.end))
+        return
+    ends = [item.start, *(body.end for body in item.bodies)]
+    tags = [(ends[at], body.start) for at, body in enumerate(item.bodies)]
+    closing = (item.bodies[-1].end, item.end)
+    for number, (tag, body) in enumerate(zip(tags, item.bodies, strict=True)):
+        held = _tag_holds(text[slice(*tag)])
+        if held is None:
+            continue
+        if held and number:
+            otherwise = f"{text[tag[0] : tag[0] + 3].rstrip()} else {text[tag[1] - 3 : tag[1]]}"
+            written = TemplateEdit(*tag, otherwise.replace("  ", " "))
+            yield (written, *_line_gone(text, (body.end, closing[0])))
+        elif held or (number + 1 < len(tags) and _word(text[slice(*tags[1])]) == "else"):
+            kept = body if held else item.bodies[1]
+            yield from _unwrapped(text, (item.start, kept.start), (kept.end, item.end))
+        elif number + 1 == len(tags) == 1:
+            yield from _without(text, (item.start, item.end))
+        elif number:
+            yield _line_gone(text, (tag[0], body.end))
+        else:
+            # What was asked second is asked first.
+            at = text.index("elif", tags[1][0])
+            renamed = TemplateEdit(at, at + 2, "")
+            yield (*_line_gone(text, (item.start, tags[1][0])), renamed)
+
+
+def _word(tag: str) -> str:
+    return tag.strip("{%-+ }").partition(" ")[0]
+
+
+def _tag_holds(tag: str) -> bool | None:
+    for tokens in statements(template_tokens(tag)):
+        for start, end in conditions(tokens):
+            return always(tag[start:end])
+    return None
+
+
+def _unwrapped(text: str, before: tuple[int, int], after: tuple[int, int]) -> Iterator[Edits]:
+    """Leave out what stands around a body."""
+    lines = _whole_lines(text, before), _whole_lines(text, after)
+    if lines[0] and lines[1]:
+        around = (TemplateEdit(*lines[0], ""), TemplateEdit(*lines[1], ""))
+        inner = (lines[0][1], max(lines[1][0], lines[0][1]))
+        yield (*around, *_dedented(text, inner, _indent(text, before[0])))
+        yield around
+    yield _spaced(text, before) + _spaced(text, after)
+    yield TemplateEdit(*before, ""), TemplateEdit(*after, "")
+
+
+def _without(text: str, place: tuple[int, int]) -> Iterator[Edits]:
+    yield _line_gone(text, place)
+    yield _spaced(text, place)
+    yield (TemplateEdit(*place, ""),)
+
+
+def _line_gone(text: str, place: tuple[int, int]) -> Edits:
+    """Leave out a stretch, with its lines where nothing else stands on them."""
+    return (TemplateEdit(*(_whole_lines(text, place) or place), ""),)
+
+
+def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
+    """Return the lines of a stretch; None where something else stands on them."""
+    start = text.rfind("\n", 0, place[0]) + 1
+    end = text.find("\n", place[1])
+    end = len(text) if end < 0 else end + 1
+    apart = not text[start : place[0]].strip() and not text[place[1] : end].strip()
+    return (start, end) if apart else None
+
+
+def _indent(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, at) + 1 : at]
+
+
+def _dedented(text: str, place: tuple[int, int], indent: str) -> Iterator[TemplateEdit]:
+    """Move lines to the left by as much as the first of them stands to the right of a tag."""
+    lines = text[slice(*place)].splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    more = len(first) - len(first.lstrip(" \t")) - len(indent)
+    at = place[0]
+    for line in lines:
+        if more > 0 and line[:more].isspace() and line.strip():
+            yield TemplateEdit(at, at + more, "")
+        at += len(line)
+
+
+def _spaced(text: str, place: tuple[int, int]) -> Edits:
+    """Leave out a stretch, and the whitespace beside it that its tags take away."""
+    start, end = place
+    if text[start + 2 : start + 3] == "-":
+        start = len(text[:start].rstrip())
+    if text[end - 3 : end - 2] == "-":
+        end += len(text[end:]) - len(text[end:].lstrip())
+    return (TemplateEdit(start, end, ""),)
+
+
+MOST_FORMS = 40
+"""So many times a template is written more plainly."""
+
+Spans = tuple[tuple[int, int], ...]
+
+
+class EditJudge(Protocol):
+    """Whoever knows what edited templates have to render."""
+
+    def written(self, text: str) -> ChatTemplate:
+        """Return the template with another text."""
+        ...
+
+    def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
+        """Say whether both render the same."""
+        ...
+
+
+def tidied(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
+    """Return the template of a text with edits made, in their plainest form."""
+    template, spans = judge.written(edited(text, edits)), spans_after(edits)
+    for _ in range(MOST_FORMS):
+        form = next(_plainer(judge, template, spans), None)
+        if form is None:
+            break
+        template = judge.written(edited(template.text, form))
+        spans = spans_after(form, spans)
+    lines = own_lines(template.text, spans)
+    apart = judge.written(edited(template.text, lines))
+    return apart if lines and _alike(judge, template, apart) else template
+
+
+def _plainer(
+    judge: EditJudge, template: ChatTemplate, spans: Spans
+) -> Iterator[Sequence[TemplateEdit]]:
+    """Return the forms that say the same in less."""
+    text = template.text
+    for form in _touching(decided_conditions(text), spans):
+        if _alike(judge, template, judge.written(edited(text, form))):
+            yield form
+    for form in _touching(without_brackets(text), spans):
+        if _same_tree(template, judge.written(edited(text, form))):
+            yield form
+
+
+def _touching(
+    forms: Iterable[Sequence[TemplateEdit]], spans: Spans
+) -> Iterator[Sequence[TemplateEdit]]:
+    """Return the forms of what was edited: not of what the template had before."""
+    for form in forms:
+        # What follows the first two but moves to the left with them.
+        ends = chain.from_iterable((each.start, each.end) for each in form[:2])
+        places = [*ends]
+        if any(min(places) <= end and start <= max(places) for start, end in spans):
+            yield form
+
+
+def _same_tree(one: ChatTemplate, other: ChatTemplate) -> bool:
+    try:
+        return one.syntax_tree == other.syntax_tree
+    except AutoparserError:
+        return False
+
+
+def _alike(judge: EditJudge, one: ChatTemplate, other: ChatTemplate) -> bool:
+    try:
+        other.check_syntax()
+    except AutoparserError:
+        return False
+    return judge.alike(one, other)

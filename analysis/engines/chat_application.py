@@ -1,0 +1,415 @@
+"""The endpoint as an application of ASGI: it needs the packages of the extra `serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.parsing.output_parser import StreamParser
+
+from .chat_preparer import LAST_EVENT, ChatPreparer, CompletionForm, PreparedChat, error_event
+from .chat_request import (
+    ChatError,
+    ChatErrorKind,
+    CompletionEnd,
+    CompletionPiece,
+    ServingLimits,
+    as_chat_error,
+    chat_request,
+)
+from .completion_backend import CompletionBackend
+
+# What the chat endpoint counts, in the words of Prometheus. No count holds what a user said.
+
+
+METRICS_TYPE = CONTENT_TYPE_LATEST
+
+
+class ServeMetrics:
+    """The counts of one application."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._registry = CollectorRegistry()
+        self._chats = Counter(
+            "autoparser_chats", "Chats answered, by status.", ["status"], registry=self._registry
+        )
+        self._gone = Counter("autoparser_hangups", "Clients that hung up.", registry=self._registry)
+        self._tokens = Counter(
+            "autoparser_tokens", "Tokens, as the backend counts.", ["of"], registry=self._registry
+        )
+        self.running = Gauge(
+            "autoparser_running", "Chats that are being answered.", registry=self._registry
+        )
+        self.preparing = Histogram(
+            "autoparser_preparing_seconds",
+            "Time to render, and to make the grammar and the parser.",
+            registry=self._registry,
+        )
+
+    def answered(self, status: int, prompt: int, cached: int, written: int) -> None:
+        """Count a chat, and its tokens."""
+        self._chats.labels(str(status)).inc()
+        counts = {"prompt": prompt, "cached": cached, "completion": written}
+        for name, count in counts.items():
+            self._tokens.labels(name).inc(count)
+
+    def gone(self) -> None:
+        """Count a client that hung up."""
+        self._gone.inc()
+
+    def text(self) -> bytes:
+        """Return all counts as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+# One chat, answered: from the prepared request to the last byte that its client gets.
+#
+# All of it happens in one task, whose end closes the connection to the backend: when the answer
+# is whole, when the client hangs up, when time is over, when the backend fails. Nothing is left
+# running.
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredChat:
+    """What a backend was given and has written, for whoever keeps a log of it."""
+
+    prompt: str
+    completion: str
+    prompt_token_ids: tuple[int, ...] | None
+    token_ids: tuple[int, ...] | None
+
+
+class Writing:
+    """What a backend writes, as far as it has come."""
+
+    def __init__(self, chat: PreparedChat, encode: Callable[[str], tuple[int, ...] | None]) -> None:
+        """Read with the parser of the chat; `encode` cuts a text into the model's tokens."""
+        self.chat = chat
+        self.stream: StreamParser = chat.parser.stream()
+        self.end = CompletionEnd("stop")
+        self._encode = encode
+        self._texts: list[str] = []
+        self._ids: list[int] = []
+
+    def take(self, piece: CompletionPiece) -> None:
+        """Keep what came."""
+        self._texts.append(piece.text)
+        self._ids.extend(piece.ids)
+        self.end = piece.end or self.end
+
+    @property
+    def text(self) -> str:
+        """All that was written."""
+        return "".join(self._texts)
+
+    @property
+    def ids(self) -> tuple[int, ...] | None:
+        """All that was written, in ids; None where they are not known for certain.
+
+        A stream of llama-server leaves out the ids of characters that took several tokens. The text
+        cut anew stands for them where it has as many tokens as were written.
+        """
+        for found in (tuple(self._ids), self._encode(self.text)):
+            if found and len(found) == self.end.completion_tokens:
+                return found
+        return None
+
+    def beside(self) -> dict[str, Json]:
+        """Return what a request for ids gets beside its message."""
+        chat, told = self.chat, dict[str, Json]()
+        if chat.request.return_token_ids:
+            told["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
+            told["token_ids"] = None if self.ids is None else list(self.ids)
+        if chat.bridged is not None:
+            told["bridge"] = chat.bridged or "the prompt begins with the earlier turn's ids"
+        return told
+
+    def answered(self) -> AnsweredChat:
+        """Return what went to the backend and came from it."""
+        return AnsweredChat(self.chat.prompt, self.text, self.chat.prompt_ids, self.ids)
+
+
+class ChatAnswer(Response):
+    """The answer to one chat, as a response of ASGI."""
+
+    def __init__(
+        self,
+        writing: Writing,
+        backend: CompletionBackend,
+        form: CompletionForm,
+        metrics: ServeMetrics,
+        *,
+        seconds: float,
+        leave: Callable[[], None],
+        done: Callable[[AnsweredChat], None] | None = None,
+    ) -> None:
+        """Answer by a backend within some seconds.
+
+        `leave` is called when it is over, however; `done` is told of a chat that came to its end.
+        """
+        super().__init__()
+        self._writing = writing
+        self._backend = backend
+        self._form = form
+        self._metrics = metrics
+        self._seconds = seconds
+        self._leave = leave
+        self._done = done
+        self._sent_all = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or stop where the client has hung up."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._until_gone, receive, group.cancel_scope)
+                await self._answer(scope, receive, send)
+                group.cancel_scope.cancel()
+        finally:
+            self._leave()
+
+    async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        # A server says so, too, when all was sent.
+        if not self._sent_all:
+            self._metrics.gone()
+            scope.cancel()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            self._sent_all = message.get("more_body") is False
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._ask(sending)
+        except TimeoutError:
+            error = ChatError(f"there is no answer within {self._seconds:g} s", ChatErrorKind.LATE)
+        except ChatError as raised:
+            error = raised
+        else:
+            self._finished(200)
+            return
+        self._finished(error.kind.status)
+        self._sent_all = True
+        if begun:
+            await send(_body(error_event(error), more=False))
+        else:
+            await error_response(error)(scope, receive, send)
+
+    async def _ask(self, send: Send) -> None:
+        async with self._backend.asked(self._writing.chat) as pieces:
+            if self._writing.chat.request.stream:
+                await self._stream(pieces, send)
+            else:
+                await self._whole(pieces, send)
+
+    async def _whole(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
+        writing = self._writing
+        async for piece in pieces:
+            writing.take(piece)
+        stream = writing.stream
+        stream.feed(writing.text)
+        stream.finish(complete=writing.end.reason == "stop")
+        told = self._form.whole(stream.message, writing.end, writing.beside())
+        body = msgspec.json.encode(told)
+        await send(_head("application/json", len(body)))
+        await send(_body(body, more=False))
+
+    async def _stream(self, pieces: AsyncIterator[CompletionPiece], send: Send) -> None:
+        writing, request = self._writing, self._writing.chat.request
+        await send(_head("text/event-stream; charset=utf-8"))
+        await send(_body(self._form.opening()))
+        async for piece in pieces:
+            writing.take(piece)
+            deltas = writing.stream.feed(piece.text)
+            if piece.end is not None:
+                deltas += writing.stream.finish(complete=piece.end.reason == "stop")
+            if deltas:
+                await send(_body(self._form.events(deltas)))
+        beside = writing.beside()
+        options = request.stream_options
+        last = b""
+        if beside or (options is not None and options.include_usage):
+            last = self._form.last(writing.end, beside)
+        await send(_body(last + LAST_EVENT, more=False))
+
+    def _finished(self, status: int) -> None:
+        end = self._writing.end
+        self._metrics.answered(status, end.prompt_tokens, end.cached_tokens, end.completion_tokens)
+        if status == 200 and self._done is not None:  # noqa: PLR2004 - OK
+            self._done(self._writing.answered())
+
+
+def error_response(error: ChatError) -> Response:
+    """Return an answer that is an error alone."""
+    headers = {"Retry-After": "1"} if error.kind is ChatErrorKind.BUSY else None
+    return Response(
+        msgspec.json.encode(error.to_openai()), error.kind.status, headers, "application/json"
+    )
+
+
+def _head(kind: str, length: int | None = None) -> dict[str, object]:
+    headers = [(b"content-type", kind.encode()), (b"cache-control", b"no-store")]
+    if length is not None:
+        headers.append((b"content-length", str(length).encode()))
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+def _body(body: bytes, *, more: bool = True) -> dict[str, object]:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+LINGERING = 8
+"""A body may be this many times as large as is taken: it is read and forgotten, since a client
+whose body nobody reads never sees the error."""
+
+
+class ChatEndpoint:
+    """Answers chats by one backend; it keeps nothing from one request to the next."""
+
+    def __init__(
+        self,
+        preparer: ChatPreparer,
+        backend: CompletionBackend,
+        *,
+        model: str,
+        limits: ServingLimits | None = None,
+        done: Callable[[AnsweredChat], None] | None = None,
+    ) -> None:
+        """Serve a template's model by a name; `done` is told of each chat that was answered."""
+        self._preparer = preparer
+        self._backend = backend
+        self._model = model
+        self._limits = limits or ServingLimits()
+        self._done = done
+        self._metrics = ServeMetrics()
+        self._running = 0
+
+    def application(self) -> Starlette:
+        """Return the application; it closes the backend's connections when it ends."""
+        return Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._chat, methods=["POST"]),
+                Route("/v1/models", self._models),
+                Route("/health", self._health),
+                Route("/metrics", self._told_metrics),
+            ],
+            lifespan=self._lifespan,
+            exception_handlers={404: _not_here, 405: _not_here},
+        )
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        yield
+        await self._backend.close()
+
+    async def _chat(self, request: Request) -> Response:
+        try:
+            body = await self._body(request)
+            self._enter()
+        except ChatError as error:
+            return self._refused(error)
+        try:
+            return await self._prepared(body)
+        except AutoparserError as error:
+            self._leave()
+            return self._refused(as_chat_error(error))
+        except BaseException:
+            self._leave()
+            raise
+
+    def _enter(self) -> None:
+        """Begin a chat. Raises ChatError where there are too many."""
+        if self._running >= self._limits.requests:
+            words = f"{self._running} chats are being answered"
+            raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
+        self._running += 1
+        self._metrics.running.set(self._running)
+
+    def _leave(self) -> None:
+        self._running -= 1
+        self._metrics.running.set(self._running)
+
+    def _refused(self, error: ChatError) -> Response:
+        self._metrics.answered(error.kind.status, 0, 0, 0)
+        return error_response(error)
+
+    async def _prepared(self, body: bytes) -> ChatAnswer:
+        given = chat_request(body)
+        with self._metrics.preparing.time():
+            chat = await anyio.to_thread.run_sync(self._preparer.prepare, given)
+        return ChatAnswer(
+            Writing(chat, self._preparer.encode),
+            self._backend,
+            CompletionForm(given.model or self._model),
+            self._metrics,
+            seconds=self._limits.seconds,
+            leave=self._leave,
+            done=self._done,
+        )
+
+    async def _body(self, request: Request) -> bytes:
+        """Read a request's body within its bounds. Raises ChatError."""
+        taken, length = bytearray(), 0
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for piece in request.stream():
+                    length += len(piece)
+                    if length <= self._limits.body:
+                        taken += piece
+                    elif length > LINGERING * self._limits.body:
+                        break
+        except TimeoutError:
+            raise ChatError(
+                f"the body did not come within {self._limits.body_seconds:g} s",
+                ChatErrorKind.SLOW_BODY,
+            ) from None
+        except ClientDisconnect:
+            raise ChatError("the client hung up", ChatErrorKind.SLOW_BODY) from None
+        if length > self._limits.body:
+            raise ChatError(
+                f"the body has more than {self._limits.body} bytes",
+                ChatErrorKind.TOO_LARGE,
+                hint="send less, or start the server with a larger --max-body",
+            )
+        return bytes(taken)
+
+    async def _models(self, _: Request) -> Response:
+        model = {"id": self._model, "object": "model", "owned_by": "autoparser"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def _health(self, _: Request) -> Response:
+        well = await self._backend.healthy()
+        return JSONResponse(
+            {"status": "ok" if well else "the backend does not answer"}, 200 if well else 503
+        )
+
+    async def _told_metrics(self, _: Request) -> Response:
+        return Response(self._metrics.text(), media_type=METRICS_TYPE)
+
+
+async def _not_here(request: Request, _: Exception) -> Response:
+    words = f"there is nothing at {request.method} {request.url.path}"
+    error = ChatError(words, hint="chats are answered at POST /v1/chat/completions")
+    return JSONResponse(error.to_openai(), 404)

@@ -1,0 +1,398 @@
+"""A chat request in OpenAI's words, read as a value.
+
+Contract: what is not known is refused by name, since a parameter that is dropped in silence changes
+answers; what only the clients' bookkeeping reads is taken and left alone. Messages, tools and
+schemas are checked by whoever reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TokenizerError,
+    WorkerDiedError,
+    is_list,
+    is_mapping,
+)
+from autoparser.analysis.core.message_shape import Shape
+
+# The messages of OpenAI's clients in the shape that a template takes.
+#
+# A client sends calls with their arguments as JSON text, reasoning in a field of its server's
+# choice, texts now and then as a list of parts, and no name with a tool's result. What the
+# template wants instead was found by the analysis (`Shape`). What cannot be put into it is left
+# as it came: the template says what it thinks of it.
+
+
+REASONING = ("reasoning_content", "reasoning")
+"""The fields in which servers give reasoning, and clients give it back."""
+
+
+def shaped_messages(messages: Sequence[Mapping[str, Any]], shape: Shape) -> list[Mapping[str, Any]]:
+    """Return the messages as the template takes them."""
+    names: dict[str, str] = {}
+    shaped: list[Mapping[str, Any]] = []
+    for given in messages:
+        said = _said(given) if given.get("role") == "assistant" else None
+        if said is not None:
+            names.update({call.id: call.name for call in said.calls})
+            shaped.append(shape.message(said))
+        else:
+            shaped.append(_other(given, names, shape))
+    return shaped
+
+
+def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: Shape) -> list[Json]:
+    """Return the tools as the template takes them."""
+    return [shape.tool(function_of(tool)) for tool in tools]
+
+
+def _other(given: Mapping[str, Any], names: Mapping[str, str], shape: Shape) -> Mapping[str, Any]:
+    text = _text(given.get("content"))
+    if given.get("role") not in ("user", "system", "developer", "tool") or text is None:
+        return given
+    shaped = {**given, "content": shape.user_text(text)}
+    called = names.get(str(given.get("tool_call_id")))
+    if called is not None and given.get("role") == "tool":
+        shaped.setdefault("name", called)
+    return shaped
+
+
+def _said(given: Mapping[str, Any]) -> Message | None:
+    """Read an assistant message; None where it holds what a message of ours cannot."""
+    content = "" if given.get("content") is None else _text(given["content"])
+    reasoning = next((given[name] for name in REASONING if given.get(name)), "")
+    calls = [_call(each) for each in given.get("tool_calls") or ()]
+    if content is None or not isinstance(reasoning, str) or None in calls:
+        return None
+    return Message(content, reasoning, tuple(call for call in calls if call is not None))
+
+
+def _call(given: object) -> ToolCall | None:
+    function = given.get("function") if is_mapping(given) else None
+    if not is_mapping(given) or not is_mapping(function):
+        return None
+    name, arguments = function.get("name"), function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError:
+            return None
+    if not isinstance(name, str) or not is_mapping(arguments):
+        return None
+    return ToolCall(name, arguments, str(given.get("id") or ""))
+
+
+def _text(content: object) -> str | None:
+    """Return the text of a content; None where it is not text alone."""
+    if isinstance(content, str):
+        return content
+    if not is_list(content):
+        return None
+    texts: list[str] = []
+    for part in content:
+        text = part.get("text") if is_mapping(part) and part.get("type") == "text" else None
+        if not isinstance(text, str):
+            return None
+        texts.append(text)
+    return "\n".join(texts)
+
+
+# What a client of the chat endpoint is told when its request comes to nothing.
+
+
+class ChatErrorKind(Enum):
+    """Whose fault it is: OpenAI's word for it and the status of HTTP."""
+
+    INVALID = ("invalid_request_error", 400)
+    SLOW_BODY = ("invalid_request_error", 408)
+    TOO_LARGE = ("invalid_request_error", 413)
+    INTERNAL = ("server_error", 500)
+    BACKEND = ("backend_error", 502)
+    BUSY = ("overloaded_error", 503)
+    LATE = ("timeout_error", 504)
+
+    @property
+    def status(self) -> int:
+        """The status of an answer that is only this error."""
+        return self.value[1]
+
+
+class ChatError(AutoparserError):
+    """A chat request is not answered, or not to its end."""
+
+    def __init__(
+        self,
+        message: str,
+        kind: ChatErrorKind = ChatErrorKind.INVALID,
+        *,
+        file: str | None = None,
+        place: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, file=file, place=place, hint=hint)
+        self.kind = kind
+        """Whose fault it is."""
+
+    def to_openai(self) -> dict[str, Json]:
+        """Return the error as an OpenAI endpoint tells it."""
+        words = self.message if self.hint is None else f"{self.message}; {self.hint}"
+        told: Json = {
+            "message": words,
+            "type": self.kind.value[0],
+            "param": self.place,
+            "code": None,
+        }
+        return {"error": told}
+
+
+def as_chat_error(error: AutoparserError) -> ChatError:
+    """Return any error that a request ran into as one for its client."""
+    if isinstance(error, ChatError):
+        return error
+    own = isinstance(error, WorkerDiedError | TokenizerError)
+    kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
+    # The place of these is one in the template, which is nothing that the client has sent.
+    of_template = isinstance(error, TemplateRenderError | TemplateLimitError)
+    words = f"the chat template {error.message}" if of_template else error.message
+    return ChatError(words, kind, place=None if of_template else error.place, hint=error.hint)
+
+
+# What one client may take of the chat endpoint.
+
+
+@dataclass(frozen=True, slots=True)
+class ServingLimits:
+    """Bounds on bodies, time and how much happens at once."""
+
+    body: int = 8_000_000
+    """Bytes of a request."""
+    seconds: float = 600.0
+    """What an answer may take, from the request to its last piece."""
+    requests: int = 256
+    """Chats that are answered at the same time; one more is told to come back."""
+    body_seconds: float = 30.0
+    """What a request's body may take to arrive."""
+
+
+# What a backend streams, read as pieces of a completion.
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionEnd:
+    """How a completion came to its end, and what it took."""
+
+    reason: Literal["stop", "length"]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionPiece:
+    """What a backend has written since the last piece."""
+
+    text: str = ""
+    ids: tuple[int, ...] = ()
+    end: CompletionEnd | None = None
+
+
+class _Timings(Struct):
+    cache_n: int = 0
+
+
+class LlamaEvent(Struct):
+    """An event of llama-server's `/completion`."""
+
+    content: str
+    tokens: tuple[int, ...] = ()
+    stop: bool = False
+    stop_type: str = ""
+    tokens_evaluated: int = 0
+    tokens_predicted: int = 0
+    timings: _Timings | None = None
+
+    def piece(self, _: CompletionEnd | None) -> CompletionPiece:
+        """Return what it brings."""
+        if not self.stop:
+            return CompletionPiece(self.content, self.tokens)
+        cached = 0 if self.timings is None else self.timings.cache_n
+        reason: Literal["stop", "length"] = "length" if self.stop_type == "limit" else "stop"
+        end = CompletionEnd(reason, self.tokens_evaluated, self.tokens_predicted, cached)
+        return CompletionPiece(self.content, self.tokens, end)
+
+
+class _Choice(Struct):
+    text: str | None = None
+    finish_reason: str | None = None
+    token_ids: tuple[int, ...] | None = None
+
+
+class _Cached(Struct):
+    cached_tokens: int | None = 0
+
+
+class _Usage(Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _Cached | None = None
+
+
+class OpenAIEvent(Struct):
+    """An event of OpenAI's `/v1/completions`."""
+
+    choices: tuple[_Choice, ...]
+    usage: _Usage | None = None
+
+    def piece(self, end: CompletionEnd | None) -> CompletionPiece:
+        """Return what it brings; `end` is what earlier events said of the end.
+
+        The reason comes in one event, and what the answer took in a later one.
+        """
+        choice = self.choices[0] if self.choices else _Choice()
+        reason = choice.finish_reason or (None if end is None else end.reason)
+        if reason is not None:
+            usage = self.usage or _Usage()
+            cached = usage.prompt_tokens_details or _Cached()
+            end = CompletionEnd(
+                "length" if reason == "length" else "stop",
+                usage.prompt_tokens,
+                usage.completion_tokens,
+                cached.cached_tokens or 0,
+            )
+        return CompletionPiece(choice.text or "", choice.token_ids or (), end)
+
+
+_Objects = Annotated[tuple[dict[str, Any], ...], Meta(description="a list of objects")]
+_Ids = Annotated[tuple[int, ...], Meta(description="a list of token ids")]
+
+
+class StreamOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a stream tells beside its deltas."""
+
+    include_usage: bool = False
+
+
+class NamedSchema(Struct, frozen=True):
+    """The schema of an answer in JSON."""
+
+    schema: dict[str, Any]
+    name: str = ""
+
+
+class ResponseFormat(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the content of an answer has to be."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: NamedSchema | None = None
+
+
+class EarlierTurn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ids of the turn that the last assistant message is, as an answer gave them."""
+
+    prompt_token_ids: _Ids
+    token_ids: _Ids
+
+
+class ChatRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A request for one assistant message."""
+
+    messages: Annotated[_Objects, Meta(min_length=1)]
+    model: str = ""
+    tools: _Objects | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool = True
+    response_format: ResponseFormat | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] = 1
+
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
+    stop: str | tuple[str, ...] | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+
+    return_token_ids: bool = False
+    """Whether the answer has the ids of its prompt and of what was written."""
+    continues: EarlierTurn | None = None
+    """What the last assistant message was, in ids: the new prompt then begins with them."""
+
+    user: Any = None
+    metadata: Any = None
+    store: Any = None
+    service_tier: Any = None
+    safety_identifier: Any = None
+    prompt_cache_key: Any = None
+
+    @property
+    def limit(self) -> int | None:
+        """How many tokens the answer may have; None where nothing is said."""
+        return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end the answer, beside those of the format."""
+        return (self.stop,) if isinstance(self.stop, str) else self.stop or ()
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The schema of the content. Raises ChatError where one is announced and missing."""
+        wanted = self.response_format
+        if wanted is None or wanted.type == "text":
+            return None
+        if wanted.type == "json_object":
+            return {"type": "object"}
+        if wanted.json_schema is None:
+            raise ChatError(
+                "the schema is missing", place="response_format", hint="give json_schema.schema"
+            )
+        return wanted.json_schema.schema
+
+    def sampling(self) -> dict[str, Json]:
+        """Return how tokens are chosen, by the names that backends share."""
+        return {name: value for name in _SAMPLING if (value := getattr(self, name)) is not None}
+
+
+_SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+)
+
+
+def chat_request(body: bytes) -> ChatRequest:
+    """Read a request. Raises ChatError, which names the place in it."""
+    try:
+        value: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ChatError(f"the body is not JSON: {error}") from error
+    try:
+        return read(value, ChatRequest, file="the request")
+    except AutoparserError as error:
+        raise ChatError(error.message, place=error.place, hint=error.hint) from error

@@ -1,0 +1,187 @@
+"""The server that completes text: how it is asked, and what it answers piece by piece.
+
+llama-server is asked at its own `/completion`, where ids, counts and what was cached come along;
+the others at OpenAI's `/v1/completions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import msgspec
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.decoding.answer_writers import ServerEngine, grammar_fields, marker_fields
+
+from .chat_preparer import PreparedChat
+from .chat_request import (
+    ChatError,
+    ChatErrorKind,
+    CompletionEnd,
+    CompletionPiece,
+    LlamaEvent,
+    OpenAIEvent,
+)
+
+SHOWN = 300
+"""Characters of the backend's own words that are shown."""
+CONNECT = 5.0
+"""Seconds in which it has to take a connection."""
+_DATA = "data:"
+_DONE = "[DONE]"
+
+
+class CompletionBackend:
+    """One server, and the connections to it."""
+
+    def __init__(
+        self, url: str, engine: ServerEngine, *, model: str = "", connections: int = 256
+    ) -> None:
+        """Ask the server at this address, with or without `/v1`; close it when done."""
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self.engine = engine
+        self.model = model
+        # One more, so that its health can be asked for under load. None is used twice: a server
+        # may close one that waits just as it is asked again, which no client can tell from a crash.
+        bound = httpx2.Limits(max_connections=connections + 1, max_keepalive_connections=0)
+        times = httpx2.Timeout(None, connect=CONNECT, pool=CONNECT)
+        self._leading: str | None = None
+        # What the environment says of proxies is not for a backend.
+        self._client = httpx2.AsyncClient(limits=bound, timeout=times, trust_env=False)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    async def healthy(self) -> bool:
+        """Whether it says that it is well, within a second."""
+        try:
+            answer = await self._client.get(f"{self.url}/health", timeout=1.0)
+        except httpx2.HTTPError:
+            return False
+        return answer.is_success
+
+    @asynccontextmanager
+    async def asked(self, chat: PreparedChat) -> AsyncGenerator[AsyncIterator[CompletionPiece]]:
+        """Ask for a completion, and give its pieces as they come. Raises ChatError.
+
+        The connection is closed with the block, which tells the server to stop.
+        """
+        body = await self._body(chat)
+        path = "/completion" if self._native else "/v1/completions"
+        try:
+            async with self._client.stream(
+                "POST",
+                f"{self.url}{path}",
+                content=msgspec.json.encode(body),
+                headers={"Content-Type": "application/json"},
+            ) as answer:
+                if not answer.is_success:
+                    said = (await answer.aread()).decode(errors="replace")
+                    raise self._refusal(answer.status_code, said)
+                yield self._pieces(answer)
+        except httpx2.HTTPError as error:
+            raise self._lost(error) from error
+
+    @property
+    def _native(self) -> bool:
+        return self.engine is ServerEngine.LLAMA_SERVER
+
+    async def _text(self, prompt: str) -> str:
+        """Return a prompt without what the server writes before each text by itself."""
+        if not self._native:
+            return prompt
+        if self._leading is None:
+            try:
+                asked = {"content": "", "add_special": True}
+                found = await self._client.post(f"{self.url}/tokenize", json=asked)
+                written = await self._client.post(f"{self.url}/detokenize", json=found.json())
+                self._leading = str(written.json()["content"])
+            except (httpx2.HTTPError, ValueError, LookupError):
+                # The completion itself will say what is wrong with the server.
+                return prompt
+        return prompt.removeprefix(self._leading)
+
+    async def _body(self, chat: PreparedChat) -> dict[str, Json]:
+        request = chat.request
+        stops: list[Json] = [*dict.fromkeys((*chat.grammar.stop_strings, *request.stops))]
+        ids = chat.prompt_ids
+        prompt: Json = await self._text(chat.prompt) if ids is None else list(ids)
+        body: dict[str, Json] = {"prompt": prompt, "stream": True, **request.sampling()}
+        if self.model:
+            body["model"] = self.model
+        if stops:
+            body["stop"] = stops
+        if request.limit is not None:
+            body["n_predict" if self._native else "max_tokens"] = request.limit
+        fields = grammar_fields if chat.constrained else marker_fields
+        body |= fields(self.engine, chat.grammar)
+        if self._native:
+            return {**body, "return_tokens": True, "cache_prompt": True}
+        body["stream_options"] = {"include_usage": True}
+        if self.engine is ServerEngine.VLLM:
+            body["return_token_ids"] = True
+        return body
+
+    async def _pieces(self, answer: httpx2.Response) -> AsyncIterator[CompletionPiece]:
+        """Read the events; raises ChatError where they stop before the end."""
+        end: CompletionEnd | None = None
+        async for line in _lines(answer):
+            if not line.startswith(_DATA):
+                if line.startswith("error:"):
+                    raise self._refusal(200, line)
+                continue
+            data = line[len(_DATA) :].strip()
+            if data == _DONE:
+                break
+            piece = self._event(data).piece(end)
+            end = piece.end or end
+            if piece.text or piece.ids:
+                yield CompletionPiece(piece.text, piece.ids)
+        if end is None:
+            raise ChatError("the backend ended its answer in the middle", ChatErrorKind.BACKEND)
+        yield CompletionPiece(end=end)
+
+    def _event(self, data: str) -> LlamaEvent | OpenAIEvent:
+        try:
+            if self._native:
+                return msgspec.json.decode(data, type=LlamaEvent)
+            return msgspec.json.decode(data, type=OpenAIEvent)
+        except msgspec.DecodeError:
+            raise self._refusal(200, data) from None
+
+    def _refusal(self, status: int, said: str) -> ChatError:
+        """Return the error of a backend that does not want a request."""
+        try:
+            words = str(msgspec.json.decode(said)["error"]["message"])
+        except (msgspec.DecodeError, LookupError, TypeError):
+            words = said
+        # What is wrong with a request that it understood is its sender's business.
+        invalid = status in (400, 413, 422)
+        kind = ChatErrorKind.INVALID if invalid else ChatErrorKind.BACKEND
+        kind = ChatErrorKind.BUSY if status in (429, 503) else kind
+        return ChatError(f"the backend refuses: {one_line(words, SHOWN)}", kind)
+
+    def _lost(self, error: httpx2.HTTPError) -> ChatError:
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return ChatError("the backend cannot be reached", ChatErrorKind.BACKEND)
+        if isinstance(error, httpx2.PoolTimeout):
+            return ChatError("all connections to the backend are taken", ChatErrorKind.BUSY)
+        return ChatError("the backend broke off in the middle of its answer", ChatErrorKind.BACKEND)
+
+
+async def _lines(answer: httpx2.Response) -> AsyncIterator[str]:
+    """Read the lines of a stream of events.
+
+    They end at a line feed alone. httpx2's own lines end at U+2028 and its like, too, which may
+    stand in a model's text and in the grammar that llama-server repeats.
+    """
+    held = b""
+    async for piece in answer.aiter_bytes():
+        *lines, held = (held + piece).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace").removesuffix("\r")
+    yield held.decode(errors="replace")

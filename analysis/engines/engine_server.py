@@ -1,0 +1,390 @@
+"""What a probe asks of an engine, whichever it is."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+from autoparser.analysis.core.conversation import Json, Message, ReadCall, ReadMessage, same_json
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+
+from .probe_client import ProbeClient, ServerReply
+
+# An answer whose meaning is known, and the chat that it answers.
+
+
+@dataclass(frozen=True)
+class ProbedChat:
+    """The conversation that a request sends, in OpenAI's words."""
+
+    messages: Sequence[Mapping[str, Json]]
+    tools: Sequence[Json] = ()
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+    def body(self, model: str) -> dict[str, Json]:
+        """Return the request."""
+        asked: dict[str, Json] = {"messages": [dict(each) for each in self.messages]}
+        if model:
+            asked["model"] = model
+        if self.tools:
+            asked["tools"] = list(self.tools)
+        if self.settings:
+            asked["chat_template_kwargs"] = dict(self.settings)
+        return asked
+
+    @property
+    def key(self) -> str:
+        """What tells it from others: the request as JSON, in which the order of keys counts."""
+        return json.dumps(self.body(""))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownText:
+    """An answer, and what it means."""
+
+    title: str
+    message: Message
+    text: str
+    """As the template writes it after its prompt, up to the end of the turn."""
+    other: Message | None = None
+    """What it means as well: the template writes the same text for it, and the schemas allow it."""
+
+    @property
+    def meanings(self) -> tuple[Message, ...]:
+        """All messages that a reader may give."""
+        return (self.message,) if self.other is None else (self.message, self.other)
+
+
+class TextRefusedError(Exception):
+    """The server does not do what was asked with one text; its text says why."""
+
+
+class TextNotAskedError(Exception):
+    """A text cannot be brought before the server's parser as it is; its text says why."""
+
+
+class Rung(StrEnum):
+    """How a text came before the server's parser."""
+
+    GIVEN = "given"
+    """The server is handed the text, and nothing is generated."""
+    FORCED = "forced"
+    """The model is made to write the text."""
+    SAMPLED = "sampled"
+    """The model writes what it likes; what it wrote is asked for beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """What a server says of itself; None is what it does not say."""
+
+    engine: ServerEngine
+    model: str = ""
+    version: str | None = None
+    template: str | None = None
+    """The text of its template."""
+    template_place: str | None = None
+    """The directory, file or model that its template is taken from."""
+    special_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those that it renders its template with."""
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
+    parsers_told: bool = False
+    """Whether it says which parsers it was started with; None is then no parser."""
+    notes: tuple[str, ...] = ()
+
+
+class TextRung(Protocol):
+    """Has a server read texts."""
+
+    @property
+    def rung(self) -> Rung:
+        """How it does."""
+        ...
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """What it cannot see, in words."""
+        ...
+
+    @property
+    def sees_reasoning(self) -> bool:
+        """Whether the reasoning comes back."""
+        ...
+
+    @property
+    def streams(self) -> bool:
+        """Whether it can be asked for a stream."""
+        ...
+
+    def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Return the server's reading of an answer.
+
+        Raises TextRefusedError, TextNotAskedError, ProbeError.
+        """
+        ...
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Return what a client puts together of its stream. Raises as `read`."""
+        ...
+
+
+class EngineServer(Protocol):
+    """A server of one engine."""
+
+    @property
+    def served(self) -> ServedModel:
+        """What it says of itself."""
+        ...
+
+    def prompt(self, chat: ProbedChat) -> str:
+        """Return the prompt that it makes of a chat. Raises TextRefusedError, ProbeError."""
+        ...
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+        """Return what its model writes, the likeliest token each time, and the server's reading.
+
+        Raises TextRefusedError, TextNotAskedError, ProbeError.
+        """
+        ...
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream: its events, or the refusal. Raises ProbeError."""
+        ...
+
+    def rungs(self) -> Sequence[TextRung]:
+        """Return what it has texts read by, the most certain first."""
+        ...
+
+
+# A message as a client of a chat endpoint has it, and what of it is otherwise than was meant.
+
+
+REASONING = ("reasoning_content", "reasoning")
+"""The fields in which servers give it."""
+
+
+def client_message(value: Json) -> ReadMessage:
+    """Read a message of a chat completion."""
+    return joined_deltas([_object(value)])
+
+
+def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
+    """Put the deltas of a stream together, as a client does; calls by their index."""
+    reasoning = content = ""
+    calls: dict[int, ReadCall] = {}
+    for delta in deltas:
+        content += _text(delta.get("content"))
+        # Some give both, for clients that know one of them.
+        reasoning += next(filter(None, (_text(delta.get(key)) for key in REASONING)), "")
+        for at, part in enumerate(_list(delta.get("tool_calls"))):
+            call, index = _object(part), _object(part).get("index")
+            place = index if isinstance(index, int) else at
+            before = calls.get(place, ReadCall("", ""))
+            function = _object(call.get("function"))
+            calls[place] = ReadCall(
+                before.name + _text(function.get("name")),
+                before.arguments + _text(function.get("arguments")),
+            )
+    return ReadMessage(content, reasoning, tuple(calls[each] for each in sorted(calls)))
+
+
+class ReadPart(StrEnum):
+    """What of a message is compared."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALLS = "calls"
+
+
+class Likeness(StrEnum):
+    """How far a part is what was meant."""
+
+    EDGES = "edges"
+    """The same but for whitespace at its edges."""
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class PartDifference:
+    """A part of a message that is otherwise."""
+
+    part: ReadPart
+    likeness: Likeness
+    meant: Json
+    came: Json
+
+
+def nearest(
+    meanings: Sequence[Message], came: ReadMessage, parts: Collection[ReadPart]
+) -> tuple[PartDifference, ...]:
+    """Compare with all that a text may mean, and give what differs from the most like of them."""
+    every = [
+        tuple(each for each in differences(ReadMessage.of(one), came) if each.part in parts)
+        for one in meanings
+    ]
+    return min(every, key=len)
+
+
+def differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDifference, ...]:
+    """Compare texts exactly, and up to whitespace at their edges; calls as JSON."""
+    return tuple(_differences(meant, came))
+
+
+def _differences(meant: ReadMessage, came: ReadMessage) -> Iterator[PartDifference]:
+    texts = (
+        (ReadPart.REASONING, meant.reasoning, came.reasoning),
+        (ReadPart.CONTENT, meant.content, came.content),
+    )
+    for part, wanted, found in texts:
+        if wanted != found:
+            alike = wanted.strip() == found.strip()
+            yield PartDifference(
+                part, Likeness.EDGES if alike else Likeness.DIFFERENT, wanted, found
+            )
+    wanted_calls: list[Json] = [each.told for each in meant.calls]
+    found_calls: list[Json] = [each.told for each in came.calls]
+    if not same_json(wanted_calls, found_calls):
+        yield PartDifference(ReadPart.CALLS, Likeness.DIFFERENT, wanted_calls, found_calls)
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# Chat completions as servers give them, whole and streamed.
+
+
+def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the first choice; an empty one where there is none."""
+    match value.get("choices"):
+        case [dict() as first, *_]:
+            return first
+        case _:
+            return {}
+
+
+def message_of(reply: ServerReply) -> ReadMessage:
+    """Return the message of a completion. Raises TextRefusedError where it is none."""
+    message = choice_of(reply.object).get("message") if reply.ok else None
+    if not isinstance(message, dict):
+        raise TextRefusedError(reply.refusal)
+    return client_message(message)
+
+
+def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> ReadMessage:
+    """Return what a client puts together of a stream. Raises TextRefusedError for a refusal."""
+    if isinstance(events, ServerReply):
+        raise TextRefusedError(events.refusal)
+    for event in events:
+        if "error" in event:
+            raise TextRefusedError(f"in the middle of the stream: {event['error']}")
+    deltas = [choice_of(event).get("delta") for event in events]
+    return joined_deltas([each for each in deltas if isinstance(each, dict)])
+
+
+def greedy(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
+    """Return a request that takes the likeliest token each time."""
+    return {**body, "temperature": 0, "max_tokens": limit}
+
+
+def ended(choice: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the choice. Raises TextNotAskedError where the limit cut it, so that it means less."""
+    if choice.get("finish_reason") == "length":
+        raise TextNotAskedError("its model did not come to an end")
+    return choice
+
+
+def numbers(value: Json) -> list[int] | None:
+    """Return token ids; None where it is not a list of such."""
+    if not isinstance(value, list):
+        return None
+    found = [each for each in value if isinstance(each, int)]
+    return found if len(found) == len(value) else None
+
+
+# What servers of chats have in common, and those among them that tell ids of tokens.
+
+
+CHAT = "/v1/chat/completions"
+SPARE = 64
+"""Tokens beyond a text's bytes, after which a model that does not write it is stopped."""
+
+
+@dataclass(frozen=True)
+class ChatServer:
+    """A server that answers chats as OpenAI's does."""
+
+    client: ProbeClient
+    served: ServedModel
+
+    @property
+    def model(self) -> str:
+        """The name of the model in requests."""
+        return self.served.model
+
+    def greedy_events(
+        self, chat: ProbedChat, limit: int
+    ) -> Sequence[Mapping[str, Json]] | ServerReply:
+        """Ask the same for a stream."""
+        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
+
+
+@dataclass(frozen=True)
+class TokenServer(ChatServer, ABC):
+    """One that tells the ids of a chat's prompt and of its answer, and their text."""
+
+    ids_field: ClassVar[str]
+    """Where in a choice the ids of the answer are."""
+
+    @abstractmethod
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of ids. Raises TextRefusedError."""
+
+    def prompt(self, chat: ProbedChat) -> str:
+        """Return the text of the ids of `/tokenize`."""
+        return self.text(self.prompt_ids(chat))
+
+    def prompt_ids(self, chat: ProbedChat) -> list[int]:
+        """Return the ids of the prompt. Raises TextRefusedError."""
+        reply = self.client.post("/tokenize", chat.body(self.model))
+        found = numbers(reply.object.get("tokens"))
+        if found is None:
+            raise TextRefusedError(reply.refusal)
+        return found
+
+    def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
+        """Return the text of the ids that it gives beside its reading."""
+        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
+        reply = self.client.post(CHAT, body)
+        message = message_of(reply)
+        written = numbers(ended(choice_of(reply.object)).get(self.ids_field))
+        if written is None:
+            raise TextNotAskedError("it does not say which ids it wrote")
+        return self.text(written), message
+
+
+class UnstreamedRung:
+    """A way that cannot be asked for a stream: what it cannot see first is why."""
+
+    blind: ClassVar[tuple[str, ...]]
+    streams = False
+
+    def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
+        """Raise TextRefusedError."""
+        del chat, known
+        raise TextRefusedError(self.blind[0])

@@ -1,0 +1,228 @@
+"""Whether an environment's engines find the plugins, and whether its versions fit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, ValidationError, convert
+from packaging.requirements import InvalidRequirement, Requirement
+
+from autoparser.analysis.core.errors import AutoparserError, one_line
+
+from .environment_worker import ALLOWED, GROUPS, NAME, PACKAGE
+
+WORKER = Path(__file__).with_name("environment_worker.py")
+OURS = {engine: f"autoparser.analysis.engines.{engine}_plugin:register" for engine in GROUPS}
+SHOWN = 300
+"""Characters of what a failing Python says."""
+
+
+class CheckState(StrEnum):
+    """What came of one question."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+    """It was not asked, or does not matter here."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPoint:
+    """One question about an environment, and its answer."""
+
+    what: str
+    state: CheckState
+    found: str
+    way_out: str = ""
+    """What to do about a no."""
+
+
+@dataclass(frozen=True)
+class PluginCheck:
+    """All questions about one environment."""
+
+    python: str
+    """Its interpreter."""
+    points: tuple[CheckedPoint, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is a no."""
+        return all(each.state is not CheckState.NO for each in self.points)
+
+
+class _PointThere(Struct):
+    value: str
+    package: str
+
+
+class _EngineThere(Struct):
+    version: str | None
+    needs: list[str]
+    points: list[_PointThere]
+    allowed: str | None
+    registered: dict[str, bool] | None
+    failure: str
+
+
+class _Environment(Struct):
+    python: str
+    package: str | None
+    needs: list[str]
+    libraries: dict[str, str | None]
+    engines: dict[str, _EngineThere]
+
+
+def plugin_check(
+    python: str | None = None, *, imports: bool = True, timeout: float = 300.0
+) -> PluginCheck:
+    """Ask an interpreter, else the one that runs this; with `imports`, engines are imported there.
+
+    Raises AutoparserError for what is not a Python, or does not answer in time.
+    """
+    python = python or sys.executable
+    found = _asked(python, imports=imports, timeout=timeout)
+    return PluginCheck(python, tuple(_points(python, found, imports=imports)))
+
+
+def _asked(python: str, *, imports: bool, timeout: float) -> _Environment:
+    command = [python, "-c", WORKER.read_text("utf-8"), *(["--import"] if imports else [])]
+    try:
+        ran = subprocess.run(  # noqa: S603 - the interpreter that a person named
+            command, capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise AutoparserError(
+            f"does not answer within {timeout:g} seconds",
+            file=python,
+            hint="add --no-import, or give more with --import-timeout",
+        ) from None
+    except OSError as error:
+        raise AutoparserError(
+            f"cannot be run: {error.strerror}",
+            file=python,
+            hint="name an interpreter, such as path/to/venv/bin/python",
+        ) from None
+    try:
+        return convert(json.loads(ran.stdout), _Environment)
+    except (ValueError, ValidationError):
+        said = one_line(ran.stderr.strip() or ran.stdout.strip() or "nothing", SHOWN)
+        raise AutoparserError(
+            f"does not say what it has: {said}",
+            file=python,
+            hint="name an interpreter of Python 3.10 or newer",
+        ) from None
+
+
+def _points(python: str, found: _Environment, *, imports: bool) -> Iterator[CheckedPoint]:
+    install = f"{python} -m pip install {PACKAGE}"
+    yield _installed(PACKAGE, found.package, install)
+    there = {name: each for name, each in found.engines.items() if each.version is not None}
+    if not there:
+        names = " or ".join(found.engines)
+        yield CheckedPoint(
+            "an engine", CheckState.NO, "none is installed", f"name the Python of {names}: --python"
+        )
+    for engine, each in found.engines.items():
+        if each.version is None:
+            yield CheckedPoint(engine, CheckState.UNKNOWN, "not installed")
+            continue
+        yield CheckedPoint(engine, CheckState.YES, each.version)
+        yield from _of_engine(engine, each, install, imports=imports)
+    yield from _llguidance(found, there)
+
+
+def _installed(name: str, version: str | None, way_out: str) -> CheckedPoint:
+    if version is None:
+        return CheckedPoint(name, CheckState.NO, "not installed", way_out)
+    return CheckedPoint(name, CheckState.YES, version)
+
+
+def _of_engine(
+    engine: str, found: _EngineThere, install: str, *, imports: bool
+) -> Iterator[CheckedPoint]:
+    yield _entry_point(engine, found, install)
+    if found.allowed is not None:
+        named = NAME in [each.strip() for each in found.allowed.split(",")]
+        variable = ALLOWED[engine]
+        yield CheckedPoint(
+            f"{variable} lets it load",
+            CheckState.YES if named or not found.allowed else CheckState.NO,
+            f"{variable}={found.allowed}",
+            "" if named else f"add {NAME} to {variable}, or unset it",
+        )
+    if not imports:
+        yield CheckedPoint(f"{engine} has its names", CheckState.UNKNOWN, "not imported")
+        return
+    if found.failure:
+        yield CheckedPoint(
+            f"{engine} has its names",
+            CheckState.NO,
+            one_line(found.failure, SHOWN),
+            f"see whether {engine} itself starts in this environment",
+        )
+        return
+    for option, what in (("--tool-call-parser", "calls"), ("--reasoning-parser", "reasoning")):
+        known = bool(found.registered and found.registered.get(what))
+        yield CheckedPoint(
+            f"{engine} {option} {NAME}",
+            CheckState.YES if known else CheckState.NO,
+            "registered" if known else "not registered",
+            "" if known else f"see what {engine} logs when it loads plugins; {install} --upgrade",
+        )
+
+
+def _entry_point(engine: str, found: _EngineThere, install: str) -> CheckedPoint:
+    what = f"{engine} finds the plugin"
+    values = {each.value for each in found.points}
+    if not values:
+        found_none = f"no entry point in {GROUPS[engine]}"
+        return CheckedPoint(what, CheckState.NO, found_none, f"{install} --force-reinstall")
+    told = ", ".join(sorted(values))
+    if values != {OURS[engine]}:
+        owners = ", ".join(sorted({each.package for each in found.points}))
+        way_out = f"{install} --upgrade, and no other package"
+        return CheckedPoint(what, CheckState.NO, f"{told}, of {owners}", way_out)
+    return CheckedPoint(what, CheckState.YES, told)
+
+
+def _llguidance(found: _Environment, engines: Mapping[str, _EngineThere]) -> Iterator[CheckedPoint]:
+    """Hold llguidance to what this package and each engine require of it."""
+    version = found.libraries.get("llguidance")
+    wanted = {PACKAGE: found.needs, **{name: each.needs for name, each in engines.items()}}
+    held = {name: _held(needs, "llguidance") for name, needs in wanted.items()}
+    if version is None:
+        if any(held.values()):
+            yield CheckedPoint(
+                "llguidance", CheckState.NO, "not installed", "pip install llguidance"
+            )
+        return
+    for name, requirement in held.items():
+        if requirement is None:
+            continue
+        fits = requirement.specifier.contains(version, prereleases=True)
+        yield CheckedPoint(
+            f"llguidance fits {name}",
+            CheckState.YES if fits else CheckState.NO,
+            f"{version}, {name} wants {requirement.specifier or 'any'}",
+            "" if fits else f"pip install '{requirement.name}{requirement.specifier}'",
+        )
+
+
+def _held(needs: list[str], name: str) -> Requirement | None:
+    for each in needs:
+        try:
+            requirement = Requirement(each)
+        except InvalidRequirement:
+            continue
+        here: Any = requirement.marker
+        if requirement.name == name and (here is None or here.evaluate()):
+            return requirement
+    return None

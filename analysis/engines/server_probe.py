@@ -1,0 +1,345 @@
+"""A probe of a server: its prompts beside the template's, its readings beside what was meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.decoding.answer_writers import ServerEngine
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+
+from .engine_server import (
+    EngineServer,
+    KnownText,
+    ProbedChat,
+    ReadPart,
+    Rung,
+    ServedModel,
+    TextNotAskedError,
+    TextRefusedError,
+    TextRung,
+    client_message,
+    differences,
+    message_of_events,
+    nearest,
+)
+from .known_texts import ComparedPrompt, KnownTexts, compared_prompts, known_texts
+from .llama_server import LlamaProbe
+from .probe_client import SHOWN, ProbeClient, ProbeError
+from .probed_texts import NotAsked, ParserRanking, ProbedText, ReadVerdict, ranking
+from .sglang_server import SglangProbe
+from .vllm_server import VllmProbe
+
+# Which engine answers at an address: by the name that its list of models carries.
+
+
+MODELS = "/v1/models"
+ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(ServerEngine)}"
+
+
+def server_at(client: ProbeClient, model: str = "") -> EngineServer:
+    """Ask which engine it is; `model` chooses one of several. Raises ProbeError."""
+    reply = client.get(MODELS)
+    if reply.status == HTTPStatus.FORBIDDEN:
+        raise client.locked(reply.status)
+    listed = reply.object.get("data")
+    models = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    if not reply.ok or not models:
+        said = one_line(reply.text, SHOWN)
+        raise ProbeError(
+            f"{MODELS} answers with no list of models ({reply.status}): {said}",
+            file=client.url,
+            hint=ITSELF,
+        )
+    chosen = _chosen(client, models, model)
+    name, owner, root = (_text(chosen.get(key)) for key in ("id", "owned_by", "root"))
+    match owner:
+        case "vllm":
+            return VllmProbe.found(client, name, root or None)
+        case "sglang":
+            return SglangProbe.found(client, name)
+        case "llamacpp":
+            return LlamaProbe.found(client, name)
+        case _:
+            raise ProbeError(
+                f"is none of the engines that a probe knows: its models are owned by {owner!r}",
+                file=client.url,
+                hint=ITSELF,
+            )
+
+
+def _chosen(client: ProbeClient, models: list[dict[str, Json]], model: str) -> Mapping[str, Json]:
+    if not model:
+        return models[0]
+    found = next((each for each in models if each.get("id") == model), None)
+    if found is None:
+        names = ", ".join(_text(each.get("id")) for each in models)
+        raise ProbeError(f"serves no model {model!r}", file=client.url, hint=f"it serves {names}")
+    return found
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# The last rung: what a model likes to write, and what the server makes of it.
+#
+# Nobody knows before what such an answer means. This package's own reading of the very text
+# stands for that, which its reports say; so it is asked only where nothing better is offered, or
+# wanted.
+
+
+QUESTIONS: Mapping[str, tuple[str, bool]] = {
+    "a greeting": ("Say hello.", False),
+    "a sum": ("What is 17 times 23?", False),
+    "a question for a tool": ("Will it rain in Oslo in the next 3 days?", True),
+    "two questions for a tool": ("Will it rain in Oslo, and in Quito, tomorrow?", True),
+}
+"""By their titles: what the user says, and whether tools are offered."""
+LIMIT = 1000
+"""Tokens of an answer."""
+SAMPLED_BLIND = (
+    "what was meant: this package's own reading of the text stands for it",
+    "all that the model did not happen to write",
+)
+
+
+def sampled_texts(
+    server: EngineServer, analysis: Analysis, settings: Mapping[str, Json]
+) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
+    """Ask the questions, the most likely token each time. Raises ProbeError."""
+    texts: list[ProbedText] = []
+    missing: list[NotAsked] = []
+    for title, (question, tools) in QUESTIONS.items():
+        said: list[dict[str, Json]] = [{"role": "user", "content": question}]
+        chat = ProbedChat(said, loose_tools() if tools else (), settings)
+        try:
+            texts.append(_sampled(server, analysis, chat, title))
+        except (TextNotAskedError, TextRefusedError) as error:
+            missing.append(NotAsked(title, str(error)))
+    return tuple(texts), missing
+
+
+def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: str) -> ProbedText:
+    written, came = server.sampled(chat, LIMIT)
+    parser = analysis.parser(chat.tools, prompt=server.prompt(chat))
+    read = parser.parse(written)
+    meant = client_message(read.to_openai())
+    known = KnownText(title, _message(read), written)
+    found = differences(meant, came)
+    try:
+        streamed = message_of_events(server.greedy_events(chat, LIMIT))
+    except TextRefusedError as error:
+        return ProbedText(known, came, "", found, None, str(error))
+    return ProbedText(known, came, "", found, streamed)
+
+
+def _message(read: ParsedMessage) -> Message:
+    calls: list[ToolCall] = []
+    for each in read.tool_calls:
+        try:
+            arguments: Json = json.loads(each.arguments)
+        except ValueError:
+            arguments = None
+        calls.append(ToolCall(each.name, arguments if isinstance(arguments, dict) else {}))
+    return Message(read.content or "", read.reasoning_content or "", tuple(calls))
+
+
+NO_TURN = "the template refuses it, or does not write it after its prompt"
+_WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
+
+
+@dataclass(frozen=True)
+class ServerProbe:
+    """All that was found out about a server."""
+
+    url: str
+    served: ServedModel
+    prompts: tuple[ComparedPrompt, ...]
+    prompts_refused: tuple[str, ...]
+    """Conversations that the template itself refuses."""
+    rung: Rung
+    """How the texts came before the server's parser."""
+    blind: tuple[str, ...]
+    texts: tuple[ProbedText, ...]
+    not_asked: tuple[NotAsked, ...]
+    ranking: ParserRanking | None
+
+    def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
+        """Return the texts of one verdict."""
+        return [each for each in self.texts if each.verdict is verdict]
+
+    @property
+    def prompts_differ(self) -> bool:
+        """Whether any prompt is otherwise, or refused."""
+        return any(not each.same for each in self.prompts)
+
+    @property
+    def streams_differ(self) -> bool:
+        """Whether any stream gives more than whitespace otherwise than the answer at once."""
+        return any(each.stream_verdict in _WRONG for each in self.texts)
+
+    def ok(self, *, edges: bool = False) -> bool:
+        """Whether all is as it is meant; with `edges`, to the last whitespace. Nothing is no."""
+        passed = {ReadVerdict.EXACT} if edges else {ReadVerdict.EXACT, ReadVerdict.EDGES}
+        read = all(each.verdict in passed for each in self.texts)
+        streamed = all(each.stream_verdict in {None, *passed} for each in self.texts)
+        return bool(self.texts) and read and streamed and not self.prompts_differ
+
+
+def probe_server(
+    server: EngineServer,
+    analysis: Analysis,
+    *,
+    url: str,
+    settings: Mapping[str, Json] | None = None,
+    rung: Rung | None = None,
+    ranked: bool = True,
+) -> ServerProbe:
+    """Compare the prompts first, then have texts read whose meaning is known.
+
+    `rung` takes one that is not the most certain; without any other, the model is asked what it
+    likes to write. Raises ProbeError.
+    """
+    settings = settings or {}
+    prompts, refused = compared_prompts(analysis, server, settings)
+    known = known_texts(analysis, settings)
+    reader = None if rung is Rung.SAMPLED else _reader(server, rung, url)
+    if reader is None:
+        blind: tuple[str, ...] = SAMPLED_BLIND
+        used = Rung.SAMPLED
+        texts, missing = sampled_texts(server, analysis, settings)
+    else:
+        blind, used = reader.blind, reader.rung
+        texts, missing = _read_all(reader, known)
+        missing = [*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing]
+    scores = None
+    if ranked and isinstance(server, SglangProbe) and used is Rung.GIVEN:
+        scores = ranking(server, known.texts, known.chat.tools)
+    return ServerProbe(
+        url=url,
+        served=server.served,
+        prompts=prompts,
+        prompts_refused=refused,
+        rung=used,
+        blind=blind,
+        texts=texts,
+        not_asked=tuple(missing),
+        ranking=scores,
+    )
+
+
+def _read_all(reader: TextRung, known: KnownTexts) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
+    texts: list[ProbedText] = []
+    missing: list[NotAsked] = []
+    for each in known.texts:
+        try:
+            texts.append(_read(reader, known.chat, each))
+        except TextNotAskedError as error:
+            missing.append(NotAsked(each.title, str(error)))
+    return tuple(texts), missing
+
+
+def _reader(server: EngineServer, wanted: Rung | None, url: str) -> TextRung | None:
+    rungs: Sequence[TextRung] = server.rungs()
+    if wanted is None:
+        return next(iter(rungs), None)
+    found = next((each for each in rungs if each.rung is wanted), None)
+    if found is None:
+        offered = ", ".join([*(each.rung for each in rungs), Rung.SAMPLED])
+        raise ProbeError(
+            f"offers no way to have a text {wanted}", file=url, hint=f"it offers {offered}"
+        )
+    return found
+
+
+def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
+    try:
+        came = reader.read(chat, known)
+    except TextRefusedError as error:
+        return ProbedText(known, None, str(error))
+    parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
+    seen = nearest(known.meanings, came, parts)
+    if not reader.streams:
+        return ProbedText(known, came, differences=seen)
+    try:
+        streamed = reader.streamed(chat, known)
+    except TextRefusedError as error:
+        return ProbedText(known, came, "", seen, None, str(error))
+    return ProbedText(known, came, "", seen, streamed)
+
+
+# What may be done about a server that does not read as the template writes.
+
+
+class AdviceKind(StrEnum):
+    """A way out."""
+
+    TEMPLATE = "template"
+    """Serve the template that was probed, or probe the one that is served."""
+    PARSERS = "parsers"
+    """Other parsers of the same server read more of the texts."""
+    PLUGIN = "plugin"
+    """This package's parser inside the engine."""
+    EXPORT = "export"
+    """A response template, which the engine's own parser reads."""
+    SERVE = "serve"
+    """This package's endpoint in front of the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeAdvice:
+    """One way out, and what to type."""
+
+    kind: AdviceKind
+    command: str
+
+
+PLUGIN = "--tool-call-parser autoparser --reasoning-parser autoparser"
+
+
+def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
+    """Return the ways out of what a probe has found; none where all is read as it is meant."""
+    return tuple(_advice(probe))
+
+
+def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
+    if probe.prompts_differ:
+        yield ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template TEMPLATE")
+    read = all(each.verdict in (ReadVerdict.EXACT, ReadVerdict.EDGES) for each in probe.texts)
+    if read and not probe.streams_differ:
+        return
+    better = _better(probe)
+    if better:
+        yield ProbeAdvice(AdviceKind.PARSERS, better)
+    engine = probe.served.engine
+    if engine is ServerEngine.LLAMA_SERVER:
+        command = f"autoparser serve TEMPLATE --server {probe.url} --engine {engine}"
+        yield ProbeAdvice(AdviceKind.SERVE, command)
+        return
+    yield ProbeAdvice(AdviceKind.PLUGIN, PLUGIN)
+    yield ProbeAdvice(AdviceKind.EXPORT, "autoparser export TEMPLATE")
+
+
+def _better(probe: ServerProbe) -> str:
+    """Return the flags of parsers that are better than those of the server; none: empty."""
+    ranked, served = probe.ranking, probe.served
+    if ranked is None:
+        return ""
+    pairs = (
+        ("--reasoning-parser", ranked.reasoning, served.reasoning_parser),
+        ("--tool-call-parser", ranked.calls, served.tool_parser),
+    )
+    flags: list[str] = []
+    for flag, scores, configured in pairs:
+        now = next((each.right for each in scores if each.name == configured), 0)
+        if scores and scores[0].right > now:
+            flags.append(f"{flag} {scores[0].name}")
+    return " ".join(flags)

@@ -1,0 +1,191 @@
+"""Detectors as SGLang calls them; they become its classes in `sglang_plugin`.
+
+SGLang reads an answer in two halves, and tells neither of them the prompt: whether that has opened
+reasoning is taken from the template's own prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.parsing.output_parser import StreamParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
+
+from .served_format import ServedRequest, opened, served_format, served_request
+
+
+@dataclass(frozen=True)
+class SglangResults:
+    """The classes that SGLang has for what a detector gives."""
+
+    calls: Callable[..., Any]
+    call: Callable[..., Any]
+    reasoning: Callable[..., Any]
+    tag: Callable[[object], object]
+
+    def calls_of(self, deltas: Sequence[Delta]) -> Any:
+        """Return deltas as text and pieces of calls; a call's index is its number."""
+        text = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+        calls: list[Any] = []
+        for each in deltas:
+            if each.kind is DeltaKind.CALL:
+                calls.append(self.call(tool_index=each.index, name=each.text, parameters=""))
+            elif each.kind is DeltaKind.ARGUMENTS:
+                calls.append(self.call(tool_index=each.index, parameters=each.text))
+        return self.calls(normal_text=text, calls=calls)
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """What `served_request` reads of a request."""
+
+    tools: Sequence[object] | None
+    tool_choice: object = "auto"
+    parallel_tool_calls: bool = True
+
+
+class ToolDetector:
+    """Reads calls in what follows the reasoning."""
+
+    results: SglangResults
+
+    def __init__(self, tokenizer: object = None) -> None:
+        """Take the server's tokenizer."""
+        super().__init__()
+        self._known = served_format(tokenizer)
+        self._stream: StreamParser | None = None
+
+    def _begun(self, tools: Sequence[object]) -> StreamParser:
+        if self._stream is None:
+            request = served_request(_Offer(tools))
+            self._stream = self._known.parser(request, reasoning_over=True).stream()
+        return self._stream
+
+    def has_tool_call(self, text: str) -> bool:
+        """Whether there can be a call in a text."""
+        return self._known.caller.may_hold_call(text)
+
+    def detect_and_parse(self, text: str, tools: Sequence[object]) -> Any:
+        """Read a whole text."""
+        message = self._known.parser(served_request(_Offer(tools)), reasoning_over=True).parse(text)
+        calls = [
+            self.results.call(tool_index=index, name=call.name, parameters=call.arguments)
+            for index, call in enumerate(message.begun_calls)
+        ]
+        return self.results.calls(normal_text=message.content or "", calls=calls)
+
+    def parse_streaming_increment(self, new_text: str, tools: Sequence[object]) -> Any:
+        """Read what has come since."""
+        return self.results.calls_of(self._begun(tools).feed(new_text))
+
+    def finish(self, tools: Sequence[object]) -> Any:
+        """Give what was held back until the end."""
+        return self.results.calls_of(self._begun(tools).finish())
+
+    def structure_info(self) -> Callable[[str], Any]:
+        """Refuse: it is asked only where `get_structural_tag` gives nothing; raises ValueError."""
+        raise ValueError("autoparser writes structural tags of today's form alone")
+
+    def supports_structural_tag(self) -> bool:
+        """Say that calls keep the format's own notation, whatever they are held to."""
+        return True
+
+    def parses_required_natively(self) -> bool:
+        """Say that a required call is read as any other."""
+        return True
+
+    def get_structural_tag(
+        self,
+        tools: Sequence[object] | None = None,
+        tool_choice: object = "auto",
+        thinking_mode: bool = False,
+        parallel_tool_calls: bool = True,
+    ) -> object | None:
+        """Hold the answer to its tools, after the reasoning that SGLang leaves free.
+
+        With `thinking_mode` the tag has the reasoning in it. Raises ValueError for what cannot be
+        written.
+        """
+        asked = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
+        try:
+            tag = self._known.tag(asked, reasoning_apart=not thinking_mode)
+        except AutoparserError as error:
+            raise ValueError(f"the calls cannot be constrained: {error}") from error
+        return None if tag is None else self.results.tag(tag)
+
+
+class ReasoningDetector:
+    """Reads reasoning, and leaves the rest to the tool detector, where one reads on, as it came.
+
+    SGLang asks a tool detector where tools are offered and, of a whole answer, only where there can
+    be a call in the rest. Where none is asked, the rest is what a user sees: it is read here, too,
+    without the whitespace that the template writes between reasoning and content.
+    """
+
+    results: SglangResults
+
+    def __init__(
+        self, tokenizer: object = None, *, tool_call_parser_active: bool = False, **others: Any
+    ) -> None:
+        """Take the server's tokenizer; whether reasoning is open, the template says."""
+        self._known = served_format(tokenizer)
+        self._read_on = tool_call_parser_active
+        reasoning = self._known.learnt.format.reasoning
+        begun = self._known.parser(ServedRequest())
+        after: Any = super()
+        after.__init__(
+            think_start_token="" if reasoning is None else reasoning.open.core,
+            think_end_token="" if reasoning is None else reasoning.close.core,
+            # Where the model opens reasoning itself, a grammar holds from the first token on.
+            reasoning_default="always" if opened(begun.turn) else None,
+            **others,
+        )
+        self._stream: StreamParser | None = None
+        self._text = ""
+        self._over = False
+
+    def _begun(self) -> StreamParser:
+        if self._stream is None:
+            request = ServedRequest(tool_choice="auto" if self._read_on else "none")
+            self._stream = self._known.parser(request).stream()
+        return self._stream
+
+    def detect_and_parse(self, text: str) -> Any:
+        """Read a whole text."""
+        found = self.parse_streaming_increment(text)
+        rest = self.finish()
+        thought = found.reasoning_text + rest.reasoning_text
+        normal = found.normal_text + rest.normal_text
+        if self._read_on and not self._known.caller.may_hold_call(normal):
+            message = self._known.parser(ServedRequest(tool_choice="none")).parse(text)
+            normal = message.content or ""
+        return self.results.reasoning(normal_text=normal, reasoning_text=thought)
+
+    def parse_streaming_increment(self, new_text: str) -> Any:
+        """Read what has come since; what a tool detector reads on comes as it is."""
+        if self._over:
+            return self.results.reasoning(normal_text=new_text)
+        self._text += new_text
+        return self._given(self._begun().feed(new_text))
+
+    def _given(self, deltas: Sequence[Delta]) -> Any:
+        thought = "".join(each.text for each in deltas if each.kind is DeltaKind.REASONING)
+        if not self._read_on:
+            said = "".join(each.text for each in deltas if each.kind is DeltaKind.CONTENT)
+            return self.results.reasoning(normal_text=said, reasoning_text=thought)
+        end = self._begun().reasoning_end
+        if end is None and any(each.kind in (DeltaKind.CONTENT, DeltaKind.CALL) for each in deltas):
+            end = 0
+        self._over = end is not None
+        return self.results.reasoning(
+            normal_text="" if end is None else self._text[end:], reasoning_text=thought
+        )
+
+    def finish(self) -> Any:
+        """Give what was held back until the end; nothing after the reasoning is."""
+        if self._over or self._stream is None:
+            return self.results.reasoning()
+        return self._given(self._stream.finish())

@@ -1,0 +1,403 @@
+"""Parsers as vLLM calls them; they become its classes in `vllm_plugin`, where vLLM is at hand.
+
+Of vLLM they need the classes of its messages alone, which come as `VllmMessages`. Texts come with
+special tokens (`adjust_request` asks for them), and ids come with the texts.
+
+The pair of a tool parser and a reasoning parser reads an answer in two halves. Where both are this
+plugin's, or one of them is the only one, `WholeParser` reads all of it in their place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.parsing.marker_tokens import ReasoningEnd, ReasoningState, Thinking
+from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.turn_request import RequestError
+
+from .served_format import (
+    ReasoningPlace,
+    ServedFormat,
+    ServedRequest,
+    opened,
+    served_format,
+    served_request,
+)
+
+
+@dataclass(frozen=True)
+class VllmMessages:
+    """The classes that vLLM has for what a parser gives."""
+
+    delta: Callable[..., Any]
+    delta_call: Callable[..., Any]
+    delta_function: Callable[..., Any]
+    call: Callable[..., Any]
+    function: Callable[..., Any]
+    extracted: Callable[..., Any]
+    constraint: Callable[..., Any]
+
+    def delta_of(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
+        """Return deltas as one message; None where nothing of them is shown."""
+        texts = {DeltaKind.CONTENT: "", DeltaKind.REASONING: ""}
+        calls: list[Any] = []
+        for each in deltas:
+            match each.kind:
+                case DeltaKind.CALL:
+                    function = self.delta_function(name=each.text, arguments="")
+                    calls.append(
+                        self.delta_call(
+                            id=each.id, type="function", index=each.index, function=function
+                        )
+                    )
+                case DeltaKind.ARGUMENTS if calls and calls[-1].index == each.index:
+                    calls[-1].function.arguments += each.text
+                case DeltaKind.ARGUMENTS:
+                    function = self.delta_function(arguments=each.text)
+                    calls.append(self.delta_call(index=each.index, function=function))
+                case DeltaKind.FINISH:
+                    pass
+                case kind:
+                    texts[kind] += each.text
+        thought = texts[DeltaKind.REASONING] if reasoning else ""
+        if not (texts[DeltaKind.CONTENT] or thought or calls):
+            return None
+        made: object = self.delta(
+            content=texts[DeltaKind.CONTENT] or None, reasoning=thought or None, tool_calls=calls
+        )
+        return made
+
+    def functions_of(self, message: ParsedMessage) -> list[Any]:
+        """Return a message's calls, as a stream sends them."""
+        return [
+            self.function(id=call.sent_id or None, name=call.name, arguments=call.arguments)
+            for call in message.begun_calls
+        ]
+
+
+def with_special_tokens(request: Any) -> Any:
+    """Ask vLLM to leave special tokens in the text: a marker that is taken off cannot be seen."""
+    if hasattr(request, "skip_special_tokens"):
+        request.skip_special_tokens = False
+    return request
+
+
+def with_tag(
+    request: Any, asked: ServedRequest, known: ServedFormat, messages: VllmMessages, *, apart: bool
+) -> Any:
+    """Hold the answer to its tools, where the request asks for that and says nothing else.
+
+    Raises ValueError, which vLLM answers with status 400, where it cannot be held.
+    """
+    given = getattr(request, "structured_outputs", None)
+    try:
+        tag = known.tag(asked, reasoning_apart=apart)
+    except AutoparserError as error:
+        raise ValueError(f"the calls cannot be constrained: {error}") from error
+    if tag is None or (given is not None and not asked.forced):
+        return request
+    request.structured_outputs = messages.constraint(structural_tag=json.dumps(tag))
+    if asked.forced and hasattr(request, "response_format"):
+        request.response_format = None
+    return request
+
+
+class WholeParser:
+    """Reads a whole answer: reasoning, content and calls, with the prompt in view.
+
+    It stands in front of vLLM's composed parser of the pair, whose constructor it goes on with.
+    """
+
+    messages: VllmMessages
+    reasoning_parser_cls: object
+    tool_parser_cls: object
+    always_adjust_request = True
+
+    def __init__(
+        self, tokenizer: object, tools: Sequence[object] | None = None, *args: Any, **kwargs: Any
+    ) -> None:
+        """Take what vLLM gives a parser with every request."""
+        after: Any = super()
+        after.__init__(tokenizer, tools, *args, **kwargs)
+        self._known = served_format(tokenizer)
+        self._settings: Mapping[str, object] = kwargs.get("chat_template_kwargs") or {}
+        self._prompt: Sequence[int] | None = None
+        self._stream: StreamParser | None = None
+        self._last: Sequence[int] = ()
+
+    @property
+    def _place(self) -> ReasoningPlace:
+        # Without a reasoning parser, vLLM wants reasoning in the content as it came.
+        return "separate" if self.reasoning_parser_cls is not None else "raw"
+
+    def _asked(self, request: Any, *, calls: bool = True) -> ServedRequest:
+        offered = None if calls and self.tool_parser_cls is not None else ()
+        return served_request(request, tools=offered, settings=self._settings)
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text, and hold calls to what was asked."""
+        if self.tool_parser_cls is not None:
+            # Without reasoning in the answer, vLLM constrains from the first token.
+            apart = self.reasoning_parser_cls is not None
+            apart = apart and getattr(request, "include_reasoning", True)
+            asked = self._asked(request)
+            request = with_tag(request, asked, self._known, self.messages, apart=apart)
+        return with_special_tokens(request)
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Take the prompt that the answer follows."""
+        self._prompt = prompt_token_ids
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether a grammar holds from the first token after a prompt on.
+
+        So it does unless the prompt has opened the reasoning: such a grammar lets the model write
+        reasoning that it opens itself.
+        """
+        parser = self._known.parser(ServedRequest(settings=self._settings), prompt=input_ids)
+        return not opened(parser.turn)
+
+    def parse(
+        self,
+        model_output: str,
+        request: Any,
+        enable_auto_tools: bool = False,
+        model_output_token_ids: Sequence[int] = (),
+    ) -> tuple[str | None, str | None, list[Any] | None]:
+        """Read a whole answer into reasoning, content and calls."""
+        parser = self._known.parser(
+            self._asked(request, calls=enable_auto_tools),
+            prompt=self._prompt,
+            reasoning=self._place,
+            with_ids=bool(model_output_token_ids),
+        )
+        ids = [*model_output_token_ids]
+        message = parser.parse(model_output, complete=self._known.complete(ids), ids=ids or None)
+        calls = self.messages.functions_of(message)
+        return message.reasoning_content, message.content, calls
+
+    def parse_delta(
+        self,
+        delta_text: str,
+        delta_token_ids: list[int],
+        request: Any,
+        prompt_token_ids: list[int] | None = None,
+        *,
+        finished: bool,
+    ) -> object | None:
+        """Read what has come since, and the rest once the answer is finished."""
+        if self._stream is None:
+            prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
+            parser = self._known.parser(
+                self._asked(request), prompt=prompt, reasoning=self._place, with_ids=True
+            )
+            self._stream = parser.stream()
+        deltas = self._stream.feed(delta_text, delta_token_ids or None)
+        self._last = delta_token_ids or self._last
+        if finished:
+            deltas += self._stream.finish(complete=self._known.complete(self._last))
+        return self.messages.delta_of(deltas, reasoning=request.include_reasoning)
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """Count the ids of an answer that hold its reasoning and the text that ends it."""
+        asked = ServedRequest(settings=self._settings)
+        parser = self._known.parser(asked, prompt=self._prompt, with_ids=True)
+        return reasoning_tokens(parser, token_ids)
+
+
+def reasoning_tokens(parser: OutputParser, ids: Sequence[int]) -> int:
+    """Count the ids that hold reasoning and the text that ends it; 0 where no text ends it."""
+    try:
+        end = parser.reasoning_end_by_ids()
+    except RequestError:
+        return 0
+    state = end.after(end.begin, ids)
+    return 0 if state.thinking is Thinking.UNDECIDED else state.ids
+
+
+class ToolHalf:
+    """Reads calls in what another reasoning parser has left."""
+
+    messages: VllmMessages
+    supports_required_and_named = False
+    engine_based_streaming = True
+
+    def __init__(self, tokenizer: object, tools: Sequence[object] | None = None) -> None:
+        """Take what vLLM gives a tool parser with every request."""
+        after: Any = super()
+        after.__init__(tokenizer, tools)
+        self._known = served_format(tokenizer)
+        self._stream: StreamParser | None = None
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text, and hold calls to what was asked."""
+        asked = served_request(request)
+        request = with_tag(request, asked, self._known, self.messages, apart=True)
+        return with_special_tokens(request)
+
+    def extract_tool_calls(self, model_output: str, request: Any) -> object:
+        """Read the calls of a whole answer, and what content is left."""
+        parser = self._known.parser(served_request(request), reasoning_over=True)
+        message = parser.parse(model_output)
+        calls = [
+            self.messages.call(function=function, **({"id": function.id} if function.id else {}))
+            for function in self.messages.functions_of(message)
+        ]
+        return self.messages.extracted(
+            tools_called=bool(calls), tool_calls=calls, content=message.content
+        )
+
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> object | None:
+        """Read what has come since."""
+        del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
+        if self._stream is None:
+            parser = self._known.parser(served_request(request), reasoning_over=True)
+            self._stream = parser.stream()
+        return self.messages.delta_of(self._stream.feed(delta_text))
+
+    def finish_streaming(self) -> object | None:
+        """Give what was held back until the end."""
+        return None if self._stream is None else self.messages.delta_of(self._stream.finish())
+
+
+class ReasoningHalf:
+    """Reads reasoning, and leaves the rest to another tool parser as it came.
+
+    vLLM's core asks it, too, between two steps of generation: where the prompt has opened the
+    reasoning, a grammar begins once its ids have closed it.
+    """
+
+    messages: VllmMessages
+    engine_based_streaming = True
+
+    def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
+        """Take what vLLM gives a reasoning parser with every request."""
+        after: Any = super()
+        after.__init__(tokenizer, *args, **kwargs)
+        self._known = served_format(tokenizer)
+        self._asked = ServedRequest(settings=kwargs.get("chat_template_kwargs") or {})
+        self._prompt: Sequence[int] | None = None
+        self._end: ReasoningEnd | None = None
+        self._states: dict[int, ReasoningState] = {}
+        self._stream: StreamParser | None = None
+        self._text = ""
+        self._rest: int | None = None
+
+    @property
+    def reasoning_start_str(self) -> str | None:
+        """The text that opens reasoning."""
+        reasoning = self._known.learnt.format.reasoning
+        return None if reasoning is None else reasoning.open.core or None
+
+    @property
+    def reasoning_end_str(self) -> str | None:
+        """The text that closes it."""
+        reasoning = self._known.learnt.format.reasoning
+        return None if reasoning is None else reasoning.close.core or None
+
+    def adjust_request(self, request: Any) -> Any:
+        """Keep special tokens in the text."""
+        return with_special_tokens(request)
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        """Take the prompt that the answer follows."""
+        self._prompt = prompt_token_ids
+
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        """Whether an answer after this prompt has no reasoning."""
+        self._prompt = input_ids
+        return self._reasoning_end(input_ids).begin.over
+
+    def is_reasoning_end_streaming(
+        self, input_ids: Sequence[int], delta_ids: Iterable[int]
+    ) -> bool:
+        """Whether reasoning has ended with the last ids; it takes no more than these.
+
+        vLLM also asks about fewer ids than before, when it takes back what it had guessed.
+        """
+        new = list(delta_ids)
+        before = len(input_ids) - len(new)
+        end = self._reasoning_end(None)
+        known = max((at for at in self._states if at <= before), default=None)
+        # The first ids that it is asked about are the answer's first.
+        state = end.begin if known is None else self._states[known]
+        if known is not None and known < before:
+            state = end.after(state, input_ids[known:before])
+        self._states = {before: state, len(input_ids): end.after(state, new)}
+        return self._states[len(input_ids)].over
+
+    def _reasoning_end(self, prompt: Sequence[int] | None) -> ReasoningEnd:
+        if self._end is None or prompt is not None:
+            parser = self._known.parser(self._asked, prompt=prompt, with_ids=True)
+            self._end = parser.reasoning_end_by_ids()
+        return self._end
+
+    def extract_content_ids(self, input_ids: list[int]) -> list[int]:
+        """Return the ids after the reasoning."""
+        end = self._reasoning_end(None)
+        state = end.after(end.begin, input_ids)
+        return input_ids[state.ids :] if state.over else []
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        """Count the ids of an answer that hold its reasoning and the text that ends it."""
+        parser = self._known.parser(self._asked, prompt=self._prompt, with_ids=True)
+        return reasoning_tokens(parser, token_ids)
+
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        """Read the reasoning of a whole answer, and give the rest as it came."""
+        del request
+        parser = self._known.parser(self._asked, prompt=self._prompt)
+        message = parser.parse(model_output)
+        end = message.reasoning_end
+        if end is None:
+            end = len(model_output) if message.reasoning_content else 0
+        return message.reasoning_content, model_output[end:] or None
+
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> object | None:
+        """Read what has come since; once reasoning has ended, the rest comes as it is."""
+        del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
+        if self._stream is None:
+            self._stream = self._known.parser(self._asked, prompt=self._prompt).stream()
+        self._text += delta_text
+        deltas = self._stream.feed(delta_text)
+        thought = [each for each in deltas if each.kind is DeltaKind.REASONING]
+        end = self._stream.reasoning_end
+        if end is None and len(thought) < len(deltas):
+            end = 0
+        if end is None:
+            return self.messages.delta_of(thought)
+        self._rest = end
+        rest = Delta(DeltaKind.CONTENT, self._text[end:])
+        return self.messages.delta_of([*thought, rest])
+
+    def has_engine_confirmed_reasoning_end(self) -> bool:
+        """Whether reasoning has ended in what was read."""
+        return self._rest is not None
+
+    def finish_streaming(self) -> object | None:
+        """Give what was held back until the end; nothing after the reasoning is."""
+        if self._stream is None or self._rest is not None:
+            return None
+        return self.messages.delta_of(self._stream.finish())

@@ -1,0 +1,1 @@
+"""A format as a `response_template`, for transformers and engines."""

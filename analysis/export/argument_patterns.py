@@ -1,0 +1,483 @@
+r"""How the target reads a call's arguments: as JSON, as its JSON with quirks, or pair by pair.
+
+For example `<parameter=days>3</parameter>` is read pair by pair:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> reader = arguments_reader(analyze(template).format.calls.arguments)
+    >>> reader.content
+    'xml-inline'
+    >>> print(reader.settings["tag_pattern"])
+    <parameter=(?P<key>[^\n]+?)>\n?(?P<value>.*?)\n?</parameter>
+
+Which values come out right: what the notation writes, read as transformers' parser reads it.
+
+Its content parsers are few: text, JSON, JSON or else text. A text is then typed by the schema of
+its parameter, where the tools are given (`_coerce` in transformers' `response_parser.py`).
+
+For example, where all but arrays come back as they were:
+
+    >>> losses(lambda value: not isinstance(value, list), unwritten=[]).types
+    frozenset({<JsonType.ARRAY: 'array'>})
+    >>> typed("3", JsonType.INTEGER), typed("three", JsonType.INTEGER)
+    (3, 'three')
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot
+from autoparser.analysis.core.conversation import Json, ToolCall
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .export_limits import ExportLimit, MessagePiece
+from .field_patterns import WORD, at_most, either, exact, loose
+
+_CHARACTERS = f"{string.punctuation}\n\t\ré日🚀"
+_PLAIN = "plain words"
+_CONTAINERS = (JsonType.ARRAY, JsonType.OBJECT)
+
+Reads = Callable[[Json], bool]
+"""Whether a value that is written comes back."""
+
+
+def loaded(text: str) -> Json:
+    """Read JSON. Raises ValueError."""
+    value: Json = json.loads(text)
+    return value
+
+
+def typed(value: Json, kind: JsonType) -> Json:
+    """Type a text by its parameter's schema; what is not text stays."""
+    if not isinstance(value, str):
+        return value
+    try:
+        match kind:
+            case JsonType.INTEGER:
+                return int(value)
+            case JsonType.NUMBER:
+                return float(value)
+            case JsonType.BOOLEAN if value.strip().lower() in ("true", "1", "false", "0"):
+                return value.strip().lower() in ("true", "1")
+            case JsonType.NULL if value.strip() in ("null", "None"):
+                return None
+            case JsonType.ARRAY | JsonType.OBJECT:
+                return loaded(value)
+            case _:
+                return value
+    except ValueError:
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The values that do not come back."""
+
+    types: frozenset[JsonType] = frozenset()
+    characters: str = ""
+    """Strings that hold one of these are lost, while others are not."""
+    odd_strings: bool = False
+    """Some strings are lost, and no single character is to blame."""
+
+    @property
+    def weight(self) -> int:
+        """How much is lost, to choose the better of two ways to read."""
+        strings = bool(self.characters) + 2 * self.odd_strings
+        return 4 * len(self.types) + strings + 8 * (JsonType.STRING in self.types)
+
+    def limits(self, why: str) -> Iterator[ExportLimit]:
+        """Say what is lost, and why."""
+        if self.types:
+            words = ", ".join(sorted(self.types))
+            yield ExportLimit(MessagePiece.TYPES, f"{words}: {why}", self.types)
+        if self.odd_strings:
+            yield ExportLimit(MessagePiece.STRINGS, f"texts that look like other values: {why}")
+        elif self.characters:
+            yield ExportLimit(MessagePiece.STRINGS, why, characters=self.characters)
+
+
+def losses(reads: Reads, unwritten: Collection[JsonType]) -> Losses:
+    """Try the battery's values; types that the template does not write cannot be lost."""
+    values = [value for value in _battery_values() if type_of(value) not in unwritten]
+    scalars = [value for value in values if type_of(value) not in _CONTAINERS]
+    lost = {type_of(value) for value in scalars if not isinstance(value, str) and not reads(value)}
+    if not reads(_PLAIN):
+        lost.add(JsonType.STRING)
+        return Losses(frozenset(lost))
+    characters = "".join(char for char in _CHARACTERS if not reads(f"a{char}b"))
+    strings = [value for value in scalars if isinstance(value, str)]
+    odd = any(not reads(text) and not _holds(text, characters) for text in strings)
+    for value in values:
+        kind = type_of(value)
+        if kind in _CONTAINERS and not reads(value) and not _spoiled(value, lost, characters):
+            lost.add(kind)
+    return Losses(frozenset(lost), characters, odd)
+
+
+def _battery_values() -> Iterator[Json]:
+    for case in battery():
+        for call in case.message.calls:
+            yield from call.arguments.values()
+
+
+def _holds(text: str, characters: str) -> bool:
+    return any(char in text for char in characters)
+
+
+def _spoiled(value: Json, lost: set[JsonType], characters: str) -> bool:
+    """Whether a value inside is lost by itself."""
+    items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
+    return any(
+        (type_of(item) in lost and type_of(item) not in _CONTAINERS)
+        or (isinstance(item, str) and _holds(item, characters))
+        or _spoiled(item, lost, characters)
+        for item in items
+    )
+
+
+_KEY = r"""[^\s{}()\[\]<>"'=,]+?"""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentParser:
+    """A content parser of the target with its settings."""
+
+    content: str
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    limits: tuple[ExportLimit, ...] = ()
+    needs_tools: bool = False
+    empty: bool = True
+    """It reads nothing at all as no arguments."""
+    any_names: bool = False
+    """It reads names of arguments that are no plain words."""
+
+    @property
+    def weight(self) -> int:
+        """How much it does not read, to choose the better of two."""
+        return sum(
+            _ALL if limit.piece is MessagePiece.ARGUMENTS else 4 * len(limit.types) + 1
+            for limit in self.limits
+        )
+
+
+_ALL = 100
+
+
+def arguments_reader(arguments: Arguments) -> ContentParser:
+    """Choose the parser that reads these arguments with the least loss."""
+    if arguments.encoded:
+        why = "they are JSON text inside a JSON string, and come out as that text"
+        return ContentParser(
+            "json", limits=(ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
+        )
+    if arguments.verbatim:
+        return ContentParser("json", empty=False)
+    found = [_whole(arguments), _dialect(arguments), _pairs(arguments)]
+    able = [each for each in found if each is not None]
+    if able:
+        return min(able, key=lambda each: each.weight)
+    why = "neither JSON nor pairs that can be told apart; they come out as text"
+    return ContentParser(
+        "json", {"allow_non_json": True}, (ExportLimit(MessagePiece.ARGUMENTS, why),), empty=False
+    )
+
+
+def _whole(arguments: Arguments) -> ContentParser | None:
+    """Read all as JSON; None where not even strings are."""
+    lost = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
+    if not lost.weight:
+        return ContentParser("json", empty=False)
+    if JsonType.STRING in lost.types:
+        return None
+    limits = tuple(lost.limits(_SPOILS))
+    return ContentParser("json", {"allow_non_json": True}, limits, empty=False)
+
+
+_SPOILS = "no JSON; with it, all arguments of a call come out as text"
+
+
+def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
+    """Return the arguments that the template writes, as it writes them."""
+    strip = (arguments.members.values or arguments.values).string.edges.apply
+    return {
+        key: strip(value) if isinstance(value, str) else value
+        for key, value in call.arguments.items()
+        if arguments.members.row(type_of(value)) is not None
+    }
+
+
+def _unwritten(arguments: Arguments) -> frozenset[JsonType]:
+    return arguments.refused | {kind for kind in JsonType if arguments.members.row(kind) is None}
+
+
+def _reads_as_json(arguments: Arguments, value: Json) -> bool:
+    call = ToolCall("f", {"k": value})
+    try:
+        return loaded(arguments.write(call.arguments)) == surviving(arguments, call)
+    except ValueError:
+        return False
+
+
+def _dialect(arguments: Arguments) -> ContentParser | None:
+    """Read all as JSON with quirks, which are bare keys and quotes of its own."""
+    values, members = arguments.members.values or arguments.values, arguments.members
+    text, objects = values.string, (members, values.object)
+    if (values.array.open, values.array.close) != ("[", "]") or members.typed:
+        return None
+    if not all(_is_object(each) for each in objects) or _around(values.number):
+        return None
+    settings: dict[str, Json] = {}
+    bare = [each for each in objects if not each.key.open]
+    if bare:
+        if any(each.separator != "," for each in bare):
+            return None
+        settings["unquoted_keys"] = True
+    if text.escape is Escape.VERBATIM and text.open and text.close and not text.guard:
+        quotes: list[Json] = [text.open, text.close]
+        settings["string_delims"] = [quotes]
+    elif (text.open, text.escape) != ('"', Escape.JSON):
+        return None
+    known = {JsonType.BOOLEAN: (values.true, values.false), JsonType.NULL: (values.null,)}
+    words = {JsonType.BOOLEAN: ("true", "false"), JsonType.NULL: ("null",)}
+    lost = Losses(frozenset(kind for kind in known if known[kind] != words[kind]))
+    if lost.types:
+        settings["allow_non_json"] = True
+    return ContentParser("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
+
+
+def _is_object(container: Container) -> bool:
+    colon = container.entry[1] if len(container.entry) == 3 else ""  # noqa: PLR2004
+    return (
+        (container.open, container.close, container.separator.strip()) == ("{", "}", ",")
+        and container.entry == (Slot.KEY, colon, Slot.VALUE)
+        and colon.strip() == ":"
+        and colon[0] == ":"
+        and container.key.open in ("", '"')
+    )
+
+
+def _around(text: Text) -> bool:
+    return bool(text.open or text.close)
+
+
+def _pairs(arguments: Arguments) -> ContentParser | None:
+    """Read the pairs one by one, by a pattern that finds each."""
+    members = arguments.members
+    rows = [members.row(kind) for kind in JsonType]
+    written = tuple(dict.fromkeys(row for row in rows if row is not None))
+    if not written or any(Slot.KEY not in row or Slot.VALUE not in row for row in written):
+        return None
+    if any(not _told_apart(row, members) for row in written):
+        return None
+    values = members.values or arguments.values
+    alone = _begin_alike(written)
+    ways = (
+        ("json", losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
+        ("text", losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
+        ("either", losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
+    )
+    # Where something is not JSON, the strict way fails on all of the message.
+    way, lost = min(
+        (each for each in ways if each[0] != "json" or not each[1].weight),
+        key=lambda each: each[1].weight,
+    )
+    settings: dict[str, Json] = {
+        "tag_pattern": either(
+            _pair_patterns(written, members, values, unquote=way == "text", alone=alone)
+        ),
+        "value_parser": _VALUE_PARSERS[way],
+    }
+    return ContentParser(
+        "xml-inline",
+        settings,
+        tuple(lost.limits(_why(values, lost))),
+        way != "json",
+        any_names=all(
+            _key_pattern(row, row.index(Slot.KEY), members, alone=alone) != _KEY for row in written
+        ),
+    )
+
+
+def _begin_alike(rows: Sequence[Row]) -> bool:
+    """Whether what stands before the value is the same in all rows."""
+    return len({row[: row.index(Slot.VALUE)] for row in rows}) == 1
+
+
+def _told_before(before: Row) -> bool:
+    """Whether a word stands before a name, so that no name is taken for the text of a value."""
+    literal = before[-1] if before else ""
+    return not isinstance(literal, Slot) and any(char.isalnum() for char in literal)
+
+
+_VALUE_PARSERS: Mapping[str, Json] = {
+    "json": {"name": "json"},
+    "text": {"name": "text", "args": {"strip": False}},
+    "either": {"name": "json", "args": {"allow_non_json": True}},
+}
+
+
+def _why(values: Notation, lost: Losses) -> str:
+    if JsonType.STRING in lost.types or lost.characters or lost.odd_strings:
+        return f"strings are written as {values.string.escape}, and nothing is unescaped"
+    return "not written as JSON, nor as a word that the target knows"
+
+
+def _told_apart(row: Row, members: Container) -> bool:
+    """Whether it shows where a value of a row ends."""
+    closer = row[-1]
+    if not isinstance(closer, Slot) and closer.strip():
+        return True
+    head = row[0]
+    return bool(members.separator) and (
+        not isinstance(head, Slot) or "=" in row[1] or ":" in row[1]
+    )
+
+
+def _read_by(values: Notation, *, quoted: bool, text: bool) -> Callable[[Json], bool]:
+    """Read single values as JSON, as text that the tools type, or as either."""
+
+    def reads(value: Json) -> bool:
+        if isinstance(value, str) and not quoted:
+            return _inside(values.string, value) == values.string.edges.apply(value)
+        written = values.write(value)
+        read: Json = written
+        if quoted:
+            try:
+                read = loaded(written)
+            except ValueError:
+                if not text:
+                    return False
+                read = written.strip()
+        stripped = values.string.edges.apply(value) if isinstance(value, str) else value
+        return (typed(read, type_of(value)) if text else read) == stripped
+
+    return reads
+
+
+def _inside(text: Text, value: str) -> str:
+    """Return what stands between a string's quotes."""
+    written = text.write(value)
+    if text.escape is Escape.PYTHON:
+        written = written[len(text.open) + 1 : len(written) - len(text.close) - 1]
+    else:
+        written = written[len(text.open) : len(written) - len(text.close)]
+    guard = text.guard
+    if guard is not None and any(char in value for char in guard.characters):
+        written = written[len(guard.open) : len(written) - len(guard.close)]
+    return written
+
+
+def _pair_patterns(
+    rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool, alone: bool
+) -> Iterator[str]:
+    """Return a pattern for the rows that begin alike, whatever closes them.
+
+    It is `alone` where all of them do.
+    """
+    value = _value_pattern(values.string, unquote=unquote)
+    closers: dict[str, list[str]] = {}
+    for row in rows:
+        at = row.index(Slot.VALUE)
+        closer = _row_pattern(row[at + 1 :], row[:at], members, alone=alone)
+        if not _is_marker(row[-1]):
+            closer += _end_of_value(rows, members)
+        head = _row_pattern(row[:at], (), members, alone=alone)
+        closers.setdefault(head, []).append(closer)
+    for head, ends in closers.items():
+        yield f"{head}{value}{either(ends)}"
+
+
+def _is_marker(piece: str | Slot) -> bool:
+    """Whether a piece closes a value by itself, being nothing that a value may well hold."""
+    return not isinstance(piece, Slot) and bool(Literal.of(piece).markers)
+
+
+def _row_pattern(row: Row, before: Row, members: Container, *, alone: bool) -> str:
+    """Match what of a row stands before its value, or after it.
+
+    It is `alone` where all rows begin alike.
+    """
+    pieces: list[str] = []
+    for at, piece in enumerate(row):
+        if piece is Slot.KEY:
+            named = Slot.KEY in (*before, *row[:at])
+            key = f"(?P<key>{_key_pattern(row, at, members, alone=alone)})"
+            pieces.append("(?P=key)" if named else _quoted(members.key, key))
+        elif not isinstance(piece, Slot):
+            first = not at and not before
+            last = bool(before) and at == len(row) - 1
+            pieces.append(_edged(piece.lstrip() if first else piece, last=last))
+    return "".join(pieces)
+
+
+def _key_pattern(row: Row, at: int, members: Container, *, alone: bool) -> str:
+    """Match a name: any, after a word that tells that one follows, for what follows it ends it.
+
+    Where rows begin in several ways, one name could go on to where the next row of another kind
+    has its own: it has nothing of the character that begins what follows names.
+    """
+    if not _told_before(row[:at]):
+        return _KEY
+    if alone:
+        return r"[^\n]+?"
+    following = row[at + 1] if at + 1 < len(row) else ""
+    first = (members.key.close + ("" if isinstance(following, Slot) else following))[:1]
+    return _KEY if not first or first.isalnum() else rf"[^\n{exact(first)}]+?"
+
+
+def _quoted(key: Text, pattern: str) -> str:
+    """Put a key's quotes around a pattern."""
+    quote = "['\"]" if key.escape is Escape.PYTHON else ""
+    return f"{exact(key.open)}{quote}{pattern}{quote}{exact(key.close)}"
+
+
+def _edged(text: str, *, last: bool) -> str:
+    """Match a literal of a pair, the line breaks at a value's edges as far as they are written."""
+    core = text.strip()
+    if not core:
+        return "" if last else at_most(text)
+    start = text.index(core[0])
+    after = "" if last else at_most(text[start + len(core) :])
+    return f"{at_most(text[:start])}{loose(core)}{after}"
+
+
+def _end_of_value(rows: Sequence[Row], members: Container) -> str:
+    """Look for the next pair or the end of all, where nothing sure closes a value."""
+    follows: list[str] = []
+    for row in rows:
+        head = "" if isinstance(row[0], Slot) else _edged(row[0].lstrip(), last=False)
+        after_key = row[row.index(Slot.KEY) + 1]
+        after = "" if isinstance(after_key, Slot) else exact(after_key.rstrip())
+        follows.append(f"{head}{_quoted(members.key, WORD)}{after}")
+    closer = rf"{exact(members.close)}\s*" if members.close.strip() else exact(members.close)
+    return rf"(?={exact(members.separator)}{either(follows)}|{closer}\Z)"
+
+
+_ANY_VALUE = "(?P<value>.*?)"
+
+
+def _value_pattern(text: Text, *, unquote: bool) -> str:
+    if not unquote:
+        # What closes a value may stand inside a string.
+        return r'(?P<value>(?:"(?:\\.|[^"\\])*"|[^"])*?)' if text.open == '"' else _ANY_VALUE
+    return either(_value_patterns(text))
+
+
+def _value_patterns(text: Text) -> Iterator[str]:
+    """Return patterns for a value, the quotes of a string left out."""
+    if text.guard is not None:
+        yield f"{exact(text.guard.open)}(?P<value>.*?){exact(text.guard.close)}"
+    if text.escape is Escape.PYTHON:
+        for quote in "'\"":
+            yield rf"{quote}(?P<value>(?:\\.|[^{quote}\\])*){quote}"
+    elif text.open and text.close:
+        yield f"{exact(text.open)}(?P<value>.*?){exact(text.close)}"
+    yield _ANY_VALUE

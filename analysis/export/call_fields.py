@@ -1,0 +1,400 @@
+r"""Calls that are literals and slots in a row: the target captures what stands before arguments.
+
+For example, of `<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> field = row_field(analyze(template).format.calls, r"\A", TurnEnds("", ()))
+    >>> print(field.open)
+    <tool_call>\s*<function=(?P<name>[^\s{}\[\]<>"']+?)>\s*
+    >>> print(field.close)
+    \n?</function>\s*</tool_call>
+    >>> field.settings["transform"]["function"]
+    {'name': '{name}', 'arguments': '{content}'}
+
+Calls that are JSON as a whole: the target's `json` reads them, a transform arranges them.
+
+For example, of `<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>`:
+
+    >>> from autoparser import analyze, load_template
+    >>> calls = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).format.calls
+    >>> field = json_field(calls, calls.json_fields, TurnEnds("", ()))
+    >>> print(field.open, field.close)
+    <tool_call>\s*(?=\{) (?<=\}\s*)</tool_call>
+    >>> field.settings["transform"]["function"]
+    {'name': '{content.name}', 'arguments': '{content.arguments}'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.conversation import Json, ToolCall
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.message_battery import battery
+
+from .argument_patterns import ContentParser, arguments_reader, loaded, surviving
+from .export_limits import ExportLimit, MessagePiece
+from .field_patterns import (
+    WORD,
+    CallsField,
+    TurnEnds,
+    at_most,
+    behind,
+    either,
+    exact,
+    framed,
+    loose,
+    space_at_start,
+)
+
+
+def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsField | None:
+    """Read each call, or the array of all, as JSON; None where that does not give them back."""
+    if fields.fun_name_is_key:
+        return None
+    paths = (*_path(fields, fields.name_field), *_path(fields, fields.args_field))
+    if not all(key.replace("_", "a").isalnum() for key in paths):
+        return None
+    limits = _limits(calls, fields)
+    if limits is None:
+        return None
+    array = _array(calls, fields, end, limits)
+    if array is not None:
+        return array
+    # Objects that touch each other would be told apart by nothing but their braces.
+    touching = not (fields.after.strip() or calls.separator) and calls.limit is CallLimit.MANY
+    return None if touching else _object(calls, fields, end, limits)
+
+
+def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | None:
+    """Say what of the battery's calls is lost; None where it is too much."""
+    limits: dict[ExportLimit, None] = {}
+    for case in battery():
+        for call in case.message.calls:
+            if calls.refused_type([call]) is not None:
+                continue
+            try:
+                value = loaded(_text(calls, fields, call))
+            except ValueError:
+                return None
+            arguments = _at(value, _path(fields, fields.args_field))
+            if isinstance(arguments, str):
+                why = "they are JSON text inside JSON, and come out as that text"
+                limits[ExportLimit(MessagePiece.ARGUMENTS, why)] = None
+            elif arguments is None and not call.arguments:
+                why = "the arguments are left out then, and the target wants what it is to copy"
+                limits[ExportLimit(MessagePiece.NO_ARGUMENTS, why)] = None
+            elif arguments != surviving(calls.arguments, call):
+                return None
+    return tuple(limits)
+
+
+def _text(calls: CallFormat, fields: JsonFields, call: ToolCall) -> str:
+    text = calls.write_call(call, 0).strip()
+    return text.removeprefix(fields.before.strip()).removesuffix(fields.after.strip())
+
+
+def _path(fields: JsonFields, key: str) -> list[str]:
+    return [fields.function_field, key] if fields.function_field else [key]
+
+
+def _at(value: Json, path: Sequence[str]) -> Json:
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _transform(fields: JsonFields, root: str) -> dict[str, Json]:
+    def placeholder(*keys: str) -> str:
+        return "{" + ".".join([root, *keys] if root else keys) + "}"
+
+    function: dict[str, Json] = {
+        "name": placeholder(*_path(fields, fields.name_field)),
+        "arguments": placeholder(*_path(fields, fields.args_field)),
+    }
+    call: dict[str, Json] = {"type": "function", "function": function}
+    if fields.id_field:
+        call["id"] = placeholder(fields.id_field)
+    return call
+
+
+def _array(
+    calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
+) -> CallsField | None:
+    """Read all calls as one array; None where they stand in none."""
+    opening, closing = calls.section_open.strip(), calls.section_close.strip()
+    if fields.before.strip() or fields.after.strip() or calls.later_close:
+        return None
+    if not opening.endswith("[") or closing[:1] != "]" or calls.separator.strip() != ",":
+        return None
+    marker, closer = loose(opening[:-1].rstrip()), exact(closing[1:].strip())
+    head = rf"(?=\[\s*{_head(calls)})"
+    start = rf"{marker}\s*(?=\[)" if marker else head
+    settings: dict[str, Json] = {
+        "content": "json",
+        "transform": _transform(fields, ""),
+        "transform_each": True,
+    }
+    closes = either([closer, end.stopped(closing[1:])])
+    close = rf"(?<=\]\s*){closes}" if closer else rf"(?<=\]){end.ahead}"
+    return CallsField(start, start, close, closer or r"\]", settings, limits)
+
+
+def _object(
+    calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
+) -> CallsField:
+    """Read each call as one object."""
+    before = loose(fields.before.strip())
+    head = rf"(?={_head(calls)})"
+    # After a marker the members may come in any order.
+    opened = rf"{before}\s*(?=\{{)" if before else head
+    after = loose(fields.after.strip())
+    frame = framed(
+        calls,
+        opened=opened,
+        ahead=opened,
+        marked=bool(before),
+        after=after,
+        end=end,
+        body_end=r"\}",
+    )
+    settings: dict[str, Json] = {
+        "content": "json",
+        "repeats": True,
+        "transform": _transform(fields, "content"),
+    }
+    return CallsField(
+        frame.open,
+        frame.ahead,
+        frame.close,
+        frame.behind,
+        settings,
+        limits,
+        section_close=frame.section_close,
+        separator=frame.separator,
+    )
+
+
+def _head(calls: CallFormat) -> str:
+    """Match how the JSON of a call begins: with its first key, where that is written."""
+    first = calls.row[0]
+    text = "" if isinstance(first, Slot) else first
+    key = text[text.find("{") + 1 :].lstrip() if "{" in text else ""
+    end = key.find('"', 1) + 1 if key.startswith('"') else 0
+    return rf"\{{\s*{exact(key[:end])}" if end else r"\{"
+
+
+def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
+    """Read each call by the literals around its name; None where the name is not to be found.
+
+    `turn` matches where a turn begins, `end` what ends it.
+    """
+    if calls.row.count(Slot.ARGUMENTS) != 1:
+        return None
+    braced = _with_braces(calls)
+    reader = arguments_reader(calls.arguments)
+    if braced is not None:
+        other = arguments_reader(braced.arguments)
+        if other.content == "json" and other.weight < max(reader.weight, 1):
+            calls, reader = braced, other
+    at = calls.row.index(Slot.ARGUMENTS)
+    head, tail = calls.row[:at], calls.row[at + 1 :]
+    if Slot.NAME not in head and Slot.ID not in head:
+        return None
+    seam = _seam(calls, head, tail, reader)
+    head = head[: at - seam.taken]
+    after = (seam.after or _pattern(tail, inner=True)).removesuffix(r"\s*")
+    follows = seam.before or _follows(calls, head, after, calls is braced)
+    opened, ahead = _captures(calls, head) + follows, _pattern(head) + follows
+    first = head[0]
+    marked = not isinstance(first, Slot) and bool(first.strip())
+    if not marked and not calls.section_open.strip():
+        opened, ahead = f"{behind(turn)}{opened}", f"{behind(turn)}{ahead}"
+    frame = framed(
+        calls,
+        opened=opened,
+        ahead=ahead,
+        marked=marked,
+        after=after,
+        end=end,
+        body_end=_body_end(calls, reader),
+    )
+    call: dict[str, Json] = {
+        "type": "function",
+        "function": {"name": "{name}", "arguments": "{content}"},
+    }
+    if Slot.ID in head:
+        call["id"] = "{id}"
+    settings: dict[str, Json] = {"content": reader.content}
+    content_args = dict(reader.settings)
+    if seam.limit is not None and reader.content == "json":
+        content_args["allow_non_json"] = True
+    if content_args:
+        settings["content_args"] = content_args
+    return CallsField(
+        frame.open,
+        frame.ahead,
+        frame.close,
+        frame.behind,
+        {**settings, "repeats": True, "transform": call},
+        (
+            *reader.limits,
+            *([seam.limit] if seam.limit else ()),
+            *_ids(tail),
+            *(() if marked else _closers(tail)),
+        ),
+        reader.needs_tools,
+        frame.section_close,
+        frame.separator,
+        not calls.arguments.is_json and not reader.any_names,
+    )
+
+
+def _follows(calls: CallFormat, head: Sequence[str | Slot], after: str, braced: bool) -> str:
+    """Look ahead to the arguments, where no literal shows that the name has ended."""
+    literal = head[-1]
+    if not braced and not isinstance(literal, Slot) and literal.strip():
+        return ""
+    begins = calls.arguments.write({_KEY: 1}).partition(_KEY)[0].strip()
+    begins = begins[:1] if begins.endswith('"') else begins
+    return f"(?={either([exact(begins), after])})" if begins else r"(?=\s)"
+
+
+_KEY = "zkey"
+
+
+def _body_end(calls: CallFormat, reader: ContentParser) -> str:
+    """Match how the arguments always end."""
+    if reader.content == "json":
+        return "" if reader.limits else exact(calls.arguments.write({_KEY: 1})[-1:])
+    return exact(calls.arguments.members.close.strip())
+
+
+def _ids(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
+    if Slot.ID not in tail:
+        return ()
+    why = "they stand after the arguments, and the target captures only what opens a call"
+    return (ExportLimit(MessagePiece.IDS, why),)
+
+
+def _closers(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
+    """Say which strings end a call that nothing but its name opens and a mere sign closes."""
+    close = Literal.of(tail[0] if tail and not isinstance(tail[0], Slot) else "")
+    if not close.core or close.is_marker or close.mark:
+        return ()
+    why = f"a {close.core[0]} in them ends the call, where the next one seems to follow"
+    return (ExportLimit(MessagePiece.STRINGS, why, characters=close.core[0]),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seam:
+    """What stands right around the arguments, calls without any among them."""
+
+    before: str = ""
+    after: str = ""
+    """In place of what the row has after the arguments; empty: nothing is in its place."""
+    taken: int = 0
+    """How many pieces of the row `before` stands for."""
+    limit: ExportLimit | None = None
+
+
+def _seam(
+    calls: CallFormat, head: Sequence[str | Slot], tail: Sequence[str | Slot], reader: ContentParser
+) -> _Seam:
+    """Find patterns that hold for a call without arguments, too."""
+    empty = calls.empty_row
+    if empty is None:
+        if not reader.empty and not _is_empty_object(calls.arguments.write({})):
+            return _Seam(limit=_NO_ARGUMENTS)
+        return _Seam()
+    if not reader.empty:
+        return _Seam(limit=_NO_ARGUMENTS)
+    before = "" if isinstance(head[-1], Slot) else head[-1]
+    after = tail[0] if tail and not isinstance(tail[0], Slot) else ""
+    last = empty[-1]
+    if isinstance(last, Slot) or len(tail) > 1:
+        return _Seam() if not before.strip() and not after.strip() else _Seam(limit=_WRITTEN)
+    if _squashed(last) == _squashed(before + after):
+        return _Seam()
+    closer = last.strip()
+    if closer and after.rstrip().endswith(closer):
+        rest = after.rstrip().removesuffix(closer)
+        short = rf"(?=\s*{loose(closer)})"
+        called = _pattern(head[: -1 if before else None])
+        at_once = rf"(?<={called}\s*){loose(closer)}"
+        closing = either([loose(rest + closer), at_once]) if rest.strip() else loose(closer)
+        return _Seam(either([loose(before), short]), closing, bool(before))
+    return _Seam(limit=_WRITTEN)
+
+
+_NO_ARGUMENTS = ExportLimit(
+    MessagePiece.NO_ARGUMENTS, "what then stands there is no JSON, and comes out as text"
+)
+_WRITTEN = ExportLimit(
+    MessagePiece.NO_ARGUMENTS, "such calls are written in another way than the rest"
+)
+
+
+def _is_empty_object(text: str) -> bool:
+    try:
+        return loaded(text) == {}
+    except ValueError:
+        return False
+
+
+def _squashed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _with_braces(calls: CallFormat) -> CallFormat | None:
+    """Take the braces around the arguments for a part of them."""
+    at = calls.row.index(Slot.ARGUMENTS)
+    if not 0 < at < len(calls.row) - 1 or calls.arguments.members.open:
+        return None
+    before, after = calls.row[at - 1], calls.row[at + 1]
+    if isinstance(before, Slot) or isinstance(after, Slot):
+        return None
+    if not before.endswith("{") or not after.startswith("}"):
+        return None
+    row = (*calls.row[: at - 1], before[:-1], Slot.ARGUMENTS, after[1:], *calls.row[at + 2 :])
+    members = replace(calls.arguments.members, open="{", close="}", empty="{}")
+    return replace(calls, row=row, arguments=replace(calls.arguments, members=members))
+
+
+def _captures(calls: CallFormat, head: Sequence[str | Slot]) -> str:
+    """Match what stands before the arguments, and capture the name and the id in it."""
+    named = {Slot.NAME: f"(?P<name>{WORD})", Slot.ID: f"(?P<id>{WORD})"}
+    if calls.naming is not None:
+        name = f"(?P<name>{WORD if calls.id_row else _PLAIN_WORD})"
+        inside = calls.naming.pattern(name, exact, word=WORD, number=r"\d+")
+        named[Slot.ID] = f"(?P<id>{inside})"
+    return _pattern(head, named)
+
+
+_PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
+"""A name within an id of which no render shows how it is put together: it is not a number."""
+
+
+def _pattern(
+    row: Sequence[str | Slot], named: Mapping[Slot, str] | None = None, *, inner: bool = False
+) -> str:
+    """Match a piece of a call's row; `inner` says that arguments stand right before it.
+
+    `named` has the patterns that capture a slot where it first stands.
+    """
+    pieces: list[str] = []
+    for at, piece in enumerate(row):
+        if not isinstance(piece, Slot):
+            space = at_most(space_at_start(piece)) if inner and not at else ""
+            pieces.append(space + loose(piece if at else piece.lstrip()))
+        elif piece is Slot.INDEX:
+            pieces.append(r"\d+")
+        else:
+            pieces.append(WORD if named is None or piece in row[:at] else named.get(piece, WORD))
+    return "".join(pieces)

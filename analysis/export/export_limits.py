@@ -1,0 +1,137 @@
+"""What an export holds, and what its target cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+
+# The dialects of `response_template`: which of its words a document may use.
+
+
+class TemplateDialect(StrEnum):
+    """Who reads a `response_template`.
+
+    vLLM and SGLang serve three fields, of which the one for reasoning is called `thinking`, and
+    pass on what content holds as it comes, so that they refuse to join what transformers joins.
+    """
+
+    COMMON = "common"
+    """transformers, vLLM and SGLang alike. transformers keeps the last of several pieces of
+    content, which no template writes, but a model may: around a call."""
+    TRANSFORMERS = "transformers"
+    """transformers alone: reasoning under the name that templates read, and all content joined."""
+
+    @property
+    def reasoning(self) -> str:
+        """The name of the field that reads reasoning."""
+        return "reasoning_content" if self is TemplateDialect.TRANSFORMERS else "thinking"
+
+    @property
+    def joins(self) -> bool:
+        """Whether several pieces of content are joined."""
+        return self is TemplateDialect.TRANSFORMERS
+
+
+class MessagePiece(StrEnum):
+    """A part of a message, as far as a target can lack it alone."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CONTENT_BESIDE_CALLS = "content beside calls"
+    CALLS = "tool calls"
+    SEVERAL_CALLS = "several calls"
+    ARGUMENTS = "arguments"
+    NO_ARGUMENTS = "calls without arguments"
+    TYPES = "typed arguments"
+    STRINGS = "strings in arguments"
+    IDS = "call ids"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportLimit:
+    """A part that the target cannot express, and why."""
+
+    piece: MessagePiece
+    reason: str
+    types: frozenset[JsonType] = frozenset()
+    """The types of values that do not come out right; only `MessagePiece.TYPES` has any."""
+    characters: str = ""
+    """The strings concerned hold one of these; empty: all strings."""
+
+    def concerns(self, message: Message) -> bool:
+        """Whether a message has what is not expressed; ids never spoil the rest of a message."""
+        match self.piece:
+            case MessagePiece.REASONING:
+                return bool(message.reasoning)
+            case MessagePiece.CONTENT:
+                return bool(message.content)
+            case MessagePiece.CONTENT_BESIDE_CALLS:
+                return bool(message.content and message.calls)
+            case MessagePiece.CALLS | MessagePiece.ARGUMENTS:
+                return bool(message.calls)
+            case MessagePiece.SEVERAL_CALLS:
+                return len(message.calls) > 1
+            case MessagePiece.NO_ARGUMENTS:
+                return any(not call.arguments for call in message.calls)
+            case MessagePiece.TYPES:
+                return any(type_of(value) in self.types for value in _values(message))
+            case MessagePiece.STRINGS:
+                texts = [value for value in _values(message) if isinstance(value, str)]
+                return any(self._held(text) for text in texts)
+            case MessagePiece.IDS:
+                return False
+
+    def _held(self, text: str) -> bool:
+        return not self.characters or any(char in text for char in self.characters)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A format in the words of another program."""
+
+    document: Mapping[str, Json]
+    """What the target reads, as JSON values."""
+    limits: tuple[ExportLimit, ...] = ()
+    """What it does not express; empty: it expresses the whole format."""
+    needs_tools: bool = False
+    """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
+    plain_names: bool = False
+    """Names of arguments are read where they are plain words: between no signs that tell them."""
+    dialect: TemplateDialect = TemplateDialect.COMMON
+    """Who reads the document."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every part of the format is expressed."""
+        return not self.limits
+
+    def lacks(self, piece: MessagePiece) -> bool:
+        """Whether a part is not expressed."""
+        return any(limit.piece is piece for limit in self.limits)
+
+    def promises(self, message: Message) -> bool:
+        """Whether all of a message is expressed, its calls' ids aside."""
+        if any(limit.concerns(message) for limit in self.limits):
+            return False
+        names = (name for call in message.calls for name in call.arguments)
+        return not self.plain_names or all(map(str.isidentifier, names))
+
+
+def _values(message: Message) -> Iterator[Json]:
+    for call in message.calls:
+        for value in call.arguments.values():
+            yield from _nested(value)
+
+
+def _nested(value: Json) -> Iterator[Json]:
+    yield value
+    if isinstance(value, list):
+        for item in value:
+            yield from _nested(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _nested(item)

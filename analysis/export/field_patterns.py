@@ -1,0 +1,439 @@
+r"""Regular expressions as transformers' parser searches them, from literals.
+
+A pattern is searched for again with every piece of text that comes, as a partial match, and what
+may still become a match is held back. An optional end is not: once the text goes on otherwise,
+the match without it counts. So nothing optional stands at a pattern's end here, except
+whitespace of which every beginning matches, too.
+
+For example:
+
+    >>> exact("[call]"), loose("<call>\n"), at_most("\n\n")
+    ('\\[call\\]', '<call>\\s*', '\\n{0,2}')
+    >>> either(["a", "b"]), optional("a"), behind("a")
+    ('(?:a|b)', '(?:a)?', '(?<=a\\s*)')
+
+The texts that stand around the parts of a turn, collected from all its layouts.
+
+For example, what stands after reasoning:
+
+    >>> from autoparser import analyze, load_template
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> joints = joints_of(analyze(template).format.whole)
+    >>> for joint in between(joints, left=[Part.REASONING], right=ANY):
+    ...     print(joint.right, repr(joint.text))
+    content '\n</think>\n\n'
+    None '\n</think>\n\n<|im_end|>\n'
+    calls '\n</think>\n\n'
+
+What the fields of one document need to know of the whole turn.
+
+For example, of a turn whose header the prompt has written:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.turn_format import Formats
+    >>> from autoparser.analysis.parsing.turn_request import Request
+    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.export.field_patterns import joints_of
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> around.begins, around.ends, around.end
+    ('\\A', ('<|im_end|>',), '<\\|im_end\\|>')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.text_format import Part, Strip
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.parsing.turn_request import Turn
+
+from .export_limits import ExportLimit
+
+
+@dataclass(frozen=True, slots=True)
+class TargetJoint:
+    """What is written between two neighbours."""
+
+    left: Part | None
+    """None: the turn begins here, after its header."""
+    right: Part | None
+    """None: the turn ends here."""
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        """Whether it is whitespace alone, or nothing."""
+        return not self.text.strip()
+
+
+def joints_of(format_: TurnFormat) -> tuple[TargetJoint, ...]:
+    """Collect the joints of every layout; whitespace at the calls' own edges is theirs."""
+    before, after = _call_edges(format_.calls)
+    header = written_header(format_)
+    found: dict[TargetJoint, None] = {}
+    for layout in format_.layouts.values():
+        if layout.refusal:
+            continue
+        neighbours: Sequence[Part | None] = (None, *layout.parts, None)
+        for at, literal in enumerate(layout.literals):
+            left, right = neighbours[at], neighbours[at + 1]
+            text = literal.removeprefix(header) if left is None else literal
+            text = after + text if left is Part.CALLS else text
+            text = text + before if right is Part.CALLS else text
+            found[TargetJoint(left, right, text)] = None
+    return tuple(found)
+
+
+def written_header(format_: TurnFormat) -> str:
+    """Return the header that a turn begins after; one that is blank has to end all prompts."""
+    header = format_.header
+    prompted = all(opening.text.endswith(header) for opening in format_.openings)
+    return header if header.strip() or prompted else ""
+
+
+def between(
+    joints: Sequence[TargetJoint], *, left: Sequence[Part | None], right: Sequence[Part | None]
+) -> Iterator[TargetJoint]:
+    """Return the joints whose neighbours are among these."""
+    for joint in joints:
+        if joint.left in left and joint.right in right:
+            yield joint
+
+
+ANY: Sequence[Part | None] = (None, *Part)
+
+
+def closing_text(calls: CallFormat) -> str:
+    """Return what is written after the last slot of the last call."""
+    last = calls.row[-1]
+    return ("" if isinstance(last, Slot) else last) + calls.section_close
+
+
+def _call_edges(calls: CallFormat | None) -> tuple[str, str]:
+    if calls is None:
+        return "", ""
+    opening, closing = calls.opening, closing_text(calls)
+    return (
+        opening[: len(opening) - len(opening.lstrip())],
+        closing[len(closing.rstrip()) :],
+    )
+
+
+_SPECIAL = frozenset("\\.^$*+?{}[]|()")
+_NAMED = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
+_SPACES = re.compile(r"\s+")
+
+ANY_SPACE = r"\s*"
+
+WORD = r"""[^\s{}\[\]<>"']+?"""
+"""A name or an id, up to what follows it."""
+
+
+def exact(text: str) -> str:
+    """Match a text as it is."""
+    return "".join(f"\\{char}" if char in _SPECIAL else _NAMED.get(char, char) for char in text)
+
+
+def at_most(space: str) -> str:
+    """Match whitespace as it is written, or any beginning or end of it."""
+    runs = [(char, len(list(run))) for char, run in groupby(space)]
+    return "".join(f"{exact(char)}{'?' if n == 1 else f'{{0,{n}}}'}" for char, n in runs)
+
+
+def widest(spaces: Iterable[str]) -> str:
+    """Match each of several pieces of whitespace, where one of them holds the others."""
+    return at_most(max(spaces, key=len, default=""))
+
+
+def loose(text: str) -> str:
+    """Match a text, whatever whitespace stands at its edges and where it breaks lines."""
+    literal = Literal.of(text)
+    pieces: list[str] = []
+    at = 0
+    for space in _SPACES.finditer(literal.core):
+        pieces.append(exact(literal.core[at : space.start()]))
+        pieces.append(r"\s*" if "\n" in space.group() else exact(space.group()))
+        at = space.end()
+    pieces.append(exact(literal.core[at:]))
+    before = r"\s*" if literal.before else ""
+    after = r"\s*" if literal.after else ""
+    return f"{before}{''.join(pieces)}{after}"
+
+
+def either(patterns: Iterable[str]) -> str:
+    """Match one of several patterns; empty where there is none."""
+    found = list(dict.fromkeys(pattern for pattern in patterns if pattern))
+    return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})" if found else ""
+
+
+def behind(pattern: str) -> str:
+    """Look back over whitespace for a pattern."""
+    return rf"(?<={pattern}\s*)"
+
+
+def anchor(key: str, pattern: str) -> dict[str, str]:
+    """Return a pattern under its key: as a literal where it is one, which streams without delay."""
+    text = _literal(pattern)
+    return {f"{key}_pattern": pattern} if text is None else {key: text}
+
+
+def _literal(pattern: str) -> str | None:
+    text: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            at += 1
+            char = pattern[at]
+            if char not in _SPECIAL:
+                named = {"n": "\n", "t": "\t", "r": "\r"}.get(char)
+                if named is None:
+                    return None
+                char = named
+        elif char in _SPECIAL:
+            return None
+        text.append(char)
+        at += 1
+    return "".join(text) or None
+
+
+def space_at_start(text: str) -> str:
+    """Return the whitespace that a text begins with."""
+    return text[: len(text) - len(text.lstrip())]
+
+
+def space_at_end(text: str) -> str:
+    """Return the whitespace that a text ends with."""
+    return text[len(text.rstrip()) :]
+
+
+def optional(pattern: str) -> str:
+    """Match a pattern or nothing; for the beginning of a pattern only."""
+    return f"(?:{pattern})?" if pattern else ""
+
+
+# What the ways to read calls have in common: a field, and where one call ends.
+
+
+@dataclass(frozen=True, slots=True)
+class CallsField:
+    """How calls are read; whitespace around them is not in the patterns."""
+
+    open: str
+    """Opens a call, or the first of them, and captures what the transform names."""
+    ahead: str
+    """The same without captures, to look ahead."""
+    close: str
+    """Closes a call; empty where only the end of the text does."""
+    behind: str
+    """What stands after a call that was closed, to look back."""
+    settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    limits: tuple[ExportLimit, ...] = ()
+    needs_tools: bool = False
+    section_close: str = ""
+    """Closes all calls, where that is not part of what closes one."""
+    separator: str = ""
+    """What stands between two calls, where it is more than whitespace."""
+    plain_names: bool = False
+    """Names of arguments are read where they are plain words."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnds:
+    """What ends a turn: an engine stops there, and does not pass it on."""
+
+    pattern: str
+    """Matches it; empty where only the end of the text does."""
+    texts: tuple[str, ...]
+
+    @property
+    def ahead(self) -> str:
+        """Look ahead to the end of a turn, or to that of a text which was stopped there."""
+        return either([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
+
+    def stopped(self, text: str) -> str:
+        """Match what is passed on of a text that ends the turn; empty where it does not end it."""
+        text = text.rstrip()
+        rests = [text.removesuffix(each) for each in self.texts if text.endswith(each)]
+        return rf"{loose(min(rests, key=len).strip())}\s*\Z" if rests else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """The patterns of one call, its section around it."""
+
+    open: str
+    ahead: str
+    close: str
+    behind: str
+    section_close: str
+    separator: str
+
+
+def framed(
+    calls: CallFormat,
+    *,
+    opened: str,
+    ahead: str,
+    marked: bool,
+    after: str,
+    end: TurnEnds,
+    body_end: str,
+) -> Framed:
+    """Put the section around the patterns of one call.
+
+    `opened` and `ahead` match what opens a call, with its captures and without; `marked` says
+    whether they begin with a literal. `after` matches what closes it; `body_end` matches how what
+    is between always ends, empty where it may end in any way.
+    """
+    section_open, section_close = (
+        loose(calls.section_open.strip()),
+        loose(calls.section_close.strip()),
+    )
+    separator = loose(calls.separator.strip())
+    first, first_ahead = opened, ahead
+    if section_open and marked:
+        first, first_ahead = rf"(?:{section_open}\s*)?{opened}", rf"(?:{section_open}\s*)?{ahead}"
+    elif section_open:
+        # Only in a section that is open: elsewhere, nothing shows that this is a call.
+        inside = rf"(?:(?!{section_close}).)*" if section_close else ".*"
+        back = behind(f"{section_open}{inside}{separator or after or body_end}")
+        first, first_ahead = rf"(?:{section_open}\s*|{back}){opened}", rf"{section_open}\s*{ahead}"
+    next_call = rf"{separator}\s*{ahead}" if separator else ahead
+    last = rf"(?<={body_end}\s*)" if body_end else ""
+    if after and _BRACKETS.fullmatch(after):
+        # Brackets close much: these are the call's if what follows a call follows them.
+        follows = either([section_close, next_call, end.pattern])
+        close = either([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
+        return Framed(first, first_ahead, close, after, section_close, separator)
+    if after:
+        # What closes only later calls is to the target what closes all.
+        later = calls.later_close
+        closing = either([section_close, loose(later.strip()), end.stopped(later)])
+        close = f"{last}{either([after, end.stopped(closing_text(calls))])}"
+        return Framed(first, first_ahead, close, after, closing, separator)
+    between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
+    if section_close:
+        stopped = end.stopped(calls.section_close)
+        close = f"{last}{either([section_close, rf'{between}{next_call})', stopped])}"
+    else:
+        close = either([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
+    return Framed(first, first_ahead, close, either([section_close, body_end]), "", separator)
+
+
+_BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSurroundings:
+    """The turn, and what the target reads of it."""
+
+    format: TurnFormat
+    turn: Turn
+    joints: tuple[TargetJoint, ...]
+    calls: CallsField | None = None
+    """None: none are written, or the target cannot read them."""
+    reasoning: Block | None = None
+    """None: there is none, or the target cannot read it."""
+
+    @property
+    def begins(self) -> str:
+        """Match where a turn begins: the text's beginning, or a header that the model writes."""
+        header = self.turn.header.core
+        return rf"(?:\A|{exact(header)})" if self.writes_header else r"\A"
+
+    @property
+    def writes_header(self) -> bool:
+        """Whether the model may write a header: the prompt leaves it out, or the turn goes on."""
+        header, calls = self.turn.header.core, self.format.calls
+        if not header:
+            return False
+        unwritten = (
+            header not in opening.text and opening.written is not Written.OTHER
+            for opening in self.format.openings
+        )
+        inside = [text for layout in self.format.layouts.values() for text in layout.literals[1:]]
+        inside += [calls.separator] if calls is not None else []
+        return any(header in text for text in inside) or any(unwritten)
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """What ends a turn; one that begins with another adds nothing to it."""
+        cores = tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
+        return tuple(
+            core
+            for core in cores
+            if not any(core != other and core.startswith(other) for other in cores)
+        )
+
+    @property
+    def end(self) -> str:
+        """Match what ends a turn, the end of the text aside; empty where nothing does."""
+        header = self.turn.header.core
+        going_on = rf"(?!\s*{exact(header)})" if self.turn.goes_on and header else ""
+        # Where one marker ends a turn and begins the next, the first one in the text begins it.
+        begun = r"(?!\A)" if header in self.ends else ""
+        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in self.ends)
+        return f"{begun}{found}{going_on}" if found else ""
+
+    @property
+    def explicit(self) -> bool:
+        """Whether content is always opened, so that what stands outside is nothing."""
+        joints = list(between(self.joints, left=ANY, right=[Part.CONTENT]))
+        return bool(self.turn.content.open.core) and all(self._opened(joint) for joint in joints)
+
+    def _opened(self, joint: TargetJoint) -> bool:
+        blocks = (self.turn.content.open, *self.turn.content.others)
+        return any(joint.text.rstrip().endswith(each.core) for each in blocks if each.core)
+
+    @property
+    def closed(self) -> str:
+        """Match markup after which whitespace is not content, if more markup follows."""
+        return either(self._closed())
+
+    def _closed(self) -> Iterator[str]:
+        yield self.begins
+        if self.reasoning is not None:
+            yield exact(self.reasoning.close.core)
+        yield exact(self.turn.content.close.core)
+        if self.calls is not None:
+            yield self.calls.section_close
+            yield self.calls.behind
+
+    def gap(self, part: Part, *, left: bool, written: Sequence[str]) -> str:
+        """Match the whitespace at an edge of a part: what is written, or all that is stripped."""
+        edges = self._edges(part, left=left)
+        if edges == {Strip.WHITESPACE}:
+            return ANY_SPACE
+        return r"\n*" if edges <= _NEWLINES and edges else widest(written)
+
+    def stripped(self, part: Part) -> bool:
+        """Whether both edges of a part are stripped whenever it is written."""
+        both = self._edges(part, left=True) | self._edges(part, left=False)
+        return both == {Strip.WHITESPACE}
+
+    def _edges(self, part: Part, *, left: bool) -> set[Strip]:
+        layouts = [each for each in self.format.layouts.values() if part in each.parts]
+        edges = [each.reasoning if part is Part.REASONING else each.content for each in layouts]
+        return {each.left if left else each.right for each in edges}
+
+
+_NEWLINES = {Strip.WHITESPACE, Strip.NEWLINES}
+
+
+def _no_call(end: str, calls: CallFormat | None) -> str:
+    """Look that what ends a turn does not open a call, where calls are opened by the same."""
+    opening = "" if calls is None else calls.opening.strip()
+    rest = opening.removeprefix(end).strip()
+    return rf"(?!\s*{loose(rest)})" if opening.startswith(end) and rest else ""

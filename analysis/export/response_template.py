@@ -1,0 +1,428 @@
+"""Trying an export out: the target's own parser reads what the template writes of the battery."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
+from autoparser.analysis.core.message_battery import BatteryCase, battery, battery_tools
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import Request
+
+from .call_fields import json_field, row_field
+from .export_limits import Export, ExportLimit, MessagePiece, TemplateDialect
+from .field_patterns import (
+    CallsField,
+    TargetSurroundings,
+    TurnEnds,
+    anchor,
+    either,
+    exact,
+    joints_of,
+    written_header,
+)
+from .text_fields import (
+    call_opening,
+    content_field,
+    content_limit,
+    markup,
+    reasoning_field,
+    reasoning_limit,
+)
+
+if TYPE_CHECKING:
+    from autoparser.analysis.learning.prober import Prober
+    from autoparser.analysis.learning.template_turns import TemplateTurns
+
+
+# transformers' `response_template`: from a format to the document that a tokenizer carries.
+#
+# The document's fields are searched for in the text after the last header of the prompt, the
+# prompt's own beginning of the turn included; see `utils/chat_parsing` of transformers 5.23.
+
+
+def response_template(
+    format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON, eos: str = ""
+) -> Export:
+    """Write a format as a `response_template`, and say what that cannot express.
+
+    `eos` is the token that ends an output whatever the template writes; empty where none does.
+    transformers reads the ids of an output, and that token is one of them: after a call it would be
+    content, and take the place of what was before.
+    """
+    format_ = format_.whole
+    if eos and eos not in format_.stop_strings:
+        format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
+    around = TargetSurroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
+    calls, limits = _calls(around)
+    around = replace(around, calls=calls)
+    fields: dict[str, Json] = {}
+    without = reasoning_limit(around)
+    block = around.turn.reasoning
+    if block is not None and without is None:
+        around = replace(around, reasoning=block)
+        fields[dialect.reasoning] = reasoning_field(around, block)
+    fields["content"] = content_field(around, markup(around), joins=dialect.joins)
+    if calls is not None:
+        closing = anchor("close", calls.close) if calls.close else {}
+        fields["tool_calls"] = {
+            **anchor("open", call_opening(around)),
+            **closing,
+            **calls.settings,
+        }
+    document: dict[str, Json] = {
+        "version": 1,
+        "defaults": {"role": "assistant"},
+        **_start_anchor(format_),
+        "fields": fields,
+    }
+    return Export(
+        document,
+        tuple(each for each in (without, content_limit(around), *limits) if each is not None),
+        needs_tools=calls is not None and calls.needs_tools,
+        plain_names=calls is not None and calls.plain_names,
+        dialect=dialect,
+    )
+
+
+def _calls(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportLimit, ...]]:
+    calls = around.format.calls
+    if calls is None:
+        return None, ()
+    fields = calls.json_fields
+    end = TurnEnds(around.end, around.ends)
+    found = None if fields is None else json_field(calls, fields, end)
+    if found is None:
+        found = row_field(calls, around.begins, end)
+    if found is None:
+        return None, (
+            ExportLimit(MessagePiece.CALLS, "nothing before the arguments tells the name"),
+        )
+    return found, found.limits
+
+
+def _start_anchor(format_: TurnFormat) -> dict[str, str]:
+    """Match what stands right before the turn, at the end of the prompt."""
+    header = written_header(format_).strip() and format_.header
+    openings = sorted(format_.openings, key=lambda opening: -len(opening.text))
+    known = [opening.text for opening in openings if opening.text]
+    anchors: dict[str, None] = {exact(header): None} if header else {}
+    for opening in openings:
+        text = opening.text
+        begun = any(layout.literals[0].startswith(text) for layout in format_.layouts.values())
+        if opening.written is Written.OTHER and text and not begun:
+            # No turn has it, so it is not part of the message.
+            anchors[exact(text)] = None
+        elif not header or header not in text:
+            at_end = rf"(?={exact(text)}\Z)" if text else r"\Z"
+            others = either(exact(other) for other in known) if not text else ""
+            anchors[f"(?<!{others}){at_end}" if others else at_end] = None
+    # The longest first: a text that begins with the header goes on after it.
+    return anchor("start_anchor", either(sorted(anchors, key=len, reverse=True)) or r"\Z")
+
+
+TARGET_PACKAGE = "transformers"
+_EARLIER = Message("An earlier answer.")
+
+
+class Parse(Protocol):
+    """transformers' `parse_response`."""
+
+    def __call__(
+        self,
+        text: str,
+        response_template: Mapping[str, Json],
+        *,
+        prefix: str,
+        tools: Sequence[Json],
+    ) -> Mapping[str, Any]:
+        """Parse what a model wrote after a prompt."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMessage:
+    """A message as it can be compared: absent parts are None."""
+
+    reasoning: str | None
+    content: str | None
+    calls: tuple[tuple[str, str, str | None], ...] = ()
+    """Name, arguments as sorted JSON text, and the id where the export gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A message that the target reads otherwise than the export promises."""
+
+    title: str
+    prefix: str
+    text: str
+    expected: ComparedMessage
+    found: ComparedMessage | None
+    """None: the target raised."""
+    error: str = ""
+    """What the target raised, or what the template writes of the message that was found."""
+
+    @property
+    def kind(self) -> str:
+        """What comes back otherwise, in words."""
+        if self.found is None:
+            return "the parser raises"
+        ours, theirs = self.expected, self.found
+        parts = {
+            "reasoning": ours.reasoning != theirs.reasoning,
+            "content": ours.content != theirs.content,
+            "calls": ours.calls != theirs.calls,
+        }
+        named = [part for part, differs in parts.items() if differs]
+        return " and ".join(named) or "the text that the template writes of it"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTrial:
+    """How the battery's messages came back."""
+
+    passed: int
+    total: int
+    """Messages that the export promises to give back."""
+    left_out: int
+    """Messages with a part that it says it does not express."""
+    foretold: int
+    """Messages of the total that the template writes after none of its prompts: what is read of
+    them is the text that the format foretells, and no render says so."""
+    mismatches: tuple[Mismatch, ...] = ()
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many of the total hold what, such as reasoning."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the export holds what it promises."""
+        return self.passed == self.total
+
+
+def transformers_parser() -> Parse | None:
+    """Return transformers' parser; None where no transformers with one is installed."""
+    if find_spec(TARGET_PACKAGE) is None:
+        return None
+    try:
+        module = import_module(f"{TARGET_PACKAGE}.utils.chat_parsing")
+    except ImportError:
+        # Releases before 5.13 have none, and neither has an installation without `regex`.
+        return None
+    parse: Parse = module.parse_response
+    return parse
+
+
+def try_out(
+    format_: TurnFormat,
+    export: Export,
+    parse: Parse,
+    prober: Prober,
+    cases: Sequence[BatteryCase] | None = None,
+) -> ExportTrial:
+    """Parse the messages that the template writes, after every prompt.
+
+    `cases` are the messages; None: the battery. `prober` has nothing set. What is found is given to
+    the template, too: it has to write the text that was parsed.
+    """
+    return _Tryout(format_, export, parse, prober).of(battery() if cases is None else cases)
+
+
+class _Tryout:
+    """One export, and the template that is its judge."""
+
+    def __init__(self, format_: TurnFormat, export: Export, parse: Parse, prober: Prober) -> None:
+        # Whoever exports alone renders nothing.
+        from autoparser.analysis.learning.continuations import turns_after  # noqa: PLC0415
+
+        self._format, self._export, self._parse = format_, export, parse
+        openings = {opening.text: opening for opening in reversed(format_.openings)}
+        self._turns = [turns_after(format_, each, prober) for each in openings.values()]
+
+    def of(self, cases: Sequence[BatteryCase]) -> ExportTrial:
+        """Try the messages one by one."""
+        total = left_out = foretold = 0
+        mismatches: list[Mismatch] = []
+        kinds: Counter[str] = Counter()
+        for case in cases:
+            message = self._format.with_naming_ids(case.message)
+            try:
+                turn = self._format.write(message)
+            except RefusedMessageError:
+                continue
+            if not self._export.promises(message):
+                left_out += 1
+                continue
+            total += 1
+            kinds.update(_kinds(message))
+            asked = [
+                turns for turns in self._turns if turns.written(message).continuation is not None
+            ]
+            foretold += not asked
+            found = self._rendered(message, asked) or self._foretold(message, turn)
+            if found is not None:
+                mismatches.append(replace(found, title=case.title))
+        passed = total - len(mismatches)
+        return ExportTrial(passed, total, left_out, foretold, tuple(mismatches), dict(kinds))
+
+    def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> Mismatch | None:
+        """Parse what the template writes after its prompts, and let it write what is found."""
+        for turns in asked:
+            # Under another setting a turn may have fewer parts.
+            expected = _surviving(self._format, self._export, turns.shown(message))
+            prefix, text = turns.prompt, turns.written(message).continuation or ""
+            found = self._mismatch(expected, prefix, text)
+            if isinstance(found, Mismatch):
+                return found
+            read = _message(found, message)
+            again = text if read == message else turns.written(read).rest
+            if again != text:
+                error = f"the template writes it {again!r}"
+                return Mismatch("", prefix, text, expected, found, error)
+        return None
+
+    def _foretold(self, message: Message, turn: str) -> Mismatch | None:
+        """Parse what the format foretells, after an earlier turn."""
+        expected = _surviving(self._format, self._export, message)
+        for prefix, text in prompted(self._format, message, turn):
+            found = self._mismatch(expected, prefix, text)
+            if isinstance(found, Mismatch):
+                return found
+        return None
+
+    def _mismatch(
+        self, expected: ComparedMessage, prefix: str, text: str
+    ) -> Mismatch | ComparedMessage:
+        document = self._export.document
+        try:
+            read = self._parse(text, document, prefix=prefix, tools=tools())
+            found = _read(read, self._export)
+        except (ValueError, KeyError, TypeError) as error:
+            return Mismatch("", prefix, text, expected, None, repr(error))
+        return found if found == expected else Mismatch("", prefix, text, expected, found)
+
+
+def _kinds(message: Message) -> Iterator[str]:
+    found = {
+        "reasoning": message.reasoning,
+        "content": message.content,
+        "calls": message.calls,
+        "several calls": len(message.calls) > 1,
+    }
+    return (kind for kind, there in found.items() if there)
+
+
+def _message(found: ComparedMessage, asked: Message) -> Message:
+    """Return what was found as a message, with the ids and the order of keys of what was asked."""
+    known = dict(enumerate(asked.calls))
+    calls: list[ToolCall] = []
+    for at, (name, text, given) in enumerate(found.calls):
+        call = known.get(at, ToolCall(name))
+        arguments: dict[str, Json] = json.loads(text)
+        kept = {
+            key: value
+            for key, value in call.arguments.items()
+            if key in arguments and _sorted(value) == _sorted(arguments[key])
+        }
+        calls.append(ToolCall(name, {**kept, **arguments, **kept}, given or call.id))
+    return Message(found.content or "", found.reasoning or "", tuple(calls))
+
+
+def _sorted(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
+    """Return every prompt that a turn may follow, an earlier turn in it, and what is left to write.
+
+    A prompt that opens the reasoning, where no turn in the history shows that, is among them.
+    """
+    try:
+        earlier = format_.write(_EARLIER)
+    except RefusedMessageError:
+        earlier = ""
+    texts = dict.fromkeys(opening.text for opening in format_.openings)
+    fitting = [text for text in texts if turn.startswith(text)]
+    for text in fitting:
+        yield earlier + text, turn[len(text) :]
+    if not fitting:
+        # A prompt that writes what no turn has, or one that opens what this turn lacks.
+        strange = (each.text for each in format_.openings if each.written is Written.OTHER)
+        yield earlier + next(strange, format_.header), _behind_header(format_, turn)
+    layout = format_.layouts[message.presence]
+    if layout.parts[:1] != (Part.REASONING,):
+        return
+    for opening in format_.openings:
+        if opening.written is Written.REASONING_OPEN and opening.text not in fitting:
+            yield earlier + opening.text, turn[len(layout.literals[0]) :]
+
+
+def _behind_header(format_: TurnFormat, turn: str) -> str:
+    header = written_header(format_)
+    if turn.startswith(header) or not turn.startswith(header.rstrip()):
+        return turn.removeprefix(header)
+    return turn.removeprefix(header.rstrip()).lstrip()
+
+
+def tools() -> tuple[Json, ...]:
+    """Offer the battery's tools; the parameter that it gives null allows null."""
+    nullable: dict[str, Json] = {"parent": {"type": ["string", "null"]}}
+    offered = [with_properties(tool, nullable.get) for tool in battery_tools()]
+    return tuple({"type": "function", "function": tool} for tool in offered)
+
+
+def _gives_ids(format_: TurnFormat, export: Export) -> bool:
+    return (
+        format_.calls is not None
+        and format_.calls.has(Slot.ID)
+        and not export.lacks(MessagePiece.IDS)
+        and not export.lacks(MessagePiece.CALLS)
+    )
+
+
+def _surviving(format_: TurnFormat, export: Export, message: Message) -> ComparedMessage:
+    """Say what of a message the template writes."""
+    layout = format_.layouts[message.presence]
+    reasoning = content = ""
+    if Part.REASONING in layout.parts:
+        reasoning = layout.reasoning.apply(message.reasoning)
+    if Part.CONTENT in layout.parts:
+        content = layout.content.apply(format_.without_cut(message.content))
+    calls: list[tuple[str, str, str | None]] = []
+    if Part.CALLS in layout.parts and format_.calls is not None:
+        members = format_.calls.arguments.members
+        strip = (members.values or format_.calls.arguments.values).string.edges.apply
+        for call in format_.calls.written(message.calls):
+            arguments = {
+                key: strip(value) if isinstance(value, str) else value
+                for key, value in call.arguments.items()
+                if members.row(type_of(value)) is not None
+            }
+            given = call.id if _gives_ids(format_, export) else None
+            calls.append((call.name, json.dumps(arguments, sort_keys=True), given))
+    return ComparedMessage(
+        reasoning if reasoning.strip() else None, content if content.strip() else None, tuple(calls)
+    )
+
+
+def _read(message: Mapping[str, Any], export: Export) -> ComparedMessage:
+    calls: list[tuple[str, str, str | None]] = []
+    given = not export.lacks(MessagePiece.IDS)
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        arguments = json.dumps(function["arguments"], sort_keys=True)
+        call_id = call.get("id") if given else None
+        calls.append((str(function["name"]), arguments, call_id))
+    reasoning = message.get(export.dialect.reasoning)
+    return ComparedMessage(reasoning, message.get("content"), tuple(calls))

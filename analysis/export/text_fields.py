@@ -1,0 +1,417 @@
+r"""The field of the target that reads content.
+
+For example, of content that nothing opens and the end of the turn closes:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.turn_format import Formats
+    >>> from autoparser.analysis.parsing.turn_request import Request
+    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.export.field_patterns import joints_of
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> field = content_field(around, rest="", joins=False)
+    >>> "open_pattern" in field, field["content"]
+    (False, 'text')
+    >>> field["close_pattern"].endswith(r"\A\s*)\s+\Z)")
+    True
+
+The field of the target that reads reasoning.
+
+For example, of `<think>\n…\n</think>\n\n`:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.turn_format import Formats
+    >>> from autoparser.analysis.parsing.turn_request import Request
+    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.export.field_patterns import joints_of
+    >>> around = TargetSurroundings(format_, turn, joints_of(format_))
+    >>> field = reasoning_field(around, turn.reasoning)
+    >>> print(field["open_pattern"], field["close_pattern"])
+    <think>\n? (?:\n?</think>\n{0,2}|(?=<\|im_end\|>))
+
+The markup between the fields that none of them takes, so that it does not become content.
+
+For example an empty block of reasoning, which is neither reasoning nor content:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.core.turn_format import Formats
+    >>> from autoparser.analysis.parsing.turn_request import Request
+    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> format_ = analyze(template).format.whole
+    >>> turn = build(Formats.of(format_), Request())
+    >>> from autoparser.analysis.export.field_patterns import joints_of
+    >>> import re
+    >>> pattern = markup(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> re.match(pattern, "<think>\n\n</think>\n\nHello.").group()
+    '<think>\n\n</think>\n\n'
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_shape import Written
+
+from .export_limits import ExportLimit, MessagePiece
+from .field_patterns import (
+    ANY,
+    ANY_SPACE,
+    TargetJoint,
+    TargetSurroundings,
+    anchor,
+    at_most,
+    behind,
+    between,
+    either,
+    exact,
+    loose,
+    optional,
+    space_at_end,
+    space_at_start,
+    widest,
+)
+
+
+def content_limit(around: TargetSurroundings) -> ExportLimit | None:
+    """Say what content the target cannot read; None where it can."""
+    if any(layout.parts.count(Part.CONTENT) > 1 for layout in around.format.layouts.values()):
+        return ExportLimit(MessagePiece.CONTENT, "it is written twice")
+    block = around.reasoning
+    texts = [joint.text for joint in between(around.joints, left=ANY, right=[Part.CONTENT])]
+    if block is not None and any(opened_alike(text, block) for text in texts):
+        return ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
+    return None
+
+
+def content_alone(around: TargetSurroundings) -> Iterator[str]:
+    """Return what stands before content in turns without calls."""
+    for presence, layout in around.format.layouts.items():
+        for literal, part in zip(layout.literals, layout.parts, strict=False):
+            if part is Part.CONTENT and not presence.calls:
+                yield literal
+
+
+def opened_alike(text: str, block: Block) -> bool:
+    """Whether what stands before content opens reasoning."""
+    return bool(block.open.core) and text.rstrip().endswith(block.open.core)
+
+
+def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict[str, Json]:
+    """Read content: between its literals, or all that is nothing else.
+
+    `rest` matches the markup that is neither content nor any other field's. What closes content
+    that nothing opens is dropped wherever it stands, so markup is among it; content that is opened
+    may begin after some. `joins` is whether pieces of content are joined.
+    """
+    if around.explicit:
+        opens = either(f"{optional(rest)}{each}" for each in _content_openings(around))
+        anchors = anchor("open", opens) | anchor("close", either(_explicit_closes(around)))
+    else:
+        anchors = anchor("close", either([rest, *_implicit_closes(around)]))
+    return {
+        **anchors,
+        "content": "text",
+        "content_args": {"strip": around.stripped(Part.CONTENT)},
+        # Text after a call is content, too, and would else take the place of what was before.
+        **({"repeats": True, "join": ""} if joins else {}),
+    }
+
+
+def _content_openings(around: TargetSurroundings) -> Iterator[str]:
+    taken = "" if around.reasoning is None else around.reasoning.open.core
+    for each in (around.turn.content.open, *around.turn.content.others):
+        if each.core and each.core != taken:
+            gap = around.gap(Part.CONTENT, left=True, written=[each.after])
+            yield f"{exact(each.core)}{gap}"
+
+
+def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
+    close = around.turn.content.close.core
+    for joint in between(around.joints, left=[Part.CONTENT], right=ANY):
+        text = joint.text
+        if close and close in text:
+            before = text.partition(close)[0]
+            yield f"{at_most(before) if before.isspace() else exact(before)}{exact(close)}"
+        elif text.strip():
+            core = text.strip()
+            end = next((each for each in around.ends if core.startswith(each)), "")
+            yield f"{at_most(space_at_start(text))}{exact(end or Literal.of(core).first)}"
+        elif joint.right is Part.CALLS and around.calls is not None:
+            yield f"{at_most(text)}(?={around.calls.ahead})"
+        elif text and joint.right is None:
+            yield rf"{at_most(text)}\Z"
+    yield from map(exact, around.ends)
+    if around.calls is not None:
+        yield f"(?={around.calls.ahead})"
+
+
+def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
+    ends = list(between(around.joints, left=[Part.CONTENT], right=[None]))
+    if around.end:
+        ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
+        # Where the template ends turns by whitespace alone, the model's own end follows that.
+        spaces = [space_at_start(joint.text) for joint in ended or ends]
+        gap = around.gap(Part.CONTENT, left=False, written=spaces)
+        if gap != ANY_SPACE:
+            gap = optional(rf"{behind(around.closed)}\s+") + gap
+        yield f"{gap}{around.end}.*"
+        # An engine that stops there passes on what is written before the end, and no end.
+        yield from (rf"{exact(space)}\Z" for space in spaces if space)
+    block = around.turn.content.close
+    if block.core:
+        yield f"{at_most(block.before)}{exact(block.core)}"
+    yield rf"{behind(around.closed)}\s+\Z"
+    tails = [joint.text for joint in ends if joint.text and joint.blank]
+    tail = max(tails, key=len, default=around.turn.tail)
+    if tail:
+        yield rf"{exact(tail)}\Z"
+
+
+def call_opening(around: TargetSurroundings) -> str:
+    """Match what opens a call, with the whitespace before it that is not content."""
+    calls = around.calls
+    if calls is None:
+        return ""
+    if around.explicit:
+        return calls.open
+    joints = list(between(around.joints, left=[Part.CONTENT], right=[Part.CALLS]))
+    spaces = [joint.text for joint in joints if joint.blank]
+    space = around.gap(Part.CONTENT, left=False, written=spaces)
+    pieces = [] if space == ANY_SPACE else [rf"{behind(around.closed)}\s+"]
+    if calls.separator:
+        pieces.append(rf"{behind(calls.behind)}\s*{calls.separator}\s*")
+    written = [joint.text for joint in joints if not joint.blank]
+    pieces += [rf"{at_most(space_at_start(text))}{loose(text.strip())}\s*" for text in written]
+    pieces += [space] if space else []
+    if pieces == [ANY_SPACE]:
+        return f"{ANY_SPACE}{calls.open}"
+    return f"{optional('|'.join(pieces))}{calls.open}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """The whitespace around the markers of reasoning."""
+
+    behind_open: str
+    before_close: str
+    behind_close: str
+
+
+def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
+    """Say why the target cannot read the reasoning; None where it can, or there is none."""
+    block = around.turn.reasoning
+    if block is None:
+        shown = any(Part.REASONING in layout.parts for layout in around.format.layouts.values())
+        return (
+            ExportLimit(MessagePiece.REASONING, "nothing shows where it begins and ends")
+            if shown
+            else None
+        )
+    close = block.close.core
+    if not close:
+        return ExportLimit(MessagePiece.REASONING, "nothing closes it")
+    if any(opened_alike(text, block) for text in content_alone(around)):
+        return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
+    closers = list(between(around.joints, left=[Part.REASONING], right=ANY))
+    if any(close not in joint.text for joint in closers if joint.right):
+        return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
+    if not block.open.core and any(close not in joint.text for joint in closers):
+        return ExportLimit(
+            MessagePiece.REASONING, "nothing opens it, and before the end nothing closes it"
+        )
+    return None
+
+
+def reasoning_field(around: TargetSurroundings, block: Block) -> dict[str, Json]:
+    """Read reasoning between its literals."""
+    edges = _edges(around, block)
+    closing = f"{edges.before_close}{exact(block.close.core)}{edges.behind_close}"
+    ends = [core for core in around.ends if Literal.of(core).is_marker and core != block.close.core]
+    if ends:
+        closing = either([closing, f"(?={either(map(exact, ends))})"])
+    return {
+        **anchor("open", either(_reasoning_openings(around, block, edges))),
+        **anchor("close", closing),
+        "content": "text",
+        "content_args": {"strip": around.stripped(Part.REASONING)},
+    }
+
+
+def _edges(around: TargetSurroundings, block: Block) -> _Edges:
+    core, close = block.open.core, block.close.core
+    opened = [
+        space_at_start(joint.text.rpartition(core)[2])
+        for joint in between(around.joints, left=ANY, right=[Part.REASONING])
+        if core
+    ]
+    closed = [
+        joint
+        for joint in between(around.joints, left=[Part.REASONING], right=ANY)
+        if close in joint.text
+    ]
+    before = [space_at_end(joint.text.partition(close)[0]) for joint in closed]
+    after = [
+        space_at_start(joint.text.partition(close)[2])
+        for joint in closed
+        if joint.right is Part.CONTENT
+    ]
+    return _Edges(
+        around.gap(Part.REASONING, left=True, written=opened or [block.open.after]),
+        around.gap(Part.REASONING, left=False, written=before or [block.close.before]),
+        ""
+        if around.explicit
+        else around.gap(Part.CONTENT, left=True, written=after or [block.close.after]),
+    )
+
+
+def _reasoning_openings(around: TargetSurroundings, block: Block, edges: _Edges) -> Iterator[str]:
+    core, begins = block.open.core, around.begins
+    if core:
+        first = between(around.joints, left=[None], right=[Part.REASONING])
+        spaced = any(joint.text[:1].isspace() for joint in first) and not around.explicit
+        lead = optional(rf"{behind(begins)}\s+") if spaced else ""
+        yield f"{lead}{exact(core)}{edges.behind_open}"
+    if block.leads or not core:
+        start = begins if begins == r"\A" else behind(begins)
+        not_opened = f"(?!{exact(core)})" if core else ""
+        yield rf"{start}{not_opened}(?=.*?{exact(block.close.core)})"
+
+
+def closed_by_prompt(around: TargetSurroundings) -> str:
+    """Match the close of reasoning that a prompt writes, and has not opened."""
+    block = around.reasoning
+    if block is None:
+        return ""
+    for opening in around.format.openings:
+        written = opening.text.removeprefix(around.format.header).strip()
+        if opening.written is Written.REASONING_CLOSED and written == block.close.core:
+            gap = around.gap(Part.CONTENT, left=True, written=[block.close.after])
+            return rf"\A\s*{exact(written)}{'' if around.explicit else gap}"
+    return ""
+
+
+def empty_block(around: TargetSurroundings) -> str:
+    """Match a reasoning block without reasoning, where the field would not read it as such."""
+    block = around.reasoning
+    if block is None or not block.open.core:
+        return ""
+    edges = _edges(around, block)
+    core, close = exact(block.open.core), exact(block.close.core)
+    rests: dict[str, None] = {}
+    leads: list[str] = []
+    for joint in _empty_blocks(around, block):
+        lead, _, rest = joint.text.partition(block.open.core)
+        inner, _, rest = rest.partition(block.close.core)
+        leads.append(lead)
+        read = re.fullmatch(f"{edges.behind_open}{edges.before_close}", inner)
+        follows = rest if rest.isspace() else space_at_start(rest)
+        of_content = joint.right is not Part.CONTENT or _reads_all(edges.behind_close, follows)
+        if not read or lead or not of_content:
+            rests[follows if joint.right is Part.CONTENT else ""] = None
+    if not rests:
+        return ""
+    gap = around.gap(Part.CONTENT, left=True, written=list(rests))
+    lead = optional(rf"{behind(around.begins)}\s+") if any(leads) else ""
+    return rf"{lead}{core}\s*{close}{'' if around.explicit else gap}"
+
+
+def _reads_all(pattern: str, space: str) -> bool:
+    """Whether a pattern takes this whitespace, and no more than it could where more follows."""
+    longer = re.match(pattern, f"{space}\n")
+    return longer is not None and longer.end() == len(space)
+
+
+def _empty_blocks(around: TargetSurroundings, block: Block) -> Iterator[TargetJoint]:
+    """Return the blocks that turns or prompts write where there is no reasoning."""
+    found = [joint for joint in around.joints if joint.left is None]
+    for opening in around.format.openings:
+        if opening.written is Written.REASONING_CLOSED:
+            text = opening.text.rpartition(around.format.header)[2]
+            found.append(TargetJoint(None, Part.CONTENT, text))
+    for joint in found:
+        inner = joint.text.partition(block.open.core)[2].partition(block.close.core)
+        if inner[1] and not inner[0].strip():
+            yield joint
+
+
+def markup(around: TargetSurroundings) -> str:
+    """Match markup; empty where there is none, or nothing could take it for content."""
+    block = either([empty_block(around), closed_by_prompt(around)])
+    return block if around.explicit else either([block, *_markup(around)])
+
+
+def _markup(around: TargetSurroundings) -> Iterator[str]:
+    yield _header(around)
+    calls = around.calls
+    if calls is not None:
+        spaces = [
+            joint.text
+            for joint in between(around.joints, left=[Part.CALLS], right=[Part.CONTENT])
+            if joint.blank
+        ]
+        behind_calls = around.gap(Part.CONTENT, left=True, written=spaces) if spaces else ""
+        if calls.section_close:
+            yield rf"{behind(calls.behind)}\s*{calls.section_close}{behind_calls}"
+        elif widest(spaces):
+            # What matches nothing would close content again and again.
+            yield rf"(?<={calls.behind})(?=\s){behind_calls}(?<=\s)"
+    for joint in around.joints:
+        if joint.left is not Part.CONTENT:
+            yield _unclaimed(around, joint)
+
+
+def _header(around: TargetSurroundings) -> str:
+    """Match a header that the model writes."""
+    header = around.turn.header
+    if not around.writes_header:
+        return ""
+    ends = either(map(exact, around.ends))
+    going_on = rf"(?:{ends}\s*)?" if ends and around.turn.goes_on else ""
+    space = r"\s*" if header.before and not going_on else ""
+    return rf"{space}{going_on}{loose(header.core)}{at_most(header.after)}"
+
+
+def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
+    """Match what of a joint its neighbours do not take."""
+    back, text = _behind_left(around, joint)
+    reasoning = around.reasoning
+    if joint.right is Part.REASONING and reasoning is not None:
+        text = text.rpartition(reasoning.open.core)[0] if reasoning.open.core else ""
+    if joint.right is None:
+        cores = sorted((end.core for end in around.turn.ends), key=len, reverse=True)
+        end = next((core for core in cores if core and text.rstrip().endswith(core)), "")
+        text = text.rstrip().removesuffix(end) if end else ""
+    at_start = back == r"\A"
+    if not text.strip():
+        leads = joint.left is None and joint.right is Part.CONTENT and back == around.begins
+        start = back if at_start else f"(?<={back})"
+        return f"{start}{exact(text)}" if text and leads else ""
+    start = back if at_start else behind(back)
+    after = r"\s*"
+    if joint.right is Part.CONTENT:
+        after = around.gap(Part.CONTENT, left=True, written=[space_at_end(text)])
+    return rf"{start}\s*{loose(text.strip())}{after}"
+
+
+def _behind_left(around: TargetSurroundings, joint: TargetJoint) -> tuple[str, str]:
+    """Match the end of what the left neighbour takes, and give what it leaves."""
+    reasoning, calls, text = around.reasoning, around.calls, joint.text
+    if joint.left is Part.CALLS and calls is not None:
+        return either([calls.section_close, calls.behind]), text
+    if reasoning is not None and joint.left in (None, Part.REASONING):
+        written, close, rest = text.partition(reasoning.close.core)
+        opened = reasoning.open.core
+        if joint.left or (opened and close and written.strip() == opened):
+            return exact(reasoning.close.core), rest
+    return around.begins, text

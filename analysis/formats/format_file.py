@@ -1,0 +1,230 @@
+"""What was learnt of a template as a file: its classes, its versions, its text.
+
+Contract: what is read is what was written: a format that is equal, verdicts in full, and of each
+phase its conclusion without its renders. Nothing of it is run, and Jinja is not imported. A file is
+known by its `schema`, whatever its name. `docs/format.schema.json` is made of the classes here; a
+change that is more than an addition counts `SCHEMA` up.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from autoparser.analysis.core.documents import (
+    SAVED_FORMATS,
+    AnyJson,
+    Count,
+    Digest,
+    JsonDocument,
+    SettingValues,
+    json_of,
+    read,
+)
+from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.core.switches import Effect, UnmovedVariable
+from autoparser.analysis.core.verdicts import EvidenceKind
+
+from .format_document import TurnDocument
+from .verdict_document import CheckDocument, GateDocument
+
+SCHEMA: Final = "autoparser.format/1"
+"""Name and version of the file's schema."""
+AGAIN = "make it again: autoparser analyze TEMPLATE --format file -o FILE"
+
+
+class SavedTemplateDocument(JsonDocument, frozen=True):
+    """The template that it was learnt from; its text is not here."""
+
+    name: str | None
+    """Its name among the templates of a model."""
+    origin: str | None
+    """The file, or standard input."""
+    source: Provenance | None
+    """Where it came from; null for a text that was given directly."""
+    sha256: Digest
+    """Of the template's text in UTF-8: another text may write other turns."""
+    characters: Count
+    special_tokens: dict[str, str]
+    """What it is rendered with, such as `bos_token`."""
+
+
+class SavedSwitchDocument(JsonDocument, frozen=True):
+    """A variable that changes a render."""
+
+    name: str
+    values: tuple[AnyJson, ...]
+    """Values whose renders all differ."""
+    default: AnyJson
+    """The value that renders as the unset variable does; null: none that was tried."""
+    effects: tuple[tuple[Effect, ...], ...]
+    """What each of the values changes against the unset variable."""
+    inserted: bool
+    """The value itself is written into the text, so any text is a value."""
+    text_effects: tuple[Effect, ...]
+    """What any text changes, where it is inserted."""
+    only: str
+    """In words, when alone it changes anything; empty: always, as far as was tried."""
+    conditions: tuple[str, ...] = ()
+    """The same for each of the values; empty: for all of them what holds for the switch."""
+    equal_values: tuple[tuple[AnyJson, ...], ...] = ()
+    """For each of the values, the others that render alike; empty: for none."""
+    any_other: AnyJson = None
+    """The value, one of them or equal to one, that stands for any that the template does not know;
+    null: those do nothing."""
+    raising: tuple[AnyJson, ...] = ()
+    """Values that it is compared with, and that make the usual conversation raise."""
+    others_raise: bool = False
+    """A value that the template does not know makes the usual conversation raise."""
+    numeric: bool = False
+    """It is compared with numbers: what holds of any text holds of any number instead."""
+
+
+class SavedPhaseDocument(JsonDocument, frozen=True):
+    """What a phase concluded; its renders are not here."""
+
+    phase: Annotated[str, Meta(pattern="^[A-Z][0-9]$")]
+    title: str
+    conclusion: str
+    """One line for a person."""
+    kind: EvidenceKind
+    """What says so."""
+    markers: tuple[str, ...]
+    """The markers that this phase found, by name."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether more than the prompt's words says so."""
+        return self.kind is not EvidenceKind.WORDS
+
+
+class FormatFile(JsonDocument, frozen=True):
+    """All that parsing, writing, constraining and reporting need of a template."""
+
+    schema: Literal["autoparser.format/1"]
+    """Name and version of the file's schema."""
+    template: SavedTemplateDocument
+    renders: Count
+    """How many renders of it were looked at."""
+    formats: Annotated[tuple[TurnDocument, ...], Meta(min_length=1)]
+    """One format for every setting of the switches that changes a turn or its generation prompt,
+    the default's first; the openings of each name its settings."""
+    fullest: Count
+    """Which of the formats shows most of a message, counted from 0."""
+    base: SettingValues
+    """What is set by default: nothing, but where the template cannot be rendered without it."""
+    untried_settings: Count
+    """Combinations of values that were not looked at."""
+    requires_nonnull_content: bool
+    """Content that is null raises, or is printed as a word."""
+    switches: tuple[SavedSwitchDocument, ...]
+    checks: Annotated[tuple[CheckDocument, ...], Meta(min_length=1)]
+    """The self-check of each of the formats."""
+    gate: GateDocument
+    """What became of the texts that the template writes after its generation prompts."""
+    shape: Shape
+    """What the template wants of its messages."""
+    string_arguments: StringArguments | None
+    """What becomes of arguments given as JSON text; null: calls are not written."""
+    stand_ins: dict[str, str]
+    """Special tokens that are not known, and what stood for them."""
+    phases: tuple[SavedPhaseDocument, ...]
+    """What was concluded, and what kind of evidence says so."""
+    unmoved: tuple[UnmovedVariable, ...] = ()
+    """Variables that the template reads, of which no effect was found."""
+    also: tuple[TurnDocument, ...] = ()
+    """The same formats with calls as outputs showed them: a parser reads both; empty: it reads
+    nothing but what the template writes."""
+
+
+def file_text(file: FormatFile) -> str:
+    """Return the text of a file: ASCII, indented, the same for the same values."""
+    return f"{json.dumps(json_of(file), indent=2, allow_nan=False)}\n"
+
+
+def file_read(content: bytes, name: str) -> FormatFile:
+    """Read the content of a file called `name`.
+
+    Raises AutoparserError with the place of what is wrong, and the way out.
+    """
+    try:
+        file = _decoder().decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _explained(content, name)
+    problem = _contradiction(file)
+    if problem:
+        raise AutoparserError(problem, file=name, hint=AGAIN)
+    return file
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[FormatFile]:
+    return msgspec.json.Decoder(FormatFile)
+
+
+def is_format_file(value: object) -> bool:
+    """Whether decoded JSON says that it is a saved format, of any version."""
+    schema = value.get("schema") if is_mapping(value) else None
+    return isinstance(schema, str) and schema.startswith(SAVED_FORMATS)
+
+
+def is_format_text(content: bytes) -> bool:
+    """Whether the content of a file is a saved format, of any version."""
+    if content.lstrip()[:1] != b"{" or SAVED_FORMATS.encode() not in content:
+        return False
+    try:
+        return is_format_file(json.loads(content))
+    except (RecursionError, ValueError):
+        # It is broken; what it says of itself stands at its beginning.
+        return bool(
+            re.match(rb'\s*{\s*"schema"\s*:\s*"' + re.escape(SAVED_FORMATS.encode()), content)
+        )
+
+
+def _explained(content: bytes, name: str) -> FormatFile:
+    """Read it again, slowly, for the words about what is wrong."""
+    try:
+        value: Any = json.loads(content)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise AutoparserError(
+            f"broken JSON: {error.msg}", file=name, place=place, hint=AGAIN
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise AutoparserError(
+            f"JSON that cannot be read ({error})", file=name, hint=AGAIN
+        ) from None
+    if not is_format_file(value):
+        raise AutoparserError(
+            "this is no saved format", file=name, hint=f"pass a file whose schema is {SCHEMA}"
+        )
+    if value["schema"] != SCHEMA:
+        raise AutoparserError(
+            f"this is {value['schema']}, and this program reads {SCHEMA}",
+            file=name,
+            place="schema",
+            hint=f"{AGAIN}; or use the version of autoparser that wrote it",
+        )
+    return read(value, FormatFile, file=name, hint=AGAIN)
+
+
+def _contradiction(file: FormatFile) -> str:
+    """Say what no single field shows to be wrong; empty where all fits together."""
+    if file.fullest >= len(file.formats):
+        return f"fullest is {file.fullest}, and there are {len(file.formats)} formats"
+    if len(file.checks) != len(file.formats):
+        return f"there are {len(file.formats)} formats, and {len(file.checks)} checks"
+    if file.also and len(file.also) != len(file.formats):
+        return f"there are {len(file.formats)} formats, and {len(file.also)} beside them"
+    for at, format_ in enumerate(file.formats):
+        for layout in format_.layouts:
+            if len(layout.literals) != len(layout.parts) + 1:
+                return f"a layout of formats[{at}] has not one literal more than parts"
+    return ""

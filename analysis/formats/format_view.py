@@ -1,0 +1,469 @@
+"""A format in the words of reports, all of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_format import Part, Text
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_shape import Opening, Written
+
+# The modes that formats are sorted into; `docs/modes.md` explains each.
+
+
+class ReasoningMode(StrEnum):
+    """How a template handles reasoning."""
+
+    NONE = "NONE"
+    TAG_BASED = "TAG_BASED"
+    DELIMITER = "DELIMITER"
+    FORCED_OPEN = "FORCED_OPEN"
+    FORCED_CLOSED = "FORCED_CLOSED"
+    TOOLS_ONLY = "TOOLS_ONLY"
+
+
+class ContentMode(StrEnum):
+    """How a template wraps content."""
+
+    PLAIN = "PLAIN"
+    ALWAYS_WRAPPED = "ALWAYS_WRAPPED"
+    WRAPPED_WITH_REASONING = "WRAPPED_WITH_REASONING"
+
+
+class ToolFormat(StrEnum):
+    """How a template writes tool calls."""
+
+    NONE = "NONE"
+    JSON_NATIVE = "JSON_NATIVE"
+    TAG_WITH_JSON = "TAG_WITH_JSON"
+    TAG_WITH_TAGGED = "TAG_WITH_TAGGED"
+
+
+class CallIdPosition(StrEnum):
+    """Where a call's id stands in formats that are not JSON."""
+
+    NONE = "NONE"
+    PRE_FUNC_NAME = "PRE_FUNC_NAME"
+    BETWEEN_FUNC_AND_ARGS = "BETWEEN_FUNC_AND_ARGS"
+    POST_ARGS = "POST_ARGS"
+
+
+# The registry of markers, read off a format.
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerRegistry:
+    """Every marker by its name; cores, without the whitespace at their edges."""
+
+    reasoning_start: str = ""
+    reasoning_end: str = ""
+    content_start: str = ""
+    content_end: str = ""
+    tool_section_start: str = ""
+    tool_section_end: str = ""
+    per_call_start: str = ""
+    per_call_end: str = ""
+    call_separator: str = ""
+    func_name_prefix: str = ""
+    func_name_suffix: str = ""
+    func_close: str = ""
+    args_start: str = ""
+    args_end: str = ""
+    arg_name_prefix: str = ""
+    arg_name_suffix: str = ""
+    arg_value_prefix: str = ""
+    arg_value_suffix: str = ""
+    arg_separator: str = ""
+    call_id_prefix: str = ""
+    call_id_suffix: str = ""
+    code_block_marker: str = ""
+    code_block_language: str = ""
+    function_namespace: str = ""
+
+    def items(self) -> Mapping[str, str]:
+        """Return the markers that are there, by name."""
+        return {name: text for name, text in asdict(self).items() if text}
+
+
+def marker_registry(*parts: Mapping[str, str]) -> MarkerRegistry:
+    """Put the markers of the parts together, cut to their cores."""
+    markers: dict[str, str] = {}
+    for part in parts:
+        markers |= {name: text.strip() for name, text in part.items()}
+    return MarkerRegistry(**markers)
+
+
+# The modes of reasoning and content.
+
+
+def reasoning_mode(format_: TurnFormat, openings: Sequence[Opening]) -> ReasoningMode:
+    """Sort the reasoning by where it shows and by what the generation prompts write."""
+    reasoning = format_.reasoning
+    if reasoning is None:
+        return ReasoningMode.NONE
+    shown = [
+        presence for presence, layout in format_.layouts.items() if Part.REASONING in layout.parts
+    ]
+    written = {opening.written for opening in openings}
+    if Written.REASONING_OPEN in written:
+        if Written.REASONING_CLOSED in written:
+            return ReasoningMode.FORCED_CLOSED
+        return ReasoningMode.FORCED_OPEN
+    if shown and all(presence.calls for presence in shown):
+        return ReasoningMode.TOOLS_ONLY
+    return ReasoningMode.TAG_BASED if reasoning.open.core else ReasoningMode.DELIMITER
+
+
+def content_mode(format_: TurnFormat) -> ContentMode:
+    """Sort the content by what opens it: alone, or only after reasoning."""
+    opening = format_.content.open.core
+    if not opening:
+        return ContentMode.PLAIN
+    alone = format_.layouts.get(Presence(content=True))
+    before = "" if alone is None else alone.literals[0].removeprefix(format_.header)
+    wrapped = opening in before
+    return ContentMode.ALWAYS_WRAPPED if wrapped else ContentMode.WRAPPED_WITH_REASONING
+
+
+# The markers of tool calls, by name.
+
+
+_FENCE = re.compile(r"([^\w\s<>\[\](){}\"'])\1\1(\w+)\s*$", re.MULTILINE)
+_NAMESPACE = re.compile(r"\w+\.$")
+_OPENING = frozenset({"Ps", "Pi"})
+"""Unicode's categories of opening brackets and quotes."""
+_BRACKETS = {"(": ")", "{": "}", "[": "]"}
+
+
+def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolFormat:
+    """Sort a format by where the name stands and how the arguments are written."""
+    if calls is None:
+        return ToolFormat.NONE
+    if fields is not None:
+        return ToolFormat.JSON_NATIVE
+    members = calls.arguments.members
+    if calls.arguments.verbatim or (members.open == "{" and members.key.open == '"'):
+        return ToolFormat.TAG_WITH_JSON
+    return ToolFormat.TAG_WITH_TAGGED
+
+
+def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> CallIdPosition:
+    """Say where the id stands, in formats that are not JSON."""
+    if calls is None or fields is not None or not calls.has(Slot.ID):
+        return CallIdPosition.NONE
+    order = [piece for piece in calls.row if isinstance(piece, Slot)]
+    at = order.index(Slot.ID)
+    if Slot.NAME not in order or at < order.index(Slot.NAME):
+        return CallIdPosition.PRE_FUNC_NAME
+    if Slot.ARGUMENTS in order and at < order.index(Slot.ARGUMENTS):
+        return CallIdPosition.BETWEEN_FUNC_AND_ARGS
+    return CallIdPosition.POST_ARGS
+
+
+def section_markers(calls: CallFormat, header: str) -> dict[str, str]:
+    """Name what stands around all calls; brackets of an array and a header are not markers."""
+    opening, close = calls.section_open.strip(), calls.section_close.strip()
+    if is_array(calls):
+        opening, close = opening.removesuffix("["), close.removeprefix("]")
+    return {
+        "tool_section_start": opening,
+        "tool_section_end": close,
+        "call_separator": calls.separator.replace(header, "") if header else calls.separator,
+    }
+
+
+def is_array(calls: CallFormat) -> bool:
+    """Whether the calls stand in an array of their own."""
+    return calls.section_open.rstrip().endswith("[") and calls.section_close.lstrip().startswith(
+        "]"
+    )
+
+
+def json_call_markers(calls: CallFormat, fields: JsonFields) -> dict[str, str]:
+    """Name what stands around the JSON of each call; what only opens an only call is a section."""
+    if calls.limit is CallLimit.MANY or fields.after.strip():
+        return {"per_call_start": fields.before, "per_call_end": fields.after}
+    return {"tool_section_start": fields.before, "tool_section_end": fields.after}
+
+
+@dataclass(frozen=True, slots=True)
+class _Literals:
+    """The literals of a call's row, by their neighbours."""
+
+    opening: str
+    name_to_id: str
+    id_to_name: str
+    before_arguments: str
+    arguments_to_id: str
+    close: str
+
+
+def _literals(calls: CallFormat) -> _Literals:
+    """Collect what stands between the slots; of a name that stands twice, the last counts."""
+    slots: list[Slot] = []
+    runs = [""]
+    for piece in calls.row:
+        if piece is Slot.INDEX:
+            runs[-1] += str(calls.index_base)
+        elif isinstance(piece, Slot):
+            if piece in slots:
+                slots, runs = [], runs[-1:]
+            slots.append(piece)
+            runs.append("")
+        else:
+            runs[-1] += piece
+    between = dict(zip(pairwise(slots), runs[1:-1], strict=True))
+    before = between.get((Slot.ID, Slot.ARGUMENTS), between.get((Slot.NAME, Slot.ARGUMENTS), ""))
+    return _Literals(
+        opening=runs[0],
+        name_to_id=between.get((Slot.NAME, Slot.ID), ""),
+        id_to_name=between.get((Slot.ID, Slot.NAME), ""),
+        before_arguments=before,
+        arguments_to_id=between.get((Slot.ARGUMENTS, Slot.ID), ""),
+        close=runs[-1],
+    )
+
+
+def tagged_call_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the literals of a call whose name stands outside JSON."""
+    literals = _literals(calls)
+    markers: dict[str, str] = {}
+    before, after, start, end = _argument_brackets(calls, literals)
+    markers["args_start"], markers["args_end"] = start, end
+    position = call_id_position(calls, None)
+    if position is CallIdPosition.PRE_FUNC_NAME:
+        _open_call(markers, literals.opening, "call_id_prefix", "", calls)
+        markers["call_id_suffix"] = literals.id_to_name or before
+        if literals.id_to_name:
+            markers["func_name_suffix"] = before
+    else:
+        _open_call(markers, literals.opening, "func_name_prefix", before, calls)
+        if position is CallIdPosition.BETWEEN_FUNC_AND_ARGS:
+            markers["call_id_prefix"] = literals.name_to_id
+            markers["call_id_suffix"] = before
+        else:
+            markers["func_name_suffix"] = before
+        if position is CallIdPosition.POST_ARGS:
+            markers["call_id_prefix"] = after
+            after = literals.close
+    _close_call(markers, after)
+    namespace = _NAMESPACE.search(markers.get("func_name_prefix", ""))
+    if namespace:
+        markers["function_namespace"] = namespace.group()
+    return markers
+
+
+def _open_call(
+    markers: dict[str, str], opening: str, rest_name: str, behind: str, calls: CallFormat
+) -> None:
+    """Tell the call's own opening marker from what leads to its first slot."""
+    opening = opening.strip()
+    own = _own_opening(opening, behind, calls)
+    markers["per_call_start"] = own
+    markers[rest_name] = opening[len(own) :].strip()
+
+
+def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
+    """Return the part of a call's opening that is a marker of its own, such as a complete tag."""
+    literal = Literal.of(opening)
+    line, _, below = opening.partition("\n")
+    if literal.is_marked and below.strip():
+        return line.strip()
+    if not literal.is_marked:
+        # A sign without brackets, before the bracket that holds the name.
+        bracketed = bool(opening) and unicodedata.category(opening[-1]) in _OPENING
+        return opening[:-1] if bracketed else ""
+    first = literal.units[0]
+    rest = opening[len(first) :].strip()
+    entry = "".join(str(piece) for piece in calls.arguments.members.entry)
+    if not _finished(first) or (rest and first in entry) or (not rest and _closes(first, behind)):
+        return ""
+    return first
+
+
+def _finished(unit: str) -> bool:
+    """Whether a unit is closed: it does not lead to the slot after it."""
+    last = unit.rstrip()[-1]
+    return not last.isalnum() and (last == ">" or not unit.startswith("<"))
+
+
+def _closes(opening: str, behind: str) -> bool:
+    """Whether the text after the name closes the tag before it."""
+    units = Literal.of(behind).units
+    return bool(units) and units[0].replace("/", "", 1) == opening and units[0] != opening
+
+
+def _close_call(markers: dict[str, str], close: str) -> None:
+    close = close.strip()
+    if not markers.get("per_call_start"):
+        markers["func_close"] = close
+        return
+    literal = Literal.of(close)
+    last = literal.units[-1] if literal.units and literal.units[-1] in literal.markers else close
+    markers["per_call_end"] = last
+    markers["func_close"] = close[: len(close) - len(last)]
+
+
+def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str, str, str]:
+    """Split off what opens and closes the arguments as a whole."""
+    before = literals.before_arguments
+    after = literals.arguments_to_id or literals.close
+    members = calls.arguments.members
+    if calls.arguments.verbatim:
+        return before, after, "{", "}"
+    if members.open.strip() or members.close.strip():
+        return before, after, members.open, members.close
+    left, right = before.rstrip(), after.lstrip()
+    if left and right and _BRACKETS.get(left[-1]) == right[0]:
+        return left[:-1], right[1:], left[-1], right[0]
+    if calls.empty_row is not None:
+        return _vanishing(calls, before, after)
+    return before, after, "", ""
+
+
+def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
+    """Return to the arguments what is not written when there are none."""
+    row = calls.empty_row or ()
+    last = str(row[-1]) if row and not isinstance(row[-1], Slot) else ""
+    if last == before + after:
+        return before, after, "", ""
+    for cut in range(len(before) + 1):
+        for keep in range(len(after) + 1):
+            if before[:cut] + after[keep:] == last:
+                return before[:cut], after[keep:], before[cut:], after[:keep]
+    return before, after, "", ""
+
+
+def argument_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the literals around an argument's key and its value, as a string has them."""
+    members = calls.arguments.members
+    row = members.row(JsonType.STRING) or ()
+    runs: dict[str, str] = {"start": ""}
+    at = "start"
+    for piece in row:
+        if isinstance(piece, Slot):
+            if piece is Slot.KEY and "value" in runs:
+                break
+            at = str(piece)
+            runs[at] = ""
+        else:
+            runs[at] += piece
+    text = calls.arguments.values.string
+    opening, close = _quotes(text)
+    suffix, prefix = _split_middle(runs.get("key", ""))
+    return {
+        "arg_name_prefix": runs["start"],
+        "arg_name_suffix": suffix,
+        "arg_value_prefix": prefix.strip() + opening,
+        "arg_value_suffix": close + runs.get("value", "").rstrip(),
+        "arg_separator": members.separator,
+    }
+
+
+def _quotes(text: Text) -> tuple[str, str]:
+    if text.escape.value == "python":
+        return "'", "'"
+    return text.open, text.close
+
+
+def _split_middle(middle: str) -> tuple[str, str]:
+    """Tell what closes the key from what opens the value: the first complete unit closes."""
+    literal = Literal.of(middle)
+    first = literal.units[0] if literal.is_marked else ""
+    if first and len(literal.units) > 1 and _finished(first):
+        return first, literal.core[len(first) :]
+    return literal.core, ""
+
+
+def fence_markers(calls: CallFormat) -> dict[str, str]:
+    """Name the language of a fenced code block around the calls, and what announces it."""
+    for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, Slot))):
+        match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
+        if match:
+            announced = text[: match.start()].strip()
+            marker = "" if Literal.of(announced).markers else announced
+            return {"code_block_language": match.group(2), "code_block_marker": marker}
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What a format says yes or no to."""
+
+    supports_tools: bool
+    supports_parallel_calls: bool
+    requires_nonnull_content: bool
+    """Content that is null raises, or is printed as a word."""
+    tools_array_wrapped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A format in the words of reports."""
+
+    reasoning: ReasoningMode
+    content: ContentMode
+    tools: ToolFormat
+    call_id: CallIdPosition
+    markers: MarkerRegistry
+    json_fields: JsonFields | None
+    flags: Flags
+    preserved_tokens: tuple[str, ...]
+    """Markers that a tokenizer must keep, so that they can be seen in the output."""
+
+
+def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
+    """Compute the view of the format that shows most; modes go by all generation prompts."""
+    format_ = formats.fullest
+    calls = format_.calls
+    fields = None if calls is None else calls.json_fields
+    reasoning, content, mode = format_.reasoning, format_.content, content_mode(format_)
+    kind = tool_format(calls, fields)
+    parts: list[dict[str, str]] = []
+    if reasoning is not None:
+        parts.append(
+            {"reasoning_start": reasoning.open.core, "reasoning_end": reasoning.close.core}
+        )
+    if mode is not ContentMode.PLAIN:
+        parts.append({"content_start": content.open.core, "content_end": content.close.core})
+    if calls is not None:
+        parts.append(section_markers(calls, format_.header))
+        parts.append(fence_markers(calls))
+        parts.append(
+            tagged_call_markers(calls) if fields is None else json_call_markers(calls, fields)
+        )
+        if kind is ToolFormat.TAG_WITH_TAGGED:
+            parts.append(argument_markers(calls))
+    markers = marker_registry(*parts)
+    return View(
+        reasoning=reasoning_mode(format_, formats.openings),
+        content=mode,
+        tools=kind,
+        call_id=call_id_position(calls, fields),
+        markers=markers,
+        json_fields=fields,
+        flags=Flags(
+            supports_tools=calls is not None,
+            supports_parallel_calls=calls is not None and calls.limit is CallLimit.MANY,
+            requires_nonnull_content=requires_nonnull_content,
+            tools_array_wrapped=calls is not None and is_array(calls),
+        ),
+        preserved_tokens=_preserved(markers, format_),
+    )
+
+
+def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for text in (*markers.items().values(), *format_.stop_strings):
+        found |= dict.fromkeys(Literal.of(text).markers)
+    return tuple(found)

@@ -1,0 +1,416 @@
+"""What was learnt of a template's turns, and all that follows from it without a render."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
+
+from msgspec import convert
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.core.switches import Switch, UnmovedVariable
+from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat
+from autoparser.analysis.core.verdicts import AskedForm, Check, EvidenceKind, Gate
+from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
+from autoparser.analysis.parsing.turn_expression import belonging, build
+from autoparser.analysis.parsing.turn_request import Request, RequestOptions, Turn, request_of
+from autoparser.shown import Shown
+
+from .format_document import turn_document
+from .format_file import (
+    SCHEMA,
+    FormatFile,
+    SavedPhaseDocument,
+    SavedSwitchDocument,
+    SavedTemplateDocument,
+    file_text,
+)
+from .verdict_document import check_document, gate_document
+
+if TYPE_CHECKING:
+    from autoparser.analysis.core.turn_format import StopTexts
+    from autoparser.analysis.decoding.constraints import Constraint
+    from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+    from autoparser.analysis.decoding.reasoning_gate import ReasoningGate
+    from autoparser.analysis.grammar.request_grammar import Grammar
+    from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+    from .format_view import MarkerRegistry, View
+
+
+class LearntFrom(NamedTemplate, Protocol):
+    """The template that a format was learnt from, whether its text is at hand or not."""
+
+    @property
+    def special_tokens(self) -> Mapping[str, str]:
+        """What it is rendered with, such as `bos_token`."""
+        ...
+
+
+class PhaseConclusion(Protocol):
+    """What a phase concluded, whether its renders are at hand or not."""
+
+    @property
+    def phase(self) -> str:
+        """Its code."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it asks about."""
+        ...
+
+    @property
+    def conclusion(self) -> str:
+        """One line for a person."""
+        ...
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The members of the marker registry that this phase is the source of."""
+        ...
+
+    @property
+    def kind(self) -> EvidenceKind:
+        """What says so."""
+        ...
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether more than the prompt's words says so."""
+        ...
+
+
+@dataclass(frozen=True, repr=False)
+class LearntFormat(Shown, ABC):
+    """What was learnt of a template's turns: it makes parsers, grammars and backends."""
+
+    shown_as: ClassVar[str] = "learnt"
+
+    template: LearntFrom
+    formats: Formats
+    """How turns are written, under every setting of the switches."""
+    requires_nonnull_content: bool
+    """Content that is null raises, or is printed as a word."""
+    phases: tuple[PhaseConclusion, ...]
+    """What was concluded, and from which renders, under the setting of the fullest format."""
+    checks: tuple[Check, ...]
+    """The verdict on each of the formats."""
+    switches: tuple[Switch, ...]
+    shape: Shape
+    string_arguments: StringArguments | None
+    """What becomes of arguments given as JSON text; None: calls are not written at all."""
+    stand_ins: Mapping[str, str]
+    """Special tokens that the template reads and that are not known, and what stood for them."""
+    renders: int
+    """How many renders the analysis took."""
+    unmoved: tuple[UnmovedVariable, ...] = field(default=(), kw_only=True)
+    """Variables that the template reads, of which no effect was found."""
+    also: Formats | None = field(default=None, kw_only=True)
+    """The same turns with calls as outputs showed them: the parser reads both, and the grammar
+    writes the template's. None: nothing but what the template writes is read."""
+
+    @property
+    def view(self) -> View:
+        """The fullest of the formats in other words."""
+        return self._view
+
+    @cached_property
+    def _view(self) -> View:
+        # No parser and no grammar reads it.
+        from .format_view import view_of  # noqa: PLC0415
+
+        return view_of(self.formats, requires_nonnull_content=self.requires_nonnull_content)
+
+    def __repr__(self) -> str:
+        """Return which template it is of and the verdict, in one line."""
+        check, count = self.check, len(self.formats)
+        of = self.template.origin or self.template.name or "a text"
+        many = f"{count} format{'s' * (count != 1)}"
+        return f"<{type(self).__name__} of {of}: self-check {check.passed}/{check.total}, {many}>"
+
+    @property
+    @abstractmethod
+    def gate(self) -> Gate:
+        """Whether what the template writes after its prompts is accepted and read back."""
+
+    @abstractmethod
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+        """Find what belongs to a setting that was not learnt."""
+
+    def parser(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        reasoning: Literal["separate", "inline", "raw"] = "separate",
+        call_deltas: Literal["incremental", "whole"] = "incremental",
+        unclosed_reasoning: Literal["calls", "keep"] = "calls",
+        call_ids: Callable[[str, int], str] | int | None = None,
+        tokenizer: object | None = None,
+        strip_code_fence: bool = False,
+        reasoning_over: bool = False,
+        **asked: Unpack[RequestOptions],
+    ) -> OutputParser:
+        """Make the parser of what a model writes for a request.
+
+        `tools` and `tool_choice` are OpenAI's; without tools every function name is taken.
+        `prompt` is the rendered prompt, or any tail of it that holds the generation prompt;
+        None stands for the template's default one. `chat_template_kwargs` are the values of the
+        template's switches that the prompt is rendered with: where they are given they say which
+        format it belongs to, else its end does. `json_schema` says that the answer is JSON:
+        markers inside its strings are text, and without tools nothing in it is a call. Without
+        `parallel_tool_calls` only the first of several calls counts; the others are junk.
+        `reasoning` leaves it in the content: "inline" its text alone, "raw" with its markers.
+        `call_ids` makes the ids of calls that are written without one, from a call's name and its
+        number; a number is the seed of `CallIds`, None stands for ids that no other call has.
+        With the model's `tokenizer` (all that `tokenizer_of` takes) texts may be fed
+        with their token ids: a marker that came as ordinary text is then text. `strip_code_fence`
+        leaves out the fence of Markdown around an answer by `json_schema`. `reasoning_over` says
+        that texts begin after the reasoning, whatever the prompt says: it was cut off already.
+        Where reasoning never closes, a whole call inside it is a call, so the text is held from
+        there on, and what opens content ends it; with `unclosed_reasoning="keep"` all is reasoning.
+        Raises RequestError for tools that are not valid tools, TokenizerError for what is not a
+        tokenizer.
+        """
+        request = self._request(tools, chat_template_kwargs, **asked)
+        model = None if tokenizer is None else _known(tokenizer)
+
+        def parser_of(turn: Turn) -> OutputParser:
+            return OutputParser(
+                after_reasoning(turn) if reasoning_over else turn,
+                offered=None if request.tools is None else frozenset(request.tools),
+                reasoning=reasoning,
+                whole_calls=call_deltas == "whole",
+                keeps_reasoning=unclosed_reasoning == "keep",
+                call_ids=call_ids,
+                tokenizer=model,
+                strip_code_fence=strip_code_fence,
+            )
+
+        own = parser_of(build(self.formats, request))
+        if self.also is None or not request.calls:
+            return own
+        other = replace(request, begun=_same(request.begun, self.formats, self.also))
+        return EitherParser(own, parser_of(build(self.also, other)))
+
+    def grammar(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+        strict: bool | None = None,
+        lazy: bool = False,
+        loosen: bool | None = None,
+        **asked: Unpack[RequestOptions],
+    ) -> Grammar:
+        """Make the grammar of what a model may write for a request.
+
+        The arguments are those of `parser`. With `strict`, objects have no members but those that
+        their schema names; a `lazy` grammar begins with the calls. Raises RequestError where the
+        request contradicts itself; what cannot be written raises GrammarError or SchemaError when
+        it is written. Keywords of schemas that cannot be held to are left out, and
+        `Grammar.loosened` lists them, unless the tool says ``"strict": true``: then they are an
+        error. With `loosen` they are left out everywhere, with False nowhere.
+        """
+        from autoparser.analysis.grammar.request_grammar import grammar_of  # noqa: PLC0415 - grammars
+
+        return grammar_of(
+            self.formats,
+            tools,
+            begun=self._begun(tools, chat_template_kwargs),
+            strict=strict,
+            lazy=lazy,
+            loosen=loosen,
+            **asked,
+        )
+
+    def backend(
+        self, tokenizer: object, *, workers: int = 4, capacity: int = 256
+    ) -> GrammarBackend:
+        """Make what compiles grammars for a tokenizer, and keeps them; close it when done.
+
+        It takes what `grammar` gives, and any other `Constraint`. `tokenizer` is all that
+        `tokenizer_of` takes; one that says of no token that it ends an answer has the tokens that
+        end this template's turns. `workers` are threads, `capacity` is how many grammars it caches.
+        Raises TokenizerError.
+        """
+        from autoparser.analysis.decoding.grammar_backend import GrammarBackend  # noqa: PLC0415 - llguidance
+        from autoparser.analysis.grammar.request_grammar import format_slices  # noqa: PLC0415 - grammars
+
+        known = _known(tokenizer)
+        ends = [stop for stop in self.format.stop_strings if known.hf.token_to_id(stop) is not None]
+        if known.eos is None and ends:
+            known = _known(known, eos=ends)
+        slices = format_slices(self.formats, known.opaque)
+        return GrammarBackend(known, workers=workers, capacity=capacity, slices=slices)
+
+    def reasoning_gate(
+        self,
+        constraint: Constraint | Grammar,
+        *,
+        tokenizer: GrammarBackend | object,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> ReasoningGate:
+        """Make a constraint wait for the end of the reasoning, as this template writes it.
+
+        The constraint says nothing of reasoning: a schema, a regex, a structural tag. What opens
+        and closes reasoning comes from the format that the prompt belongs to, and whether it is
+        open from where the prompt ends; `prompt` and `chat_template_kwargs` are those of `parser`.
+        With a backend in place of the tokenizer, what it has compiled is used again.
+        Raises TokenizerError, and ConstraintError for a constraint that cannot be compiled.
+        """
+        from autoparser.analysis.decoding.grammar_backend import (  # noqa: PLC0415 - llguidance
+            GrammarBackend,
+            reasoning_gate_of,
+        )
+
+        request = self._request(None, chat_template_kwargs, prompt=prompt)
+        format_ = belonging(self.formats, request)[0].format
+        turn = build(self.formats, request)
+        if isinstance(tokenizer, GrammarBackend):
+            return reasoning_gate_of(format_, turn, constraint, tokenizer)
+        with self.backend(tokenizer, workers=1) as backend:
+            return reasoning_gate_of(format_, turn, constraint, backend)
+
+    def under(self, setting: Mapping[str, object], *, tools: bool = True) -> Begun:
+        """Find how turns are written under a setting of the switches, and how its prompt begins.
+
+        Callers know the setting as `chat_template_kwargs`. A setting that was not learnt is
+        rendered, where the template is at hand: TemplateNeededError where it is not. Switches that
+        change neither make no difference.
+        """
+        given: Mapping[str, Any] = setting
+        known = self.formats.under(given, tools=tools)
+        return self._learn(given, tools=tools) if known is None else known
+
+    def begun(
+        self,
+        tools: Sequence[object] | None = None,
+        *,
+        prompt: str | None = None,
+        chat_template_kwargs: Mapping[str, object] | None = None,
+    ) -> tuple[Begun, ...]:
+        """Say which formats a request's prompt may belong to, and where in the turn it ends.
+
+        The arguments are those of `parser`. More than one is given where the prompt ends alike
+        under settings that write turns otherwise; the default's comes first.
+        """
+        return belonging(self.formats, self._request(tools, chat_template_kwargs, prompt=prompt))
+
+    def _request(
+        self,
+        tools: Sequence[object] | None,
+        setting: Mapping[str, object] | None,
+        **asked: Unpack[RequestOptions],
+    ) -> Request:
+        return request_of(tools, begun=self._begun(tools, setting), **asked)
+
+    def _begun(
+        self, tools: Sequence[object] | None, setting: Mapping[str, object] | None
+    ) -> Begun | None:
+        return None if setting is None else self.under(setting, tools=tools is None or bool(tools))
+
+    @property
+    def format(self) -> TurnFormat:
+        """How turns are written for which nothing is set."""
+        return self.formats.default.format
+
+    @property
+    def stop_texts(self) -> StopTexts:
+        """What ends a turn after content and after calls, under any setting."""
+        from autoparser.analysis.core.turn_format import stop_texts_of  # noqa: PLC0415
+
+        eos = self.template.special_tokens.get("eos_token")
+        return stop_texts_of(tuple(self.formats), str(eos or ""))
+
+    @property
+    def check(self) -> Check:
+        """The verdict on the format for which nothing is set."""
+        return self.checks[0]
+
+    @property
+    @abstractmethod
+    def _saved_template(self) -> SavedTemplateDocument:
+        """What a file says of the template."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the template's text in UTF-8: another text may write other turns."""
+        return self._saved_template.sha256
+
+    @property
+    def characters(self) -> int:
+        """How long the template's text is."""
+        return self._saved_template.characters
+
+    def to_file(self) -> FormatFile:
+        """Return what a file holds: all that was learnt, without the template and its renders."""
+        formats = self.formats
+        return FormatFile(
+            schema=SCHEMA,
+            template=self._saved_template,
+            renders=self.renders,
+            formats=tuple(map(turn_document, formats)),
+            fullest=formats.each.index(formats.fullest),
+            base=formats.base,
+            untried_settings=formats.untried,
+            requires_nonnull_content=self.requires_nonnull_content,
+            switches=convert(self.switches, tuple[SavedSwitchDocument, ...], from_attributes=True),
+            unmoved=self.unmoved,
+            checks=tuple(map(check_document, self.checks)),
+            gate=gate_document(self.gate),
+            shape=self.shape,
+            string_arguments=self.string_arguments,
+            stand_ins=dict(self.stand_ins),
+            phases=convert(self.phases, tuple[SavedPhaseDocument, ...], from_attributes=True),
+            also=() if self.also is None else tuple(map(turn_document, self.also)),
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learnt to a file, from which `load_format` reads it without a template.
+
+        Raises OSError where it cannot be written.
+        """
+        Path(path).write_text(file_text(self.to_file()), encoding="ascii", newline="\n")
+
+    @property
+    def markers(self) -> MarkerRegistry:
+        """The markers, by name."""
+        return self.view.markers
+
+    @property
+    def ok(self) -> bool:
+        """Whether every setting's format is as the template writes, and passes the gate.
+
+        Nor is anything spoiled that users send.
+        """
+        return all(check.ok for check in self.checks) and self.gate.ok
+
+    @property
+    def spoiled(self) -> AskedForm | None:
+        """What users send and the template spoils in silence, in any setting; None for nothing."""
+        return next((check.spoiled for check in self.checks if check.spoiled is not None), None)
+
+
+def _same(begun: Begun | None, formats: Formats, also: Formats) -> Begun | None:
+    """Return what belongs to a setting among formats that stand in the same order."""
+    if begun is None:
+        return None
+    at = next((at for at, each in enumerate(formats) if each is begun.format), 0)
+    return replace(begun, format=also.each[at])
+
+
+def _known(tokenizer: object, *, eos: Sequence[str] | None = None) -> ModelTokenizer:
+    # Where no tokenizer is given, neither what reads one is needed, nor where one may be from.
+    from autoparser.analysis.sources.tokenizer_loading import tokenizer_of  # noqa: PLC0415
+
+    return tokenizer_of(tokenizer, eos=eos)

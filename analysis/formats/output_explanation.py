@@ -1,0 +1,415 @@
+"""All that was not read as the template writes it, in the order of the text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import nearest
+from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
+from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.decoding.message_rendering import FormatTurns, Rewriter
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import Span, SpanKind
+
+from .text_restoring import (
+    PromptedParser,
+    Restored,
+    foreign,
+    other_setting,
+    places,
+    restored,
+    units_in,
+    without,
+)
+
+# One place where an output is not as the template writes it.
+
+
+class Deviation(StrEnum):
+    """What is not as the template writes it."""
+
+    STRAY = "stray closer"
+    BEHIND_END = "text after the end of the turn"
+    LEFT_OUT = "text that belongs to nothing"
+    UNREADABLE = "call that cannot be read"
+    UNKNOWN_TOOL = "tool that was not offered"
+    CUT = "text that ends within a call"
+    NO_END = "no end of the turn"
+    MISSING = "missing text"
+    SURPLUS = "text that the template does not write"
+    OTHER = "other text"
+    ORDER = "another order"
+    SPACE = "other whitespace"
+    FOREIGN = "markup of no part of this format"
+
+
+class CauseKind(StrEnum):
+    """Why an output may be so; each was tried, and would explain it."""
+
+    STRIPPED = "special tokens stripped"
+    """With the format's markers put back that are missing, the output is regular."""
+    OTHER_PROMPT = "prompt of another setting"
+    """After another generation prompt of the template, the output is regular."""
+    OTHER_FORMAT = "another format"
+    """Nothing of this format's calls is there, and something that looks like another's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleCause:
+    """Why an output may be so."""
+
+    kind: CauseKind
+    markers: tuple[str, ...] = ()
+    """What was stripped."""
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The switches of the other prompt; empty: the template's defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One place, what was expected there, what was found, and the likely cause."""
+
+    deviation: Deviation
+    offset: int
+    """In characters of the output."""
+    expected: str
+    """What the template writes there; empty: nothing, or nothing that can be told."""
+    found: str
+    """What stands there; empty: nothing."""
+    cause: PossibleCause | None = None
+    more: int = 0
+    """How many places more are like this one."""
+
+
+# Two texts of one message side by side: the template's, and the model's.
+
+
+_SPACE = re.compile(r"(\s+)")
+MOST_TOKENS = 3000
+"""Longer middles are taken as one difference: aligning takes time by the square of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A stretch in which two texts differ."""
+
+    offset: int
+    """In the model's text."""
+    expected: str
+    found: str
+
+    @property
+    def deviation(self) -> Deviation:
+        """Say how they differ."""
+        wanted, there = _bare(self.expected), _bare(self.found)
+        if wanted == there:
+            return Deviation.SPACE
+        if not there:
+            return Deviation.MISSING
+        if not wanted:
+            return Deviation.SURPLUS
+        return Deviation.ORDER if Counter(wanted) == Counter(there) else Deviation.OTHER
+
+
+def differences(expected: str, found: str) -> list[Explanation]:
+    """Name the differences, those that are alike together.
+
+    `<f>{"a": 1}</f>` against `<f>{"a":1}` lacks a space after the colon, and lacks `</f>`.
+    """
+    return _grouped(_moved(list(_regions(expected, found))))
+
+
+def _regions(expected: str, found: str) -> Iterator[_Region]:
+    start = prefix_length(expected, found)
+    # No marker is cut in two: the tokens begin where the texts do.
+    left, right = _tokens(expected), _tokens(found)
+    same = _same(left, right)
+    at = sum(map(len, right[:same]))
+    before = right[:same]
+    left, right = left[same:], right[same:]
+    if max(len(left), len(right)) > MOST_TOKENS:
+        yield _Region(start, expected[start:], found[start:])
+        return
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    for kind, from_left, to_left, from_right, to_right in matcher.get_opcodes():
+        wanted, there = left[from_left:to_left], right[from_right:to_right]
+        if kind != "equal":
+            yield _trimmed(*_slid(before, wanted, there), at)
+        before += there
+        at += sum(map(len, there))
+
+
+def _slid(before: Sequence[str], wanted: list[str], there: list[str]) -> tuple[str, str, int]:
+    """Move what only one text has to the left, as far as it reads the same there.
+
+    Between `{"` and `arguments`, `name": "f", "` is missing; that is `"name": "f", ` after `{`.
+    """
+    alone = wanted or there
+    moved = 0
+    while (
+        not (wanted and there)
+        and moved < len(before)
+        and before[-1 - moved] == alone[-1]
+        and not alone[-1].isspace()
+    ):
+        alone.insert(0, alone.pop())
+        moved += 1
+    back = sum(map(len, before[len(before) - moved :]))
+    return "".join(wanted), "".join(there), back
+
+
+def _trimmed(wanted: str, there: str, back: int, at: int) -> _Region:
+    """Leave out the whitespace that both begin and end with."""
+    start = at - back
+    while wanted and there and wanted[0] == there[0] and wanted[0].isspace():
+        wanted, there, start = wanted[1:], there[1:], start + 1
+    while wanted and there and wanted[-1] == there[-1] and wanted[-1].isspace():
+        wanted, there = wanted[:-1], there[:-1]
+    return _Region(start, wanted, there)
+
+
+def _tokens(text: str) -> list[str]:
+    tokens: list[str] = []
+    for unit in edge_units(text):
+        pieces = [unit] if is_unit(unit) else _SPACE.split(unit)
+        for piece in pieces:
+            # Signs between words mean something each: `"}}`.
+            tokens += [piece] if piece.isalnum() or piece.isspace() or is_unit(piece) else piece
+    return [token for token in tokens if token]
+
+
+def _same(left: Sequence[str], right: Sequence[str]) -> int:
+    limit = min(len(left), len(right))
+    return next((at for at in range(limit) if left[at] != right[at]), limit)
+
+
+def _moved(regions: list[_Region]) -> list[_Region]:
+    """Put together what is missing in one place and stands in another."""
+    found: list[_Region] = []
+    for region in regions:
+        at = next((at for at, other in enumerate(found) if _swaps(other, region)), None)
+        if at is None:
+            found.append(region)
+        else:
+            other = found[at]
+            found[at] = _Region(
+                min(other.offset, region.offset),
+                other.expected if _bare(other.expected) else region.expected,
+                other.found if _bare(other.found) else region.found,
+            )
+    return found
+
+
+def _swaps(one: _Region, other: _Region) -> bool:
+    kinds = {one.deviation, other.deviation}
+    wanted = _bare(one.expected) + _bare(other.expected)
+    there = _bare(one.found) + _bare(other.found)
+    return kinds == {Deviation.MISSING, Deviation.SURPLUS} and Counter(wanted) == Counter(there)
+
+
+def _grouped(regions: Sequence[_Region]) -> list[Explanation]:
+    found: dict[tuple[str, ...], Explanation] = {}
+    for region in regions:
+        kind = region.deviation
+        alike = kind is Deviation.SPACE
+        key = (kind,) if alike else (kind, region.expected, region.found)
+        known = found.get(key)
+        found[key] = (
+            Explanation(kind, region.offset, region.expected, region.found)
+            if known is None
+            else replace(known, more=known.more + 1)
+        )
+    return list(found.values())
+
+
+def _bare(text: str) -> str:
+    return _SPACE.sub("", text)
+
+
+_OF_ANOTHER_PROMPT = (Deviation.STRAY, Deviation.MISSING, Deviation.SURPLUS, Deviation.OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputReading:
+    """How an output was read."""
+
+    begun: Begun
+    """What the prompt belongs to."""
+    parser: OutputParser
+    """It keeps the reasoning apart from the content."""
+    others: Sequence[PromptedParser] = ()
+    """The template's other generation prompts."""
+
+
+def explain(reader: OutputReading, text: str, *, complete: bool = True) -> tuple[Explanation, ...]:
+    """Name every place in which an output is not as the template writes it; empty: there is none.
+
+    An output that was cut on purpose is compared as far as its calls have closed.
+    """
+    message = reader.parser.parse(text, complete=complete)
+    back = None if message.tool_calls else restored(reader.parser, text, reader.parser.offered)
+    if back is not None:
+        return _restored(back, text, reader)
+    found = [
+        *_junk(reader, message, text),
+        *_calls(reader, message, text, complete=complete),
+        *_rewritten(reader, message, text),
+    ]
+    if message.missing_end and message.status is not Status.CUT:
+        cause = PossibleCause(CauseKind.STRIPPED, (message.missing_end,))
+        found.append(Explanation(Deviation.NO_END, len(text), message.missing_end, "", cause))
+    if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
+        found += _foreign(reader, text)
+    ordered = sorted(found, key=lambda each: each.offset)
+    return tuple(_of_another_prompt(reader, ordered, text))
+
+
+def _restored(back: Restored, text: str, reader: OutputReading) -> tuple[Explanation, ...]:
+    """Explain an output whose markers were stripped by what is missing in it."""
+    ends = [end.core for end in reader.parser.turn.ends]
+    cause = PossibleCause(CauseKind.STRIPPED, back.markers)
+    found: dict[str, Explanation] = {}
+    for marker, offset in places(back, text):
+        kind = Deviation.NO_END if marker in ends else Deviation.MISSING
+        known = found.get(marker)
+        found[marker] = (
+            Explanation(kind, offset, marker, "", cause)
+            if known is None
+            else replace(known, more=known.more + 1)
+        )
+    return tuple(found.values())
+
+
+def _junk(reader: OutputReading, message: ParsedMessage, text: str) -> Iterator[Explanation]:
+    """Explain what of the text is in no part of the message."""
+    turn = reader.parser.turn
+    ends = tuple(end.core for end in turn.ends)
+    for at, span in enumerate(message.spans):
+        found = text[span.start : span.end]
+        if span.kind is not SpanKind.JUNK or found.isspace():
+            continue
+        last = at == len(message.spans) - 1
+        before = text[: span.start].rstrip()
+        if last and not message.missing_end and before.endswith(ends):
+            deviation = Deviation.BEHIND_END
+        elif message.status is Status.STRAY and units_in([found.strip()]) == (found.strip(),):
+            deviation = Deviation.STRAY
+        else:
+            deviation = Deviation.LEFT_OUT
+        start = span.start + len(found) - len(found.lstrip())
+        yield Explanation(deviation, start, "", found.strip())
+
+
+def _calls(
+    reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
+) -> Iterator[Explanation]:
+    """Explain the calls that were not read, or that nobody offered."""
+    skeleton = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
+    if message.status is Status.MALFORMED:
+        at = _broken_at(reader.parser, text)
+        yield Explanation(Deviation.UNREADABLE, at, skeleton, text[at:], more=0)
+    names = [span for span in message.spans if span.kind is SpanKind.NAME]
+    for call in message.tool_calls:
+        if call.status is Status.UNKNOWN_TOOL:
+            at = _named(names, text, call.name)
+            close = nearest(call.name, sorted(reader.parser.offered or ()))
+            yield Explanation(Deviation.UNKNOWN_TOOL, at, close or "", call.name)
+    if message.partial_call is not None or (message.status is Status.CUT and complete):
+        yield Explanation(Deviation.CUT, len(text), skeleton, "")
+
+
+def _skeleton(calls: CallFormat) -> str:
+    """Return a call as the template writes it, with words for what it is made of."""
+    words = {Slot.NAME: "NAME", Slot.ID: "ID", Slot.INDEX: "0", Slot.ARGUMENTS: "ARGUMENTS"}
+    row = "".join(piece if type(piece) is str else words[Slot(piece)] for piece in calls.row)
+    return f"{calls.section_open}{row}{calls.section_close}"
+
+
+def _broken_at(parser: OutputParser, text: str) -> int:
+    """Return the position of the character at which a call was first given up."""
+
+    def broken(count: int) -> bool:
+        stream = parser.stream()
+        stream.feed(text[:count])
+        return stream.message.status is Status.MALFORMED
+
+    return max(0, bisect_left(range(len(text) + 1), True, key=broken) - 1)
+
+
+def _named(names: Sequence[Span], text: str, name: str) -> int:
+    return next((span.start for span in names if text[span.start : span.end] == name), 0)
+
+
+def _rewritten(reader: OutputReading, message: ParsedMessage, text: str) -> list[Explanation]:
+    """Explain what the template writes otherwise for the message that was read."""
+    if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
+        return []
+    rewriter = Rewriter(FormatTurns(reader.begun), reader.begun.format, reader.parser)
+    try:
+        found = rewriter.compare(text, message)
+    except (ValueError, RecursionError):
+        # Arguments that were repaired may be no JSON.
+        return []
+    if found.rendering.same_text or found.again is None:
+        return []
+    expected = _ended(found.again, message, [end.core for end in reader.parser.turn.ends])
+    written, ats = _without_junk(message.spans, text)
+    # How much whitespace stands at the edges is the prompt's and the end's affair.
+    lead = len(written) - len(written.lstrip())
+    shown = differences(expected.strip(), written.strip())
+    placed = [replace(each, offset=ats[min(lead + each.offset, len(written))]) for each in shown]
+    # What is missing at the very end was rather never written.
+    missing = (each for each in placed if each.deviation is Deviation.MISSING)
+    gone = units_in(each.expected for each in missing if text[each.offset :].strip())
+    gone = tuple(marker for marker in gone if marker not in text)
+    if gone and not differences(without(expected, gone).strip(), written.strip()):
+        cause = PossibleCause(CauseKind.STRIPPED, gone)
+        placed = [replace(each, cause=cause) for each in placed]
+    return placed
+
+
+def _ended(again: str, message: ParsedMessage, ends: Sequence[str]) -> str:
+    """Leave out the end that a message does not have."""
+    bare = again.rstrip()
+    end = next((end for end in ends if bare.endswith(end)), "")
+    return bare.removesuffix(end) if message.missing_end else bare
+
+
+def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
+    """Return what was read, and the place in the text of each of its characters and of its end."""
+    kept = [span for span in spans if span.kind is not SpanKind.JUNK]
+    ats = [at for span in kept for at in range(span.start, span.end)]
+    return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]
+
+
+def _foreign(reader: OutputReading, text: str) -> Iterator[Explanation]:
+    found = foreign(reader.parser.turn, text, reader.parser.offered)
+    if found is None:
+        return
+    at, piece = found
+    expected = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
+    yield Explanation(Deviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT))
+
+
+def _of_another_prompt(
+    reader: OutputReading, found: Sequence[Explanation], text: str
+) -> Iterator[Explanation]:
+    """Name the setting whose prompt would explain an output that is not regular."""
+    setting: Mapping[str, Json] | None = None
+    if any(each.deviation in _OF_ANOTHER_PROMPT for each in found):
+        setting = other_setting(reader.others, text)
+    for each in found:
+        if setting is not None and each.deviation in _OF_ANOTHER_PROMPT:
+            yield replace(each, cause=PossibleCause(CauseKind.OTHER_PROMPT, setting=setting))
+        else:
+            yield each

@@ -1,0 +1,138 @@
+"""What was learnt of a template, read from a file: an analysis that renders nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from msgspec.structs import asdict
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import json_of
+from autoparser.analysis.core.errors import AutoparserError, TemplateNeededError
+from autoparser.analysis.core.switches import Switch
+from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.verdicts import Gate
+
+from .format_document import format_read
+from .format_file import (
+    FormatFile,
+    SavedPhaseDocument,
+    SavedTemplateDocument,
+    file_read,
+    is_format_text,
+)
+from .learned_format import LearntFormat
+from .verdict_document import check_read, gate_read
+
+_LARGEST = 64 << 20
+"""Bytes of a file that may be one."""
+_HEAD = 4096
+"""Bytes by which a file of anything else is told."""
+
+
+@dataclass(frozen=True, repr=False)
+class SavedFormat(LearntFormat):
+    """What a file holds of a template.
+
+    What asks for a render raises TemplateNeededError, with what to do instead.
+    """
+
+    template: SavedTemplateDocument
+    phases: tuple[SavedPhaseDocument, ...]
+    file: str
+    """What messages call the file."""
+    saved_gate: Gate
+
+    @property
+    def gate(self) -> Gate:
+        """Whether what the template wrote after its prompts was accepted and read back."""
+        return self.saved_gate
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return what the file holds as JSON values."""
+        return json_of(self.to_file())
+
+    @property
+    def _saved_template(self) -> SavedTemplateDocument:
+        return self.template
+
+    def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
+        del tools
+        words = ", ".join(f"{name}={json.dumps(value)}" for name, value in setting.items())
+        self._refuse(f"how turns are written with {words} was not learnt")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what an analysis has, and a file has not. Raises TemplateNeededError."""
+        if name.startswith("_") or name not in _OF_ANALYSIS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._refuse(f"{name} takes renders")
+
+    def _refuse(self, words: str) -> NoReturn:
+        again = f"autoparser analyze {self.template.origin or 'TEMPLATE'} --format file"
+        raise TemplateNeededError(
+            f"{words}, and a saved format has no template",
+            file=self.file,
+            hint=f"pass the template in its place; {again} -o {self.file} makes the file anew",
+        )
+
+
+_OF_ANALYSIS = frozenset({"continuations", "prober", "rendering", "trials", "turns"})
+"""What is asked of an analysis that renders."""
+
+
+def load_format(path: str | os.PathLike[str]) -> SavedFormat:
+    """Read what `save` wrote; no template is run, and none is needed.
+
+    Raises AutoparserError for a file that cannot be read, is no saved format, or is of a version
+    that is not known.
+    """
+    name = os.fspath(path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        hint = "pass a file that autoparser analyze --format file wrote"
+        raise AutoparserError(f"cannot read the file ({reason})", file=name, hint=hint) from None
+    return saved_format(file_read(content, name), name)
+
+
+def is_saved_format(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names a file that holds a saved format, whatever its name and version."""
+    try:
+        file = Path(path)
+        if not file.is_file() or file.stat().st_size > _LARGEST:
+            return False
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD)
+            # What cannot be one is not read to its end.
+            return head.lstrip()[:1] in (b"{", b"") and is_format_text(head + stream.read())
+    except (OSError, ValueError):  # a name too long for a file, one that may not be read
+        return False
+
+
+def saved_format(file: FormatFile, name: str) -> SavedFormat:
+    """Return what a file holds; messages call it `name`."""
+    each = tuple(map(format_read, file.formats))
+    formats = Formats(each, file.base, fullest=each[file.fullest], untried=file.untried_settings)
+    beside = tuple(map(format_read, file.also))
+    return SavedFormat(
+        template=file.template,
+        formats=formats,
+        requires_nonnull_content=file.requires_nonnull_content,
+        phases=file.phases,
+        checks=tuple(map(check_read, file.checks)),
+        switches=tuple(Switch(**asdict(switch)) for switch in file.switches),
+        unmoved=file.unmoved,
+        shape=file.shape,
+        string_arguments=file.string_arguments,
+        stand_ins=file.stand_ins,
+        renders=file.renders,
+        file=name,
+        saved_gate=gate_read(file.gate),
+        also=replace(formats, each=beside, fullest=beside[file.fullest]) if beside else None,
+    )

@@ -1,0 +1,363 @@
+r"""Putting back the markers that an engine took out of an output with its special tokens.
+
+What is left of a format without some of its markers is looked for in the text: the rows that a
+turn may have, and in them the calls. `\n{"name": "f", "arguments": {}}\n` is what is left of
+`<call>\n{"name": "f", "arguments": {}}\n</call>`. Only markers of which the text has none are put
+back, and what comes of it has to be read without any trouble.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Begun
+from autoparser.analysis.decoding.message_rendering import FormatTurns, Rendering, Rewriter
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_request import Body, StrictItem, StrictRow, Turn
+
+# The markers of a format: what a tokenizer may hold as special tokens.
+
+
+def markers_of(turn: Turn) -> tuple[str, ...]:
+    """Return every marker that the template writes in such a turn, its ends included."""
+    texts = [text for row in turn.strict.rows for text in (*row.items, row.end.core)]
+    if turn.strict.calls is not None:
+        texts += call_texts(turn.strict.calls)
+    return units_in(text for text in texts if isinstance(text, str))
+
+
+def call_texts(calls: CallFormat) -> list[str]:
+    """Return the texts that the template writes around calls, and in them around their slots."""
+    rows = [*calls.row, *(calls.empty_row or ())]
+    # A slot is a text by its type alone.
+    texts = [piece for piece in rows if type(piece) is str]
+    members = calls.arguments.members
+    texts += [piece for piece in members.entry if type(piece) is str]
+    return [*texts, calls.section_open, calls.section_close, calls.separator, calls.later_close]
+
+
+def units_in(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the markers in texts, each once."""
+    return tuple(dict.fromkeys(_units(texts)))
+
+
+def _units(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from (unit for unit in edge_units(text) if is_unit(unit))
+
+
+def without(text: str, markers: Iterable[str]) -> str:
+    """Return a text as it is when these markers are stripped."""
+    for marker in sorted(markers, key=len, reverse=True):
+        text = text.replace(marker, "")
+    return text
+
+
+# Whether an output belongs to another prompt, or to another format.
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedParser:
+    """A generation prompt of the template, and the parser of what follows it."""
+
+    begun: Begun
+    parser: OutputParser
+
+
+def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, Json] | None:
+    """Give the setting after whose prompt a text is read without any trouble; None: after none."""
+    for other in others:
+        message = other.parser.parse(text)
+        junk = any(span.kind is SpanKind.JUNK for span in message.spans)
+        if not message.status.regular or junk:
+            continue
+        rewriter = Rewriter(FormatTurns(other.begun), other.begun.format, other.parser)
+        rendering, opening = rewriter.compare(text, message).rendering, other.begun.opening
+        if opening is not None and (rendering.same_text or rendering is Rendering.WHITESPACE):
+            return opening.setting
+    return None
+
+
+def foreign(turn: Turn, text: str, offered: Collection[str] | None) -> tuple[int, str] | None:
+    """Find what looks like another format's markup, where no call of this format is there.
+
+    It is the name of a tool that is offered, written as calls are, or, in a text without any
+    marker of this format, a marker at its very beginning or end.
+    """
+    ends = {end.core for end in turn.ends}
+    calls = turn.strict.calls
+    ours = () if calls is None else units_in(call_texts(calls))
+    if any(marker in text for marker in ours if marker not in ends):
+        return None
+    for name in sorted(offered or ()):
+        found = _called(name).search(text)
+        if found is not None:
+            return _around(text, found.start(), name)
+    ours = (*markers_of(turn), *units_in([turn.header.core]))
+    if any(marker in text for marker in ours if marker not in ends):
+        return None
+    return _at_an_edge(text, ends)
+
+
+def _called(name: str) -> re.Pattern[str]:
+    """Match a name as calls have it: in a tag, as a value, or before an opening bracket."""
+    word = re.escape(name)
+    before = r"(?:(?<=[=<])|(?<=[=:][\"'])|(?<=: [\"']))"
+    return re.compile(rf"{before}{word}\b|\b{word}(?=[|(\[{{<])")
+
+
+def _around(text: str, at: int, name: str) -> tuple[int, str]:
+    """Return the marker that a name stands in, or the name."""
+    start = 0
+    for unit in edge_units(text):
+        if start <= at < start + len(unit) and is_unit(unit):
+            return start, unit
+        start += len(unit)
+    return at, name
+
+
+def _at_an_edge(text: str, ends: set[str]) -> tuple[int, str] | None:
+    bare = text.strip()
+    while bare.endswith(tuple(ends)) and ends:
+        bare = bare.removesuffix(next(end for end in ends if bare.endswith(end))).rstrip()
+    units = edge_units(bare)
+    at = len(text) - len(text.lstrip())
+    if not units:
+        return None
+    if is_unit(units[0]):
+        return at, units[0]
+    if is_unit(units[-1]):
+        return at + len(bare) - len(units[-1]), units[-1]
+    return None
+
+
+_WORD = r"[\w.:-]+"
+_TELLING = 3
+"""Characters left between two texts that say where one ends."""
+
+LONGEST = 100_000
+"""Characters of an output in which markers are put back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """An output with the markers that were missing."""
+
+    text: str
+    message: ParsedMessage
+    markers: tuple[str, ...]
+
+
+def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -> Restored | None:
+    """Put the missing markers back; None where that makes no regular message of more parts.
+
+    `offered` are the names of the tools, None: any.
+    """
+    if len(text) > LONGEST:
+        return None
+    turn = parser.turn
+    gone = tuple(marker for marker in markers_of(turn) if marker not in text)
+    body, end = _without_end(text, [end.core for end in turn.ends])
+    found: list[tuple[tuple[int, bool, int], Restored]] = []
+    for row in turn.strict.rows:
+        written = _row(row, turn.strict.calls, body, gone, offered)
+        if written is None:
+            continue
+        whole = written + (end or row.end.core)
+        message = parser.parse(whole)
+        markers = tuple(marker for marker in gone if marker in whole)
+        if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
+            exact = without(written, gone).rstrip() == body.rstrip()
+            fits = (len(message.tool_calls), exact, len(row.items))
+            found.append((fits, Restored(whole, message, markers)))
+    # The row with the most calls, one that leaves the very text, the one with the most parts.
+    return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def places(back: Restored, text: str) -> Iterator[tuple[str, int]]:
+    """Return each marker that was put back, and its place in the text without it.
+
+    But for markers and, where the engine has stripped that too, whitespace, both texts have the
+    same characters.
+    """
+    exact = without(back.text, back.markers).startswith(text)
+    counted = [at for at, char in enumerate(text) if exact or not char.isspace()]
+    pattern = re.compile("|".join(map(re.escape, sorted(back.markers, key=len, reverse=True))))
+    before = at = 0
+    for found in pattern.finditer(back.text):
+        between = back.text[at : found.start()]
+        before += sum(exact or not char.isspace() for char in between)
+        at = found.end()
+        yield found.group(), counted[before] if before < len(counted) else len(text)
+
+
+def _says(message: ParsedMessage, row: StrictRow) -> bool:
+    """Whether a message has the parts that its row should give it."""
+    read = (message.reasoning_content, message.content, message.tool_calls)
+    parts = (Part.REASONING, Part.CONTENT, Part.CALLS)
+    return all(bool(each) is row.has(part) for each, part in zip(read, parts, strict=True))
+
+
+def _without_end(text: str, ends: Sequence[str]) -> tuple[str, str]:
+    bare = text.rstrip()
+    end = next((end for end in ends if end and bare.endswith(end)), "")
+    return (bare[: len(bare) - len(end)], end) if end else (text, "")
+
+
+def _row(
+    row: StrictRow,
+    calls: CallFormat | None,
+    text: str,
+    gone: Sequence[str],
+    offered: Collection[str] | None,
+) -> str | None:
+    """Put the markers of one row back; None where the text is not what is left of it."""
+    items = list(row.items)
+    at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
+    if at is None:
+        both = row.has(Part.REASONING) and row.has(Part.CONTENT)
+        return _texts(items, text, gone) if both else None
+    behind = items[at + 1 :]
+    if calls is None or any(isinstance(item, Body) for item in behind):
+        return None
+    section = _Calls(calls, gone, offered)
+    start = section.start(text)
+    if start is None:
+        return None
+    tail = "".join(item for item in behind if isinstance(item, str))
+    rest = _cut(text[start:], without(tail, gone))
+    written = section.put_back(rest)
+    before = _texts(items[:at], text[:start], gone)
+    return None if before is None or written is None else f"{before}{written}{tail}"
+
+
+def _is_calls(item: StrictItem) -> bool:
+    return isinstance(item, Body) and item.part is Part.CALLS
+
+
+def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str | None:
+    """Put the literals between texts back; None where what is left of them is not there."""
+    pieces: list[str] = []
+    at = 0
+    body = False
+    for place, item in enumerate(items):
+        if isinstance(item, Body):
+            body = True
+            continue
+        bare = without(item, gone)
+        last = place == len(items) - 1
+        start = _find(text, bare, at, free=body, last=last)
+        if start is None:
+            return None
+        pieces += [text[at:start], item]
+        at = start + (len(bare) if text.startswith(bare, start) else len(text) - start)
+        body = False
+    if not body and text[at:].strip():
+        return None
+    return "".join([*pieces, text[at:]])
+
+
+def _find(text: str, bare: str, at: int, *, free: bool, last: bool) -> int | None:
+    """Find what is left of a literal: right here, or after a `free` text."""
+    if not free:
+        return at if text.startswith(bare, at) else None
+    if last:
+        # Engines may strip the whitespace at the end.
+        bare = bare if text.endswith(bare) else bare.rstrip()
+        return (
+            len(text) - len(bare) if text.endswith(bare) and len(text) - len(bare) >= at else None
+        )
+    # Paragraphs have an empty line between them, too.
+    found = text.find(bare, at) if len(bare) >= _TELLING else -1
+    return None if found < 0 else found
+
+
+def _cut(text: str, end: str) -> str:
+    return text.removesuffix(end) if end.strip() else text
+
+
+class _Calls:
+    """What is left of a section of calls."""
+
+    def __init__(
+        self, calls: CallFormat, gone: Sequence[str], offered: Collection[str] | None
+    ) -> None:
+        self._calls = calls
+        self._gone = gone
+        at = calls.row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in calls.row else 0
+        self._head, self._tail = calls.row[:at], calls.row[at + 1 :]
+        names = (
+            "|".join(map(re.escape, sorted(offered, key=len, reverse=True))) if offered else _WORD
+        )
+        left = "".join(self._left(piece) for piece in self._head)
+        telling = bool(offered) or any(char.isalnum() for char in left)
+        known = Slot.NAME in self._head and all(type(piece) is str for piece in self._tail)
+        self._pattern = re.compile(self._regex(names)) if known and telling else None
+
+    def _left(self, piece: str) -> str:
+        """Return what is left of a literal; of a slot, nothing."""
+        return without(piece, self._gone) if type(piece) is str else ""
+
+    def _regex(self, names: str) -> str:
+        pieces: list[str] = []
+        for at, piece in enumerate(self._head):
+            if piece is Slot.NAME:
+                pieces.append(f"(?P<s{at}>{names})")
+            elif type(piece) is str:
+                left = re.escape(self._left(piece))
+                # Of what stands before the first call, an engine may strip whitespace.
+                pieces.append(rf"\s*{re.escape(self._left(piece).lstrip())}" if not at else left)
+            else:
+                pieces.append(f"(?P<s{at}>{_WORD})")
+        return "".join(pieces)
+
+    def start(self, text: str) -> int | None:
+        """Say where the first call begins, the section's opening counted in."""
+        found = None if self._pattern is None else self._pattern.search(text)
+        if found is None:
+            return None
+        start = found.start()
+        opening = self._left(self._calls.section_open).strip()
+        if opening:
+            bare = text[:start].rstrip()
+            return len(bare) - len(opening) if bare.endswith(opening) else None
+        return start
+
+    def put_back(self, text: str) -> str | None:
+        """Write the calls of a text with their markers; None where they are not calls."""
+        heads = [] if self._pattern is None else list(self._pattern.finditer(text))
+        stops = [*(head.start() for head in heads[1:]), len(text)]
+        bodies = [text[head.end() : stop] for head, stop in zip(heads, stops, strict=True)]
+        calls = list(self._written(heads, bodies))
+        if not calls or None in calls:
+            return None
+        joined = self._calls.separator.join(filter(None, calls))
+        return f"{self._calls.section_open}{joined}{self._calls.section_close}"
+
+    def _written(
+        self, heads: Sequence[re.Match[str]], bodies: Sequence[str]
+    ) -> Iterator[str | None]:
+        closing = "".join(piece for piece in self._tail if type(piece) is str)
+        for at, (head, body) in enumerate(zip(heads, bodies, strict=True)):
+            last = at == len(heads) - 1
+            behind = self._calls.section_close if last else self._calls.separator
+            left = without(closing + behind, self._gone).strip()
+            bare = body.rstrip()
+            if not bare.endswith(left):
+                yield None
+                return
+            arguments = bare[: len(bare) - len(left)].rstrip()
+            pieces = [
+                piece if type(piece) is str else head.group(f"s{place}")
+                for place, piece in enumerate(self._head)
+            ]
+            yield f"{''.join(pieces)}{arguments}{closing}"

@@ -1,0 +1,221 @@
+"""Whether a grammar accepts a text, and where and why it does not, as llguidance runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.parsing.turn_request import Turn
+
+from .call_writer import GrammarError
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLTokenizer
+
+    from autoparser.analysis.sources.tokenizer import ModelTokenizer
+
+
+_BY_ID = re.compile(rb"\xff\[([0-9]+)\]")
+_FEW = 8
+"""Ways to go on that are followed as far as they are forced."""
+_SOME = 64
+"""Ways to go on that are told one by one, by their first tokens."""
+_OF_JSON = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}:,]')
+
+
+class GrammarDialect(StrEnum):
+    """What a grammar is written in when a text is held against it."""
+
+    LARK = "lark"
+    """With a tokenizer made for it, else with all markers as plain text."""
+    GBNF = "gbnf"
+    """Byte by byte: it knows no tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What a grammar makes of a text."""
+
+    accepted: bool
+    tokens: int
+    """Tokens of the text; bytes where no tokenizer was given."""
+    taken: int
+    """How many of them were taken before one was refused."""
+    place: int
+    """The character at which the first one that was refused begins; else the text's length."""
+    refused: str | None = None
+    """The text of the token that was refused; None: none was, but the text ends too early."""
+    part: SpanKind | None = None
+    """What the parser takes the text before that place for, in its last part."""
+    call: str = ""
+    """The function that was being called there, where its name was read."""
+    argument: str = ""
+    """The argument of it whose value was being written there."""
+    completes: str = ""
+    """The marker of the format that was complete with the token that was refused."""
+    allowed: tuple[str, ...] = ()
+    """What may come there instead, as far as nothing else may follow; of more than a few ways the
+    first tokens alone, and none of them where too many may come."""
+    choices: int = 0
+    """How many tokens (bytes) may come there."""
+    may_end: bool = False
+    """Whether the text may end there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTokens:
+    """A text's tokens for llguidance."""
+
+    guidance: LLTokenizer
+    cut: Callable[[str], Sequence[int]]
+    bytes_of: Callable[[int], bytes]
+    ends: frozenset[int] = frozenset()
+
+
+def tokens_of(tokenizer: ModelTokenizer) -> TextTokens:
+    """Take the tokens of a model."""
+    ends = frozenset(tokenizer.eos_ids)
+    return TextTokens(tokenizer.ll, tokenizer.encode, tokenizer.bytes_of, ends)
+
+
+@cache
+def byte_tokens() -> TextTokens:
+    """Take the bytes of a text."""
+    from llguidance import LLTokenizer  # noqa: PLC0415 - slow to import
+
+    return TextTokens(
+        LLTokenizer("byte"), lambda text: list(text.encode()), lambda byte: bytes([byte])
+    )
+
+
+def accepted(
+    grammar: str,
+    dialect: GrammarDialect,
+    tokens: TextTokens,
+    turn: Turn,
+    text: str,
+    markers: Sequence[str] = (),
+) -> Acceptance:
+    """Hold a text against a grammar; `markers` are those of the format.
+
+    Raises GrammarError where llguidance does not take the grammar.
+    """
+    matcher = _matcher(grammar, dialect, tokens)
+    ids = list(tokens.cut(text))
+    taken = _taken(matcher, ids, tokens.ends)
+    if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
+        return Acceptance(True, taken, taken, len(text))
+    before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
+    refused = None
+    if taken < len(ids):
+        # Of a character that is cut into bytes, the whole is told.
+        refused = tokens.bytes_of(ids[taken]).decode(errors="ignore") or text[len(before)]
+    allowed, choices = _next(matcher, tokens)
+    read = OutputParser(turn).parse(before, complete=False)
+    call = read.partial_call
+    return Acceptance(
+        False,
+        len(ids),
+        taken,
+        len(before),
+        refused,
+        part=read.spans[-1].kind if read.spans else None,
+        call=call.name if call else "",
+        argument=_argument(call.arguments) if call else "",
+        completes=_completed(before, refused or "", markers),
+        allowed=allowed,
+        choices=choices,
+        may_end=matcher.is_accepting(),
+    )
+
+
+def _argument(begun: str) -> str:
+    """Return the member whose value is being written at the end of a JSON object that was begun.
+
+    So ``{"city": "Oslo", "stay": {"days":`` is in ``stay``, and in none before its colon.
+    """
+    depth, text, member = 0, "", ""
+    for sign in _OF_JSON.findall(begun):
+        if sign in "{[":
+            depth += 1
+        elif sign in "}]":
+            depth -= 1
+            member = member if depth > 1 else ""
+        elif depth == 1 and sign[0] == '"':
+            whole = sign[1:].endswith('"')
+            text, member = sign, "" if whole else member
+        elif depth == 1:
+            member = text if sign == ":" else ""
+    try:
+        return str(json.loads(member)) if member and depth else ""
+    except ValueError:
+        return ""
+
+
+def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
+    """Return the longest marker that ends with what was refused, and was begun before that."""
+    text = before + refused
+    found = [each for each in markers if text.endswith(each) and len(each) > len(refused) > 0]
+    return max(found, key=len, default="")
+
+
+def _matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> LLMatcher:
+    from llguidance import LLMatcher, grammar_from  # noqa: PLC0415 - slow to import
+
+    made = LLMatcher(tokens.guidance, grammar_from(dialect.value, grammar), log_level=0)
+    if made.is_error():
+        raise GrammarError(f"llguidance refuses the grammar: {made.get_error().splitlines()[0]}")
+    return made
+
+
+def _taken(matcher: LLMatcher, ids: Sequence[int], ends: frozenset[int]) -> int:
+    """Feed tokens, and count those that are taken; one that ends an answer is, at an end."""
+    for at, token in enumerate(ids):
+        if token in ends and matcher.is_accepting() and at + 1 == len(ids):
+            return at + 1
+        if matcher.is_stopped() or matcher.try_consume_tokens([token]) != 1:
+            return at
+    return len(ids)
+
+
+def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]:
+    """Return what may come, each as far as it is forced, and how many tokens may.
+
+    Of a token and a longer one that begins with it, the short one is told.
+    """
+    if matcher.is_stopped():
+        return (), 0
+    ends = {tokens.guidance.eos_token, *tokens.ends}
+    bias = matcher.compute_logit_bias()
+    found = [token for token, allowed in enumerate(bias) if allowed and token not in ends]
+    if len(found) > _FEW * _SOME:
+        return (), len(found)
+    spelled = {tokens.bytes_of(token): token for token in found}
+    shortest = [
+        text
+        for text in sorted(spelled)
+        if not any(text.startswith(other) for other in spelled if other != text)
+    ]
+    if len(shortest) > _FEW:
+        few = shortest if len(shortest) <= _SOME else []
+        told = [text.decode(errors="ignore") for text in few]
+        return (tuple(told) if all(told) else ()), len(found)
+    ways: list[str] = []
+    for text in shortest:
+        onward = matcher.deep_copy()
+        onward.try_consume_tokens([spelled[text]])
+        forced = b"" if onward.is_stopped() else onward.compute_ff_bytes()
+        ways.append((text + _spelled(forced, tokens)).decode(errors="ignore"))
+    return tuple(way for way in ways if way), len(found)
+
+
+def _spelled(forced: bytes, tokens: TextTokens) -> bytes:
+    """Put the texts of opaque tokens in the place of their ids, as llguidance writes them."""
+    return _BY_ID.sub(lambda match: tokens.bytes_of(int(match[1])), forced)

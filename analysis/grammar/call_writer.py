@@ -1,0 +1,253 @@
+"""The calls of a turn as ways through a grammar: one for each tool, as the format writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import Container, NamingId, Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_document import ROOT
+from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
+from autoparser.analysis.core.schema_parts import SchemaPart
+
+from .grammar_rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
+from .rule_paths import Brancher, Item, Path, RuleTable, distinct, joined
+from .schema_reader import SchemaReader
+from .string_ways import escaped, object_style
+from .value_writer import ClosedEntries, ValueWriter
+
+_OBJECT = frozenset({JsonType.OBJECT})
+_NUMBER = PatternNode(r"0|[1-9][0-9]{0,8}")
+_ID_CHARACTERS = "A-Za-z0-9_"
+
+
+class GrammarError(AutoparserError):
+    """A grammar that cannot be made: the place and the way out are told."""
+
+
+class CallWriter:
+    """Writes the calls of one request."""
+
+    def __init__(
+        self,
+        table: RuleTable,
+        calls: CallFormat,
+        tools: Mapping[str, Json],
+        *,
+        parallel: bool,
+        stops: Sequence[str],
+    ) -> None:
+        """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
+        self.table, self.calls, self.tools = table, calls, tools
+        self.many = parallel and calls.limit is CallLimit.MANY
+        tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
+        closers = [Literal.of(text).first for text in tail if text.strip()]
+        self.stops = [text for text in (*closers, *stops) if text[1:]]
+        arguments = calls.arguments
+        self._members = _without_refused(arguments)
+        self._style = (
+            JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
+        )
+        """How all of the arguments are spaced, where they are JSON."""
+        self.head = _head(calls, table.brancher)
+        """What every call begins with, whatever the tool; empty where nothing stands before it."""
+        self.open: dict[str, bool] = {}
+        """The rules for what follows the head, by name; whether it is that of the first call."""
+        self._known: dict[bool, list[Path]] = {}
+        self._closed = ClosedEntries()
+
+    def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
+        """Return the ways to write the calls of a turn, and one of the paths after them.
+
+        `begun` is what the prompt has already written of them.
+        """
+        calls = self.calls
+        closed = [joined(calls.section_close, *path) for path in behind]
+        firsts = self._calls(first=True)
+        if self.many:
+            closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
+        whole = [joined(calls.section_open, *call, *path) for call in firsts for path in closed]
+        return [_without(path, begun) for path in whole]
+
+    def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
+        """Make what follows a call: another one, or the close."""
+
+        def make() -> Node:
+            again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
+            calls = self.calls
+            others = [
+                joined(calls.separator, *call, calls.later_close, again)
+                for call in self._calls(first=False)
+            ]
+            return self.table.brancher.branch([*others, *closed])
+
+        return make
+
+    def _calls(self, *, first: bool) -> list[Path]:
+        """Return the ways to write one call: what all tools begin with, then a rule for them."""
+        first = first or Slot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
+        known = self._known.get(first)
+        if known is None:
+            name = "call" if first else "next-call"
+            text = self.head
+            if text:
+                self.open[name] = first
+                paths: list[Path] = [(text, self.table.rule(name, name, lambda: NOTHING))]
+            else:
+                paths = self.each(first=first)
+                text = self.table.brancher.shared(_heads(paths)) if paths else ""
+                if text:
+                    behind = [_without(path, text) for path in paths]
+                    tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
+                    paths = [joined(text, tools)]
+            known = self._known[first] = paths
+        return known
+
+    def fill(self, name: str, *, first: bool) -> None:
+        """Make the rule for what follows the head of a call, left open before."""
+        behind = [_without(path, self.head) for path in self.each(first=first)]
+        self.table.named[name] = self.table.brancher.branch(behind)
+
+    def each(self, *, first: bool) -> list[Path]:
+        """Return the ways to call each tool.
+
+        A tool is left out where its schema requires what the format never writes. Raises
+        SchemaError for the first that is refused; it names all that are.
+        """
+        found: list[Path] = []
+        refused: dict[str, SchemaError] = {}
+        for name, schema in self.tools.items():
+            try:
+                found += self._scoped(name, schema, first)
+            except SchemaError as error:
+                refused[name] = error
+        if refused:
+            first_refusal = next(iter(refused.values()))
+            first_refusal.tools = tuple(refused)
+            raise first_refusal
+        if not found:
+            raise GrammarError(
+                "each tool requires an argument of a type that this format does not write",
+                place=", ".join(self.tools),
+                hint="offer tools with arguments of other types, or none",
+            )
+        return found
+
+    def _scoped(self, name: str, schema: Json, first: bool) -> list[Path]:
+        self.table.scope = name
+        try:
+            return self._call(name, schema, first)
+        finally:
+            self.table.scope = ""
+
+    def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
+        """Return the ways to call one tool."""
+        row = self.calls.row
+        at = row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in row else len(row)
+        head, tail = row[:at], row[at + 1 :]
+        behind = literal_at(tail, 0)
+        rest = self._filled(tail[1:] if behind else tail, name, first)
+        ways = [((), False)] if at == len(row) else self._arguments(name, schema, behind)
+        found = [
+            joined(*self._filled(head, name, first), *way, *rest)
+            for way, empty in ways
+            if not (empty and self.calls.empty_row is not None)
+        ]
+        if self.calls.empty_row is not None and any(empty for _, empty in ways):
+            found.append(joined(*self._filled(self.calls.empty_row, name, first)))
+        return found
+
+    def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
+        """Return the ways to write a tool's arguments, and whether there are none in it."""
+        arguments = self.calls.arguments
+        if arguments.encoded:
+            raise GrammarError(
+                "this format writes the arguments as text inside a JSON string",
+                place=f"the arguments of {name}",
+                hint="constrain what is inside the string with a grammar of its own",
+            )
+        reader = SchemaReader(schema, f"the parameters of {name}")
+        found = reader.resolved(reader.root)
+        if self._style is not None:
+            part = reader.alone(found, _OBJECT, arguments.members.order)
+            whole: Node = JsonValue(part, self._style)
+            shared = self.table.rule(f"arguments {name}", "arguments", lambda: whole)
+            ways: list[tuple[Path, bool]] = [(joined(shared, behind), False)]
+            if self.calls.empty_row is not None and reader.allows_empty(found):
+                ways.append(((), True))
+            return ways
+        writer = ValueWriter(self.table, reader, arguments.members.order, self._closed)
+        known = SchemaPart(reader.document, reader.root)
+        paths = writer.one_of(
+            reader.objects(found), self._members, arguments.values, self.stops, behind, known
+        )
+        if not paths and None not in self._members.typed.values():
+            raise SchemaError("no value meets this schema", pointer=ROOT)
+        empty = joined(self._members.empty, behind)
+        return [(path, path == empty) for path in distinct(paths)]
+
+    def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
+        items: list[Item] = []
+        naming = self.calls.naming
+        for at, piece in enumerate(row):
+            match piece:
+                case Slot.NAME:
+                    items.append(name)
+                case Slot.ID:
+                    items.append(id_pattern(naming, name, literal_at(row, at + 1)))
+                case Slot.INDEX:
+                    # How many calls came before the turn no request says.
+                    anew = first and not self.calls.index_goes_on
+                    items.append(str(self.calls.index_base) if anew else _NUMBER)
+                case _:
+                    items.append(str(piece))
+        return items
+
+
+def _head(calls: CallFormat, brancher: Brancher) -> str:
+    """Return the text before the first slot of a call."""
+    rows = [calls.row] if calls.empty_row is None else [calls.row, calls.empty_row]
+    return brancher.shared([literal_at(row, 0) for row in rows])
+
+
+def _heads(paths: Sequence[Path]) -> list[str]:
+    return [path[0] if path and isinstance(path[0], str) else "" for path in paths]
+
+
+def _without(path: Path, begun: str) -> Path:
+    head = path[0] if path else ""
+    if begun and isinstance(head, str) and head.startswith(begun):
+        return joined(head[len(begun) :], *path[1:])
+    return path
+
+
+def literal_at(row: Row, at: int) -> str:
+    """Return the text at a place of a row; empty where there is a slot, or nothing."""
+    piece = row[at] if 0 <= at < len(row) else ""
+    return "" if isinstance(piece, Slot) else piece
+
+
+def _behind_arguments(row: Row) -> Row:
+    return row[row.index(Slot.ARGUMENTS) + 1 :] if Slot.ARGUMENTS in row else ()
+
+
+def _without_refused(arguments: Arguments) -> Container:
+    """Write no values of the types on which the template raises."""
+    members = arguments.members
+    if not arguments.refused:
+        return members
+    return replace(members, typed={**members.typed, **dict.fromkeys(arguments.refused)})
+
+
+def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNode:
+    """Match an id; where no name is written, the id carries it."""
+    if naming is not None:
+        # A bounded word would be counted for each tool: llguidance gives up with some hundreds.
+        word = f"[{_ID_CHARACTERS}]+"
+        return PatternNode(naming.pattern(escaped(name), escaped, word=word, number="[0-9]{1,6}"))
+    more = "".join(char for char in ".:-" if not following.startswith(char))
+    return PatternNode(f"[{_ID_CHARACTERS}{more}]{{1,64}}")

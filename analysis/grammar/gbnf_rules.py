@@ -1,0 +1,431 @@
+r"""A table of GBNF rules, and how literals and classes of characters are written in it.
+
+What is written stays inside what both llama.cpp's parser and llguidance's converter read alike:
+
+- rule names of small letters, digits and dashes (llama.cpp has no underscore, llguidance
+  renames ``root`` to ``start`` and dashes to underscores);
+- one rule a line;
+- the escapes ``\n \r \t \\ \" \[ \] \xHH`` alone: llguidance's converter drops leading zeros
+  of ``\uHHHH``, so all else above 0x9F stands as itself;
+- in classes every sign that Rust's regular expressions could take for an operator as ``\xHH``;
+- a hexadecimal digit after ``\xHH`` as ``\xHH``, too: xgrammar reads as many digits as there are;
+- counted repetition up to 1000 times, since llama.cpp refuses more than 2000 times the number of
+  rules that the repeated group needs; so groups are kept small, and what is counted is a rule's
+  name or a class (see `repetition`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from string import hexdigits
+
+from autoparser.analysis.core.schema_keywords import UnheldKeywordError
+
+from .regex_nodes import LAST, CodePoints
+
+RESERVED = frozenset({"root", "start"})
+"""Names that the whole grammar uses, not its parts."""
+
+_NEVER = f"[\\x00] [^\\x00-{chr(LAST)}]"
+"""A null character, and one that does not exist."""
+
+
+class GbnfRules:
+    """Rules by name, in the order in which they were asked for; equal bodies share one rule."""
+
+    names_alone = False
+    """Whether an object that names members, and says nothing of others, has those alone."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, str | None] = {}
+        self._names: dict[str, str] = {}
+        self._wished: dict[str, int] = {}
+        self._recursive: dict[Hashable, str] = {}
+        self.section = ""
+        """What the rules that are asked for next are of, in words."""
+        self._sections: dict[str, str] = {}
+
+    def add(self, wish: str, body: str) -> str:
+        """Return the name of a rule with this body, a new one named like `wish` if need be."""
+        name = self._names.get(body)
+        return self.define(self.reserve(wish), body) if name is None else name
+
+    def reserve(self, wish: str) -> str:
+        """Allocate a name for a rule that refers to itself; `define` must follow."""
+        base = re.sub(r"[^a-z0-9]+", "-", wish.lower()).strip("-")[:_LONGEST_NAME].rstrip("-")
+        if not base or base[0].isdigit() or base in RESERVED:
+            base = f"rule-{base}".rstrip("-")
+        name = base
+        count = self._wished.get(base, 1)
+        while name in self._bodies:
+            count += 1
+            name = f"{base}-{count}"
+        self._wished[base] = count
+        self._bodies[name] = None
+        self._sections[name] = self.section
+        return name
+
+    def define(self, name: str, body: str) -> str:
+        """Return a reserved rule its body, and its name back."""
+        self._bodies[name] = body
+        self._names[body] = name
+        return name
+
+    def settle(self, name: str, expression: str) -> str:
+        """Return a reserved rule an expression as its body, and its name back.
+
+        Where the expression is a rule's name, which nothing can have referred to yet, that rule
+        gives way.
+        """
+        body = self._bodies.pop(expression, None)
+        return self.define(name, expression if body is None else body)
+
+    def recursive(self, key: Hashable, wish: str, body: Callable[[str], str]) -> str:
+        """Return the name of a rule that refers to itself, the same one for an equal key.
+
+        `body` makes its body from its name; it may ask for the same rule again.
+        """
+        if key not in self._recursive:
+            self._recursive[key] = name = self.reserve(wish)
+            self.define(name, body(name))
+        return self._recursive[key]
+
+    @property
+    def never(self) -> str:
+        """The name of a rule that matches no text.
+
+        A class of no characters is not enough: llama.cpp reads the bytes from 0xF8 on, which no
+        UTF-8 has, as characters beyond Unicode's last one, and these are in it. It lets no null
+        character pass; llguidance and xgrammar see that nothing can follow one.
+        """
+        return self.add("never", _NEVER)
+
+    @property
+    def seam(self) -> str:
+        """The name of a rule that matches the empty text alone, and yet recurses.
+
+        llguidance joins rules without recursion to one regular expression, which its lexer
+        matches whole; a seam keeps what it stands in a rule.
+        """
+        return self.recursive("seam", "seam", lambda name: f'"" | {self.never} {name}')
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Return the names and bodies of all rules."""
+        for name, body in self._bodies.items():
+            if body is None:
+                raise ValueError(f"the rule {name} was reserved and never defined")
+            yield name, body
+
+    def text(self, root: str) -> str:
+        """Write the grammar: the rule `root` with this body, then all others by their sections."""
+        sections: dict[str, list[str]] = {}
+        for name, body in self:
+            sections.setdefault(self._sections[name], []).append(f"{name} ::= {body}\n")
+        written = [f"root ::= {root}\n"]
+        for section, rules in sections.items():
+            written += [f"\n# {section}\n" if section else "", *rules]
+        return "".join(written)
+
+
+_LONGEST_NAME = 64
+
+
+def literal(text: str) -> str:
+    """Write a text as a GBNF literal."""
+    if text.isprintable():
+        # No control character is in it, so nothing is written in digits.
+        return f'"{text.translate(_PRINTABLE_ESCAPES)}"'
+    return f'"{_apart([_LITERAL_ESCAPES.get(char) or _plain(char) for char in text])}"'
+
+
+def character_class(points: CodePoints) -> str:
+    """Write a set of characters as a GBNF class; the set must not be empty.
+
+    Open-ended sets are written negated, as a person would.
+    """
+    if not points:
+        raise ValueError("a class must hold a character")
+    if points.ranges[-1][1] == LAST:
+        inverse = points.inverse()
+        if not inverse:
+            return f"[\\x00-{chr(LAST)}]"
+        return f"[^{_class_body(inverse)}]"
+    single = points.single
+    return f"[{_class_body(points)}]" if single is None else literal(single)
+
+
+def any_but(characters: Iterable[str]) -> str:
+    """Write the class of all characters but these, in their order."""
+    inside = _apart([_class_character(ord(char)) for char in characters])
+    return f"[^{inside}]" if inside else f"[\\x00-{chr(LAST)}]"
+
+
+def _class_body(points: CodePoints) -> str:
+    pieces: list[str] = []
+    for first, last in points.ranges:
+        start, end = _class_character(first), _class_character(last)
+        if first == last:
+            pieces.append(start)
+        elif last == first + 1:
+            pieces += [start, end]
+        else:
+            pieces.append(f"{start}-{end}")
+    return _apart(pieces)
+
+
+def _apart(pieces: list[str]) -> str:
+    """Join what is written of characters; a digit that follows others is written in digits."""
+    written: list[str] = []
+    for piece in pieces:
+        goes_on = bool(written) and _IN_DIGITS.search(written[-1]) and piece[0] in hexdigits
+        written.append(f"\\x{ord(piece[0]):02X}{piece[1:]}" if goes_on else piece)
+    return "".join(written)
+
+
+_IN_DIGITS = re.compile(r"\\x[0-9A-F]{2}\Z")
+_LITERAL_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"'}
+_PRINTABLE_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
+_CLASS_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", "[": "\\[", "]": "\\]"}
+_CLASS_OPERATORS = "^-&~"
+"""Signs that one of the readers may take for something else inside a class."""
+
+
+def _class_character(point: int) -> str:
+    character = chr(point)
+    if character in _CLASS_OPERATORS:
+        return f"\\x{point:02X}"
+    return _CLASS_ESCAPES.get(character) or _plain(character)
+
+
+def _plain(character: str) -> str:
+    is_control = unicodedata.category(character) == "Cc"
+    return f"\\x{ord(character):02X}" if is_control else character
+
+
+# Ranges of numbers as digit strings, in any alphabet of digits.
+
+
+DECIMAL = "0123456789"
+HEXADECIMAL = "0123456789abcdef"
+
+
+def alternatives(options: Sequence[str]) -> str:
+    """Join options to one expression that may stand anywhere; there must be one."""
+    unique = list(dict.fromkeys(options))
+    return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
+
+
+def between(low: str, high: str, digits: str = DECIMAL) -> str:
+    """Return an expression for all digit strings from `low` to `high`, which are equally long."""
+    common = 0
+    while common < len(low) and low[common] == high[common]:
+        common += 1
+    pieces: list[str] = [literal(low[:common])] if common else []
+    low, high = low[common:], high[common:]
+    if low:
+        pieces.append(alternatives(_digit_options(low, high, digits)))
+    return " ".join(pieces)
+
+
+def _digit_options(low: str, high: str, digits: str) -> list[str]:
+    """Return the options where the first digits differ."""
+    zeros, nines = digits[0] * (len(low) - 1), digits[-1] * (len(low) - 1)
+    first, last = digits.index(low[0]), digits.index(high[0])
+    options: list[str] = []
+    if low[1:] != zeros:
+        options.append(f"{literal(low[0])} {between(low[1:], nines, digits)}")
+        first += 1
+    above: list[str] = []
+    if high[1:] != nines:
+        above.append(f"{literal(high[0])} {between(zeros, high[1:], digits)}")
+        last -= 1
+    if first <= last:
+        free = [digit_class(digits[first : last + 1]), *counted(len(low) - 1, digits)]
+        options.append(" ".join(free))
+    return options + above
+
+
+def counted(count: int, digits: str = DECIMAL) -> list[str]:
+    """Return an expression for so many digits, none where the count is 0."""
+    each = digit_class(digits)
+    return [] if count == 0 else [each] if count == 1 else [f"{each}{{{count}}}"]
+
+
+def digit_class(digits: str) -> str:
+    """Return a class of neighbouring digits."""
+    if len(digits) == 1:
+        return literal(digits)
+    numbers = "".join(digit for digit in digits if digit.isdigit())
+    letters = "".join(digit for digit in digits if not digit.isdigit())
+    return f"[{_range(numbers)}{_range(letters)}]"
+
+
+def _range(digits: str) -> str:
+    inner = digits[1:-1]
+    return f"{digits[0]}-{digits[-1]}" if inner else digits
+
+
+# How one character of a string is written: as JSON, as JSON in ASCII, as itself.
+#
+# `json.dumps` writes each character in exactly one way, and so does a grammar here: the short
+# escape where JSON has one, ``\u`` with four small hexadecimal digits for all else that cannot
+# stand as itself, two of them for what lies beyond U+FFFF.
+
+
+class Quoting(StrEnum):
+    """What stands for a character inside a string."""
+
+    JSON = "as json.dumps(…, ensure_ascii=False)"
+    JSON_ASCII = "as json.dumps(…)"
+    BARE = "as itself"
+
+    def text(self, text: str) -> str:
+        """Write a text, without the quotes around it."""
+        if self is Quoting.BARE:
+            return text
+        return json.dumps(text, ensure_ascii=self is Quoting.JSON_ASCII)[1:-1]
+
+    @property
+    def quote(self) -> str:
+        """What stands before and after a string."""
+        return "" if self is Quoting.BARE else '"'
+
+    def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
+        """Return expressions that together are these characters: as themselves, and escaped."""
+        return _character_options(self, points)
+
+
+@lru_cache(maxsize=1024)
+def _character_options(quoting: Quoting, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
+    plain = points
+    if quoting is not Quoting.BARE:
+        plain &= _PRINTABLE_ASCII if quoting is Quoting.JSON_ASCII else _PLAIN
+    return (character_class(plain),) if plain else (), tuple(_escapes(points - plain))
+
+
+def _escapes(points: CodePoints) -> Iterator[str]:
+    if short := "".join(sign for char, sign in _SHORT.items() if points & CodePoints.of(char)):
+        yield f"{literal(chr(92))} {character_class(CodePoints.among(short))}"
+    rest = points - CodePoints.among("".join(_SHORT))
+    for first, last in (rest & _PLANE_0).ranges:
+        yield _hexadecimal(first, last)
+    for first, last in (rest - _PLANE_0).ranges:
+        yield from _pairs(first, last)
+
+
+_PLAIN = CodePoints.of((0x20, LAST)) - CodePoints.among('"\\')
+_PRINTABLE_ASCII = CodePoints.of((0x20, 0x7E)) - CodePoints.among('"\\')
+_PLANE_0 = CodePoints.of((0, 0xFFFF))
+_LOW_BITS = 0x3FF
+"""What of a code point the second half of a surrogate pair holds."""
+
+_SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+
+
+def _hexadecimal(first: int, last: int) -> str:
+    return f"{literal(chr(92) + 'u')} {between(f'{first:04x}', f'{last:04x}', HEXADECIMAL)}"
+
+
+def _pairs(first: int, last: int) -> Iterator[str]:
+    """Return surrogate pairs for characters beyond U+FFFF: equal first halves, then the rest."""
+    while first <= last:
+        high = (first - 0x10000) >> 10
+        if first & _LOW_BITS == 0 and last - first >= _LOW_BITS:
+            highest = ((last + 1 - 0x10000) >> 10) - 1
+            end = 0x10000 + ((highest + 1) << 10) - 1
+        else:
+            highest, end = high, min(last, first | _LOW_BITS)
+        yield (
+            f"{_hexadecimal(0xD800 + high, 0xD800 + highest)} "
+            f"{_hexadecimal(0xDC00 + (first & _LOW_BITS), 0xDC00 + (end & _LOW_BITS))}"
+        )
+        first = end + 1
+
+
+# The tokens of JSON as GBNF rules: brackets, separators, words, names of members.
+#
+# llguidance joins rules that hold no recursion to one regular expression each, and its lexer
+# takes the longest match. Two objects in a choice, one of them recursive, would then be one long
+# token against a ``{``, and the wrong one would win. So every bracket and separator ends in a
+# seam (`GbnfRules.seam`): whatever holds a bracket stays a rule, and the tokens that compete are
+# those of JSON, of which none but a number is the beginning of another.
+
+
+DEEPEST_LINE = 24
+"""Levels of indentation at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The names of the rules, which are allocated when they are first asked for."""
+
+    rules: GbnfRules
+    item_separator: str = ", "
+    key_separator: str = ": "
+    quoting: Quoting = Quoting.JSON
+    indent: str = ""
+    """What one level adds to a line; empty: all stands on one line."""
+
+    @property
+    def begin_object(self) -> str:
+        """Opens an object."""
+        return self._bracket("begin-object", "{", after=self._line)
+
+    @property
+    def end_object(self) -> str:
+        """Closes an object."""
+        return self._bracket("end-object", "}", before=self._line)
+
+    @property
+    def begin_array(self) -> str:
+        """Opens an array."""
+        return self._bracket("begin-array", "[", after=self._line)
+
+    @property
+    def end_array(self) -> str:
+        """Closes an array."""
+        return self._bracket("end-array", "]", before=self._line)
+
+    @property
+    def comma(self) -> str:
+        """Stands between items or members."""
+        return self._bracket("comma", self.item_separator, after=self._line)
+
+    @property
+    def colon(self) -> str:
+        """Stands between a member's name and its value."""
+        return self._bracket("colon", self.key_separator)
+
+    def string(self, text: str) -> str:
+        """Return a literal for one string."""
+        return literal(f'"{self.quoting.text(text)}"')
+
+    @property
+    def _line(self) -> str:
+        """A line break and its indentation, where lines are broken; how deep it is is left open."""
+        if not self.indent:
+            return ""
+        return self.rules.add("line", f'("\\n" ({literal(self.indent)}){{0,{DEEPEST_LINE}}})?')
+
+    def _bracket(self, wish: str, text: str, before: str = "", after: str = "") -> str:
+        parts = (before, literal(text), after, self.rules.seam)
+        return self.rules.add(wish, " ".join(filter(None, parts)))
+
+
+# What no grammar can be written for.
+
+
+def unwritable(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
+    """Return the error of a keyword that is legal but that no grammar here can express."""
+    return UnheldKeywordError(
+        f"{keyword} cannot be written as a grammar: {why}",
+        pointer=pointer,
+        keyword=keyword,
+        hint="leave it out",
+    )

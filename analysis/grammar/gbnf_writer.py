@@ -1,0 +1,539 @@
+r"""Rules as GBNF, inside what llama.cpp's grammar parser and llguidance's converter read alike.
+
+GBNF cannot say "any text but these", so free text is written as states, a rule each. Whitespace
+that a template would strip from the end of a text is left to the text.
+
+Text up to `<e>` is a state for each beginning of `<e>` that may have been written:
+
+    >>> from autoparser.analysis.grammar.gbnf_writer import SchemaTable
+    >>> from autoparser.analysis.grammar.grammar_rules import NOTHING, Exit
+    >>> free = FreeTextNode((Exit(Prose(), "<e>", NOTHING),))
+    >>> written = write_gbnf(GrammarRules(free, {}), SchemaTable()).splitlines()
+    >>> print(*(line for line in written if line.startswith("text")), sep="\n")
+    text ::= run ("<" text-after-lt)
+    text-after-lt ::= "<" text-after-lt | "e" text-after-lt-e | [^<e] text
+    text-after-lt-e ::= ">" | "<" text-after-lt | [^<>] text
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from typing import Protocol
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT
+from autoparser.analysis.core.schema_keywords import UnheldKeywordError
+from autoparser.analysis.core.text_format import Strip
+
+from .call_writer import GrammarError
+from .gbnf_rules import GbnfRules, any_but, literal
+from .grammar_rules import (
+    NOTHING,
+    ChoiceNode,
+    Embedded,
+    FreeTextNode,
+    GrammarRules,
+    JsonStyle,
+    JsonValue,
+    LiteralNode,
+    Node,
+    PatternNode,
+    Prose,
+    Ref,
+    RepeatNode,
+    SequenceNode,
+    begins_as_escape,
+)
+from .regex_nodes import CodePoints, Regex, alphabet, without_texts
+from .regular_expressions import bare_text
+from .rule_paths import State, kept_apart, states
+from .schema_rules import schema_rules, text_rules
+from .string_shape import StringShape, whole_pattern
+
+# The table of rules of a GBNF grammar: its own, and those of the schemas in it.
+
+
+class SchemaTable(GbnfRules):
+    """Writes JSON values by their schemas, and regular expressions, as GBNF rules."""
+
+    def value(self, value: JsonValue) -> str:
+        """Return the expression of a JSON value; raises SchemaError where GBNF cannot say it."""
+        style = value.style or JsonStyle()
+        return schema_rules(
+            value.schema,
+            self,
+            item_separator=style.item_separator,
+            key_separator=style.key_separator,
+            ascii_only=style.ascii_only,
+            indent=style.indent,
+        )
+
+    def pattern(self, regex: str) -> str:
+        """Return the expression of what a regular expression matches as a whole."""
+        schema: Json = {"type": "string", "pattern": f"^(?:{regex})$"}
+        expression = text_rules(schema, self)
+        if expression is None:
+            raise GrammarError(f"GBNF cannot say {regex}", hint="write the grammar as Lark")
+        return expression
+
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        return bare_text(regex, self)
+
+
+_LONGEST = 1000
+"""Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
+_FEW = 2
+"""How many places may have states of a text to themselves, with what follows it there."""
+_ARGUMENT = "argument"
+
+
+class GbnfTable(Protocol):
+    """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
+
+    section: str
+    """The part of a turn that the next rules are of, in words."""
+
+    def reserve(self, wish: str) -> str:
+        """Allocate a name like `wish`; `define` must follow."""
+        ...
+
+    def add(self, wish: str, body: str) -> str:
+        """Return the name of a rule with this body, a new one named like `wish` if need be."""
+        ...
+
+    @property
+    def never(self) -> str:
+        """The name of a rule that matches no text."""
+        ...
+
+    @property
+    def seam(self) -> str:
+        """The name of a rule that matches nothing, but keeps what it stands in a rule."""
+        ...
+
+    def define(self, name: str, body: str) -> str:
+        """Return a reserved rule its body, and its name back."""
+        ...
+
+    def value(self, value: JsonValue) -> str:
+        """Return the expression of a JSON value, after adding the rules that it needs."""
+        ...
+
+    def pattern(self, regex: str) -> str:
+        """Return the expression of what a regular expression matches as a whole."""
+        ...
+
+    def bare(self, regex: Regex) -> str:
+        """Return the expression of the texts that a regular expression matches, as they stand."""
+        ...
+
+    def text(self, root: str) -> str:
+        """Write the grammar: the rule `root` with this body, then all others."""
+        ...
+
+
+def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
+    """Write a grammar in GBNF, its root as `root`.
+
+    Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
+    """
+    return GbnfWriter(rules, table).write()
+
+
+class GbnfWriter:
+    """Writes rules as GBNF; other dialects of it may write free text otherwise."""
+
+    def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
+        """Take rules, and the table that they are written to."""
+        self.rules = rules
+        self.table = table
+        self.names: dict[str, str] = {}
+        for name in rules.named:
+            table.section = f"call of {rules.tools[name]}" if name in rules.tools else "calls"
+            self.names[name] = table.reserve(name)
+        self._written: dict[FreeTextNode, str] = {}
+        self._texts: dict[tuple[str, ...], list[str]] = {}
+        """The states of texts that are closed elsewhere, by what is kept out of them."""
+        places = (rules.root, *rules.named.values())
+        counts = Counter(prose for node in places for prose in _arguments_in(node))
+        self._often = {prose for prose, count in counts.items() if count > _FEW}
+        self._names_kept_apart: dict[PatternNode, str] = {}
+
+    def write(self) -> str:
+        """Write the whole."""
+        table = self.table
+        root = self.node(self.rules.root)
+        for name, node in self.rules.named.items():
+            table.define(self.names[name], self.node(node))
+        return table.text(root)
+
+    def node(self, node: Node) -> str:
+        """Write a node."""
+        match node:
+            case LiteralNode(text):
+                return literal(text)
+            case PatternNode():
+                return self.pattern(node)
+            case JsonValue():
+                self.table.section = "values as JSON"
+                return self.table.value(node)
+            case Ref(name):
+                return self.names[name]
+            case SequenceNode(items):
+                return self._row(items)
+            case ChoiceNode(options):
+                return self._choice(options)
+            case RepeatNode() | Embedded():
+                raise GrammarError("GBNF is not written for repetitions and embedded grammars")
+            case FreeTextNode():
+                if node not in self._written:
+                    self._written[node] = self.free_text(node)
+                return self._written[node]
+
+    def _choice(self, options: Sequence[Node]) -> str:
+        """Write one of several nodes.
+
+        What may be left out keeps its rule from being one pattern: llguidance would match as much
+        of it as it can, and not go back to what follows it.
+        """
+        rules = [_first(option) for option in options]
+        named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, Ref)]
+        if len(named) > 1 and any(isinstance(_first(node), FreeTextNode) for node in named):
+            raise _mixed()
+        optional = any(
+            isinstance(option, Ref | SequenceNode) and option != NOTHING for option in options
+        )
+        ways = [
+            self.table.seam if option == NOTHING and optional else self.node(option)
+            for option in options
+        ]
+        return f"({' | '.join(dict.fromkeys(ways)) or self.table.never})"
+
+    def _row(self, items: Sequence[Node]) -> str:
+        """Write nodes one after the other.
+
+        A pattern whose escapes begin as the text after it is a rule with that text: llguidance
+        matches such a rule whole, and sees too late else that a pattern has ended.
+        """
+        found: list[str] = []
+        for before, item in zip((None, *items), items, strict=False):
+            found.append(self.node(item))
+            if isinstance(before, PatternNode) and begins_as_escape(item, before):
+                found[-2:] = [self.table.add("closed", " ".join(found[-2:]))]
+        return " ".join(found) or '""'
+
+    def pattern(self, node: PatternNode) -> str:
+        """Write what a regular expression matches; a shape has its quotes and escapes in it."""
+        if node.shape is not None:
+            text = self.shaped(node.shape)
+            # A rule of its own, quotes and all, since an escape may begin as the closing quote.
+            return self.table.add("quoted", text) if node.close else text
+        if not node.but_not:
+            return self.table.pattern(node.regex)
+        if node not in self._names_kept_apart:
+            # A rule of its own, since an object has one for each place where a name may be made up.
+            rest = without_texts(whole_pattern(f"^(?:{node.regex})$"), node.but_not)
+            written = self.table.never if rest is None else self.table.bare(rest)
+            self._names_kept_apart[node] = self.table.add("other-name", written)
+        return self._names_kept_apart[node]
+
+    def shaped(self, shape: StringShape) -> str:
+        """Write the texts of a shape; nothing else tells where they end."""
+        regex = shape.single()
+        return self.table.never if regex is None else self.table.bare(regex)
+
+    def free_text(self, node: FreeTextNode) -> str:
+        """Write a place where free text may begin: its states, then the ways without text."""
+        ways: list[str] = []
+        proses = dict.fromkeys(exit_.prose for exit_ in node.exits)
+        if any(prose is not None and not prose.is_shaped for prose in proses):
+            values = [exit_.then for exit_ in node.exits if exit_.prose is None and not exit_.close]
+            if any(isinstance(each, JsonValue | PatternNode) for each in _beginnings(values)):
+                raise _mixed()
+        # Whatever is complete first is taken, so that no text begins with what needs none.
+        taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
+        for prose in proses:
+            exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
+            if prose is None:
+                ways += [in_row(literal(each.close), self.node(each.then)) for each in exits]
+                continue
+            thens: dict[str, list[str]] = {}
+            for each in exits:
+                thens.setdefault(each.close, []).append(self.node(each.then))
+            ends = thens.pop("", [])
+            ways.append(self.text_states(prose, thens, ends, taken))
+        return either_of(ways)
+
+    def text_states(
+        self,
+        prose: Prose,
+        thens: Mapping[str, Sequence[str]],
+        ends: Sequence[str],
+        taken: AbstractSet[str],
+    ) -> str:
+        """Write the states of a text, and give the name of the first one.
+
+        `thens` are the ways after each text that closes it, `ends` those where nothing does. It
+        begins with none of the characters that are `taken`.
+        """
+        if prose.shape is not None:
+            text = self.shaped(_told_apart(prose, prose.shape))
+            every = {**thens, **({"": ends} if ends else {})}
+            # A rule of its own, close and all: llguidance reads such a rule as one, and else the
+            # first part of the text that may be the longest decides about the others.
+            closed = {
+                close: self.table.add(prose.part, in_row(text, literal(close))) for close in every
+            }
+            return either_of(
+                [in_row(closed[close], then) for close in every for then in every[close]]
+            )
+        longest = max(map(len, thens), default=0)
+        if longest > _LONGEST:
+            raise GrammarError(
+                f"text ends with one of {longest} characters: GBNF would need a rule for each",
+                hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
+            )
+        stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
+        barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
+        behind = [either_of(each) for each in thens.values()]
+        self.table.section = _SECTIONS.get(prose.part, prose.part)
+        texts = kept_apart(list(thens), (*prose.exclude, *prose.forgiven))
+        if texts is not None and self.is_common(prose):
+            filled = bool(stripped) or (prose.part == _ARGUMENT and not prose.may_be_empty)
+            text = self._common(prose.part, texts, barred, is_filled=filled)
+            closes = [
+                in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
+            ]
+            return in_row(text, either_of([*closes, *ends]))
+        found = states(list(thens), (*prose.exclude, *prose.forgiven))
+        names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
+        for name, state in zip(names, found, strict=True):
+            ways = [in_row(literal(char), behind[at]) for char, at in state.closes.items()]
+            ways += [f"{literal(char)} {names[to]}" for char, to in state.goes.items()]
+            others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
+            if not state.begun:
+                ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
+            # A state that nothing can leave is one that nothing may reach.
+            body = " | ".join(ways) or self.table.never
+            if state is found[0]:
+                # A repetition, since llguidance takes no more than 2000 rules in one another.
+                body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
+            self.table.define(name, body)
+        if prose.part == _ARGUMENT and not prose.may_be_empty:
+            return self._filled(prose, found, names, list(thens), behind, barred)
+        if not barred:
+            return names[0]
+        first = found[0]
+        ways = [
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
+        ]
+        if not stripped:
+            ways += [in_row(literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += ends
+        known = sorted({*barred, *first.goes, *first.closes, *first.refused})
+        ways.append(f"{any_but(known)} {names[0]}")
+        return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+    def is_common(self, prose: Prose) -> bool:
+        """Whether the states of a text are written once for all places where it stands."""
+        return prose in self._often
+
+    def close(self, text: str) -> str:
+        """Write the close of a text that has states of its own: character by character, as these.
+
+        llguidance reads the longest of several literals, and would not go back.
+        """
+        return " ".join(map(literal, text))
+
+    def _common(
+        self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
+    ) -> str:
+        """Return the rule of a text that holds none of `texts`, and may end anywhere.
+
+        It begins with no character of `barred`, and is not empty where it `is_filled`.
+        """
+        whole = self.any_text_but(texts)
+        if whole and not barred and not is_filled:
+            return self.table.add(part, whole)
+        found = states((), texts)
+        names = self._texts.get(texts)
+        if names is None:
+            names = self._texts[texts] = self._common_states(part, found, whole)
+        if not barred and not is_filled:
+            return names[0]
+        first = found[0]
+        ways = [] if is_filled else ['""']
+        ways += [
+            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
+        ]
+        known = sorted({*barred, *first.goes, *first.refused})
+        ways.append(f"{any_but(known)} {names[0]}")
+        return self.table.add(f"{part}-start", " | ".join(ways))
+
+    def any_text_but(self, texts: Sequence[str]) -> str:
+        """Return the expression of any text without these; empty where that takes states."""
+        del texts
+        return ""
+
+    def _common_states(self, part: str, found: Sequence[State], whole: str) -> list[str]:
+        """Write the states of a text that may end anywhere; `whole` is the first one, if known."""
+        first = self.table.add(part, whole) if whole else self.table.reserve(part)
+        names = [first]
+        names += [self.table.reserve(f"{part}{_after(state.read)}") for state in found[1:]]
+        for name, body in zip(names, state_bodies(found, names), strict=True):
+            if name != first:
+                self.table.define(name, body)
+            elif not whole:
+                run = self.table.add("run", f"({_others(found[0])} {self.table.seam})*")
+                self.table.define(name, f"{run} ({body})")
+        return names
+
+    def _filled(
+        self,
+        prose: Prose,
+        found: Sequence[State],
+        names: Sequence[str],
+        closes: Sequence[str],
+        behind: Sequence[str],
+        barred: AbstractSet[str],
+    ) -> str:
+        """Write a text that is not empty, and give the name of its first state.
+
+        As long as all that was read is the beginning of a close, that close may not be complete.
+        Up to `</a>` that is a state for each of ``""``, ``"<"``, ``"</"`` and ``"</a"``.
+        """
+        waiting = [0]
+        started = {0: self.table.reserve(f"{prose.part}-start")}
+        for at in waiting:
+            state = found[at]
+            ways: list[str] = []
+            for char, to in state.goes.items():
+                if not at and char in barred:
+                    continue
+                if found[to].read == state.read + char and to not in started:
+                    started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
+                    waiting.append(to)
+                name = started[to] if found[to].read == state.read + char else names[to]
+                ways.append(f"{literal(char)} {name}")
+            ways += [
+                in_row(literal(char), behind[close])
+                for char, close in state.closes.items()
+                if closes[close] != state.read + char
+            ]
+            if not state.begun:
+                known = {*state.goes, *state.closes, *state.refused, *(() if at else barred)}
+                ways.append(f"{any_but(sorted(known))} {names[0]}")
+            self.table.define(started[at], " | ".join(ways) or self.table.never)
+        return started[0]
+
+
+def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
+    """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
+    for at, state in enumerate(found):
+        ways = ['""', *(f"{literal(char)} {names[to]}" for char, to in state.goes.items())]
+        yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
+
+
+def _others(state: State) -> str:
+    """Write the characters that lead from a state of such a text to the first one."""
+    return any_but(sorted({*state.goes, *state.refused}))
+
+
+def _arguments_in(node: Node) -> Iterator[Prose]:
+    """Return the free texts of arguments in a node, each as often as one place has it."""
+    match node:
+        case SequenceNode(nodes) | ChoiceNode(nodes):
+            for each in nodes:
+                yield from _arguments_in(each)
+        case FreeTextNode(exits):
+            proses = (exit_.prose for exit_ in exits)
+            yield from dict.fromkeys(each for each in proses if each and each.part == _ARGUMENT)
+            for exit_ in exits:
+                yield from _arguments_in(exit_.then)
+        case _:
+            return
+
+
+def _first(node: Node) -> Node:
+    return node.items[0] if isinstance(node, SequenceNode) and node.items else node
+
+
+def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Return what nodes begin with, all options of each."""
+    for node in map(_first, nodes):
+        if isinstance(node, ChoiceNode):
+            yield from _beginnings(node.options)
+        else:
+            yield node
+
+
+def _mixed() -> UnheldKeywordError:
+    """Say that free text cannot be told from another value that may stand in its place.
+
+    llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
+    That is so in a union alone; which one it is has to be found by who knows the schema.
+    """
+    return UnheldKeywordError(
+        "GBNF cannot tell values of one name apart that are any text in one object, and something"
+        " else in another one",
+        pointer=ROOT,
+        keyword="anyOf",
+        hint="write the grammar as Lark",
+    )
+
+
+_SECTIONS = {_ARGUMENT: "texts of arguments"}
+_NO_NAME = re.compile("[^a-z0-9]+")
+_SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": "blank"}
+
+
+def _after(read: str) -> str:
+    """Name the state of a text by what was read of a marker: `</th` is `-after-lt-slash-th`."""
+    words = (
+        char if char.isalnum() else f" {_SIGNS.get(char) or unicodedata.name(char, 'sign')} "
+        for char in read.lower()
+    )
+    return (
+        "-".join(["", "after", *_NO_NAME.split("".join(words).lower().strip())]).rstrip("-")
+        if read
+        else ""
+    )
+
+
+def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
+    """Return the shape of a text where no text of it is taken for its end, or stripped.
+
+    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    """
+    regex = shape.single()
+    letters = CodePoints() if regex is None else alphabet(regex)
+    bare = prose.left in _BARE or prose.right in _BARE
+    clear = not (bare and letters & CodePoints.among(" \n\r\t"))
+    if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
+        return shape
+    # Without an upper bound, that a text is not empty can be said.
+    keyword = shape.keywords[-1]
+    raise UnheldKeywordError(
+        f"{keyword} cannot be held to in GBNF, where a string without quotes may hold what ends it",
+        pointer=shape.pointer,
+        keyword=keyword,
+        hint="write the grammar as Lark",
+    )
+
+
+_BARE = (Strip.NEWLINES, Strip.WHITESPACE)
+
+
+def either_of(ways: Sequence[str]) -> str:
+    """Write one of several ways."""
+    different = list(dict.fromkeys(ways))
+    return f"({' | '.join(different)})" if len(different) > 1 else different[0]
+
+
+def in_row(*parts: str) -> str:
+    """Write parts one after the other."""
+    return " ".join(part for part in parts if part and part != '""') or '""'

@@ -1,0 +1,217 @@
+"""The gate: the template's own continuation of every prompt is accepted and read back.
+
+The template is the judge: what it renders after a generation prompt has to be accepted by the
+grammar that is made for this prompt, as llguidance runs it, and read by the parser as a message
+that the template writes as the same text again. llguidance's own tokenizer of bytes is taken, so
+that no token hides how a text is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.message_battery import loose_tools
+from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
+from autoparser.analysis.learning.continuations import Earlier, TemplateContinuation, turns_after
+from autoparser.analysis.learning.prober import Prober
+from autoparser.analysis.learning.template_turns import TemplateTurns, lost_text
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import Turn, request_of
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+
+from .request_grammar import Grammar, grammar_of
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher, LLTokenizer
+
+
+def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
+    """Ask both questions of every continuation; `prober` has nothing set."""
+    asked = passed = usual_asked = usual_passed = 0
+    faults: list[GateFault] = []
+    usual_faults: list[GateFault] = []
+    by_prompt: dict[tuple[int, Earlier, bool], list[TemplateContinuation]] = {}
+    own_texts: dict[tuple[int, str], str] = {}
+    readers: list[_PromptReader] = []
+    for each in found:
+        key = (id(each.opening), each.earlier, each.form is None)
+        by_prompt.setdefault(key, []).append(each)
+        if each.form is None and each.text is not None:
+            own_texts[id(each.opening), _title(each)] = each.text
+    for group in by_prompt.values():
+        written = [each for each in group if each.text is not None]
+        if not written:
+            continue
+        wrong = _wrong(formats, group[0].opening, written, prober, readers)
+        if group[0].form is not None:
+            told = {fault.title for fault in wrong}
+            wrong += [fault for fault in _losses(written, own_texts) if fault.title not in told]
+        count, right = len(written), len(written) - len({fault.title for fault in wrong})
+        if group[0].form is None:
+            asked, passed = asked + count, passed + right
+            faults += wrong
+        else:
+            usual_asked, usual_passed = usual_asked + count, usual_passed + right
+            usual_faults += wrong
+    own = sum(each.form is None for each in found)
+    every = (*faults, *usual_faults)
+    return Gate(asked, passed, own - asked, every, usual_asked, usual_passed)
+
+
+@dataclass(frozen=True, slots=True)
+class _PromptReader:
+    """The grammar and the parser of a prompt; the answer for each text is cached."""
+
+    grammar: Grammar
+    turn: Turn
+    refusal: Callable[[str], str]
+    """Returns where the grammar refuses a text, or an empty text if it accepts it."""
+    parse: Callable[[str], ParsedMessage]
+
+
+def _wrong(
+    formats: Formats,
+    opening: Opening,
+    written: Sequence[TemplateContinuation],
+    prober: Prober,
+    readers: list[_PromptReader],
+) -> list[GateFault]:
+    begun = _begun(formats, opening)
+    earlier, form = written[0].earlier, written[0].form
+    turns = turns_after(begun.format, opening, prober, earlier, form)
+    tools = loose_tools() if opening.tools else ()
+    # Behind other turns, or sent otherwise, a prompt may end otherwise.
+    prompt = written[0].prompt if earlier or form else None
+    reader = _reader_of(formats, tools, begun, prompt, readers)
+    faults: list[GateFault] = []
+    for each in written:
+        text = each.text or ""
+        answers = {
+            GateQuestion.ACCEPTED: reader.refusal(text),
+            GateQuestion.READ: _misread(turns, reader.parse(text), each.message, text),
+        }
+        faults += [
+            GateFault(question, opening.setting, _title(each), text, detail)
+            for question, detail in answers.items()
+            if detail
+        ]
+    return faults
+
+
+def _reader_of(
+    formats: Formats,
+    tools: Sequence[Json],
+    begun: Begun,
+    prompt: str | None,
+    readers: list[_PromptReader],
+) -> _PromptReader:
+    """Return the reader of a prompt: an equal one of `readers`, or a new one, which is added.
+
+    Most prompts of one format ask for the same, and to compile a grammar takes longer than to
+    compare it with all that were compiled.
+    """
+    grammar = grammar_of(formats, tools, begun=begun, prompt=prompt)
+    # Without tools a parser still reads calls, which the grammar does not accept.
+    unasked = request_of(None, begun=begun, prompt=prompt)
+    turn = grammar.turn if tools else build(formats, unasked)
+    for known in readers:
+        if known.grammar == grammar and known.turn == turn:
+            return known
+    parser = grammar.parser() if tools else OutputParser(turn)
+    made = _PromptReader(grammar, turn, cache(_refusal(grammar)), cache(parser.parse))
+    readers.append(made)
+    return made
+
+
+def _losses(
+    written: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
+) -> Iterator[GateFault]:
+    """Find what is lost where messages are sent as users do, against the template's own form."""
+    for each in written:
+        text = each.text or ""
+        wanted = own.get((id(each.opening), _title(replace(each, form=None))))
+        lost = None if wanted is None else lost_text((each.message,), (), text, wanted)
+        if lost is not None:
+            yield GateFault(GateQuestion.READ, each.opening.setting, _title(each), text, str(lost))
+
+
+def _title(asked: TemplateContinuation) -> str:
+    behind = f", behind {asked.earlier}" if asked.earlier else ""
+    sent = f", as users send it ({asked.form.usual})" if asked.form else ""
+    return f"{asked.title}{behind}{sent}"
+
+
+def _begun(formats: Formats, opening: Opening) -> Begun:
+    owner = next(each for each in formats if any(one == opening for one in each.openings))
+    return Begun(owner, opening)
+
+
+@cache
+def _byte_tokenizer() -> LLTokenizer:
+    from llguidance import LLTokenizer  # noqa: PLC0415 - only the gate needs it
+
+    return LLTokenizer("byte")
+
+
+def _refusal(grammar: Grammar) -> Callable[[str], str]:
+    """Make what says where a grammar refuses a text; an empty answer: it accepts it."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - only the gate needs it
+
+    try:
+        start: LLMatcher = LLMatcher(_byte_tokenizer(), grammar.lark(OpaqueTokens()), log_level=0)
+    except AutoparserError as error:
+        reason = f"no grammar: {error}"
+        return lambda _: reason
+    if start.is_error():
+        broken = f"llguidance refuses the grammar: {start.get_error().splitlines()[0]}"
+        return lambda _: broken
+
+    def refusal(text: str) -> str:
+        matcher = start.deep_copy()
+        tokens = list(text.encode())
+        taken = matcher.try_consume_tokens(tokens)
+        if taken < len(tokens):
+            before = bytes(tokens[:taken]).decode(errors="ignore")
+            return f"{text[len(before) :][:40]!r} is refused after {before[-40:]!r}"
+        # A text may go on after the end of what the grammar says.
+        return "" if matcher.is_accepting() or matcher.is_stopped() else "it may not end there"
+
+    return refusal
+
+
+def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: str) -> str:
+    """Say how what was read differs; an empty answer: the template writes it as the same text."""
+    if parsed.status is Status.MALFORMED:
+        return f"it is read with the status {parsed.status}"
+    try:
+        message = _with_ids_of(asked, message_of(parsed))
+    except ValueError:
+        return "arguments are read that are not valid JSON"
+    if message == asked:
+        return ""
+    # A call that is taken for content is written as the same text again.
+    fewer = replace(asked, calls=asked.calls[: len(message.calls)])
+    if len(message.calls) > len(asked.calls) or turns.written(fewer).continuation != text:
+        return f"calls are written: {len(asked.calls)}, read: {len(message.calls)}"
+    again = turns.written(message)
+    if again.refusal:
+        return f"what was read is refused: {again.refusal}"
+    return "" if again.continuation == text else f"what was read is written {again.rest!r}"
+
+
+def _with_ids_of(asked: Message, message: Message) -> Message:
+    """Return the message that was read; ids that are not written are those asked for."""
+    known = dict(enumerate(call.id for call in asked.calls))
+    calls = (
+        replace(call, id=call.id or known.get(at, "")) for at, call in enumerate(message.calls)
+    )
+    return replace(message, calls=tuple(calls))

@@ -1,0 +1,732 @@
+"""Rules as Lark for llguidance, made for one tokenizer.
+
+Quoted text never matches an opaque token of a tokenizer. So each literal is cut at these, and they
+are written as `<[id]>`.
+
+Free text that an added token closes is one terminal; whitespace that has to stand before the
+token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
+so such a place gets a second way that takes any text and leads nowhere: the token is masked until
+the right whitespace stands before it, at no cost. Free text that plain text closes is written as
+runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its
+own, or closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of
+both.
+
+Text whose length is counted takes states of llguidance's lexer, of which it keeps 250,000 for a
+whole answer, and then it ends that answer in its midst: up to 15.7 a character, in six real formats
+and the vocabularies of Qwen and DeepSeek. So a bound of more than 10,000 characters is left out.
+Whether a text of a least length is left at all it finds by trying, up to between 2,000 and 3,000
+characters of free text; then it does not load the grammar.
+
+Alternatives in Lark, each a text and what follows it: what several share is written once.
+
+llguidance reads a grammar symbol by symbol, and most of what loading a small one takes is that.
+
+    >>> grouped_ways([("TEXT", ""), ("TEXT", "END"), ("LINE", "call"), ('""', "END"), ('""', "")])
+    ['TEXT? END?', 'LINE call']
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.parsing.turn_request import IdentityCache
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+
+from .gbnf_rules import DEEPEST_LINE
+from .grammar_rules import (
+    NOTHING,
+    ChoiceNode,
+    Embedded,
+    Exit,
+    FreeTextNode,
+    GrammarRules,
+    JsonStyle,
+    JsonValue,
+    LiteralNode,
+    Node,
+    PatternNode,
+    Prose,
+    Ref,
+    RepeatNode,
+    SequenceNode,
+    begins_as_escape,
+    sequence,
+)
+from .regex_nodes import rust_text
+from .schema_guidance import GuidanceSchema, ensure_loaded, guidance_schema
+from .string_shape import StringShape, ensure_counted
+from .string_ways import escaped, quoted
+from .text_stretches import StretchedText, Symbol, TextStep, any_but, signs_of, slices_of, stretched
+
+NOTHING_WRITTEN = '""'
+
+
+def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
+    """Return alternatives that allow the same, those of one text or of one rest as one."""
+    firsts: dict[str, dict[str, None]] = {}
+    for first, rest in ways:
+        firsts.setdefault(rest or NOTHING_WRITTEN, {})[first or NOTHING_WRITTEN] = None
+    rests: dict[frozenset[str], list[str]] = {}
+    for rest, alike in firsts.items():
+        rests.setdefault(frozenset(alike), []).append(rest)
+    return [
+        in_row(one_of_ways(list(firsts[alike[0]])), one_of_ways(alike)) for alike in rests.values()
+    ]
+
+
+def one_of_ways(ways: Sequence[str]) -> str:
+    """Write one of several alternatives as a part of a row."""
+    written = [way for way in ways if way != NOTHING_WRITTEN]
+    if not written:
+        return NOTHING_WRITTEN
+    text = " | ".join(written)
+    if len(written) > 1 or (len(ways) > 1 and not _is_symbol(text)):
+        text = f"({text})"
+    return f"{text}?" if len(written) < len(ways) else text
+
+
+def in_row(*parts: str) -> str:
+    """Write parts one after the other."""
+    return " ".join(part for part in parts if part and part != NOTHING_WRITTEN) or NOTHING_WRITTEN
+
+
+def _is_symbol(text: str) -> bool:
+    """Whether a text is one symbol: a name, a token, or a literal without a blank."""
+    return " " not in text and (text[-1].isalnum() or text[-1] in '">')
+
+
+_EDGES: Mapping[Strip, str] = {
+    Strip.NOTHING: "",
+    # What loses one line break may still end with another.
+    Strip.NEWLINE: "",
+    Strip.NEWLINES: r"[^\n]",
+    # Python strips four separators that are not whitespace to a regular expression.
+    Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
+}
+_ANYTHING = "(?s:.*)"
+_NOTHING = "/a/ & /b/"
+_BYTES = f"~({_NOTHING})"
+"""Any bytes, be they text or not. llguidance sees at once that nothing but this is nothing; of
+nothing but text it sees it only by trying all that may come: where the length of a text is bounded
+it counts to the bound, and gives up at a hundred characters."""
+_SHORT = 40
+_COUNTED = 10_000
+"""Up to how many characters of a text llguidance is asked to count."""
+_NEEDED = 1000
+"""How many of them may have to be there."""
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class _LarkWriter:
+    def __init__(self, opaque: OpaqueTokens, begun: _LarkWriter | None = None) -> None:
+        """Begin with nothing, or with what another one has written."""
+        self.opaque = opaque
+        self.root: str = "" if begun is None else begun.root
+        self.named: dict[str, str] = {} if begun is None else begun.named.copy()
+        self.lines: dict[str, str] = {} if begun is None else begun.lines.copy()
+        self.terminals: dict[str, str] = {} if begun is None else begun.terminals.copy()
+        self.made: dict[str, str] = {} if begun is None else begun.made.copy()
+        self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
+        self.values: dict[str, str] = {}
+        """The rules of JSON values, by the names of those that are nothing else."""
+        self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
+        """Names of whole grammars that were written by others."""
+        self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
+        """The signs between which free text is written in stretches."""
+        self.edged: bool = begun is not None and begun.edged
+        """Whether some text may be any but for its first character, which is no whitespace."""
+        self.rules: Mapping[str, Node] = {}
+        """The rules by their names."""
+        self.tools: Mapping[str, str] = {}
+        """The tool that a rule is of, where it is of one."""
+        self.unsettled: list[GuidanceSchema] = []
+        """Schemas of which llguidance has still to be asked whether it loads them."""
+        self.askers: list[str] = []
+        """The tool that each of these is of; empty: of none."""
+        self.tool = ""
+        """The tool whose rule is being written."""
+        self.plain: bool = begun is None or begun.plain
+        """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
+        that it would choose itself, and it chooses others where a token ends within a character.
+        """
+
+    def take(self, rules: GrammarRules) -> _LarkWriter:
+        """Write the root, and the rules that are not written yet."""
+        self.rules, self.tools = rules.named, rules.tools
+        self.root = self.root or self.body(rules.root)
+        refused: dict[str, SchemaError] = {}
+        for name, node in rules.named.items():
+            if name not in self.named and not isinstance(node, JsonValue):
+                self.tool = rules.tools.get(name, "")
+                try:
+                    self.named[name] = self.body(node)
+                except SchemaError as error:
+                    refused.setdefault(self.tool, error)
+        if refused:
+            first_refusal = next(iter(refused.values()))
+            first_refusal.tools = tuple(filter(None, refused))
+            raise first_refusal
+        ensure_loaded(self.unsettled, self.askers)
+        return self
+
+    def body(self, node: Node) -> str:
+        """Write what a rule of its own is."""
+        if isinstance(node, ChoiceNode) and node.options:
+            return " | ".join(map(self.node, node.options))
+        if isinstance(node, FreeTextNode):
+            return " | ".join(self.free_text(node))
+        return self.node(node)
+
+    def write(self) -> str:
+        """Return the whole."""
+        options = "{}" if self.plain else '{"no_forcing": true}'
+        lines = [f"%llguidance {options}", "", f"start: {self.root}"]
+        lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
+        lines += [f"{name}{text}" for name, text in self.lines.items()]
+        lines += [f"{name}: {text}" for text, name in self.terminals.items()]
+        return "\n".join(lines) + "\n"
+
+    def node(self, node: Node) -> str:
+        """Write a node."""
+        match node:
+            case Ref(name):
+                return self.reference(name)
+            case SequenceNode(items):
+                return self._row(items)
+            case LiteralNode(text):
+                return self.text(text)
+            case ChoiceNode(options):
+                return self._either([self.node(option) for option in options])
+            case RepeatNode(inner, least, most):
+                again = self.rule("again", self.node(inner))
+                return f"{again}{{{least},{'' if most is None else most}}}"
+            case Embedded(lark):
+                return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
+            case JsonValue(schema, style):
+                return self.json(schema, style)
+            case PatternNode():
+                return self.terminal("PATTERN", _pattern(node))
+            case FreeTextNode():
+                return self._either(self.free_text(node))
+
+    def reference(self, name: str) -> str:
+        """Write the name of a rule; a JSON value has one already, that of its schema."""
+        known = self.values.get(name)
+        if known is None:
+            target = self.rules.get(name)
+            if not isinstance(target, JsonValue):
+                return _rule(name)
+            self.tool = self.tools.get(name, self.tool)
+            known = self.values[name] = self.node(target)
+        return known
+
+    def _row(self, items: Sequence[Node]) -> str:
+        """Write nodes one after the other.
+
+        A pattern whose escapes begin as the text after it does is one terminal with that text:
+        llguidance ends a terminal where it sees that the next character is not of it, which is
+        too late within a text that begins like an escape.
+        """
+        if PatternNode not in map(type, items):
+            return " ".join(map(self.node, items)) or '""'
+        found: list[str] = []
+        for at, item in enumerate(items):
+            before = items[at - 1] if at else None
+            if isinstance(item, LiteralNode) and isinstance(before, PatternNode):
+                self.text(item.text)
+                pieces = self.opaque.pieces(item.text)
+                alike = begins_as_escape(item, before)
+                if alike and not any(isinstance(each, int) for each in pieces):
+                    whole = _behind(_pattern(before), escaped(item.text))
+                    found[-1] = self.terminal("PATTERN", whole)
+                    continue
+            found.append(self.node(item))
+        return " ".join(found)
+
+    def text(self, text: str) -> str:
+        """Write a text: quoted, its added tokens by their ids."""
+        known = self.texts.get(text)
+        if known is None:
+            known = self.texts[text] = self._text(text)
+        return known
+
+    def _text(self, text: str) -> str:
+        pieces = self.opaque.pieces(text)
+        self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
+        return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
+
+    def terminal(self, hint: str, text: str) -> str:
+        """Name a terminal; the same text is the same terminal."""
+        return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
+
+    def rule(self, hint: str, text: str, mark: str = "") -> str:
+        """Name a rule of the writer's own; the same text is the same rule."""
+        key = f"{mark}: {text}"
+        if key not in self.made:
+            self.made[key] = f"{hint}_{len(self.made)}"
+            self.lines[self.made[key]] = key
+        return self.made[key]
+
+    def json(self, schema: Json, style: JsonStyle | None) -> str:
+        """Write a JSON value: the schema as it is, the separators as the format has them."""
+        if style is None:
+            return self.rule("json", f"%json {_AS_JSON(schema)}")
+        found = guidance_schema(schema)
+        if found.questions:
+            self.unsettled.append(found)
+            self.askers.append(self.tool)
+        told = found.text
+        options: dict[str, Json] = {
+            "item_separator": style.item_separator,
+            "key_separator": style.key_separator,
+            "whitespace_flexible": bool(style.indent),
+        }
+        if style.indent:
+            # Lines and their indentation; the depth of a line is left open.
+            options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
+        if style.ascii_only:
+            options["json_allow_general_unicode_escapes"] = True
+        told = "{}" if told == "true" else told
+        separator = "" if told == "{}" else ", "
+        whole = f'{told[:-1]}{separator}"x-guidance": {_AS_JSON(options)}}}'
+        return self.rule("json", f"%json {whole}")
+
+    def free_text(self, node: FreeTextNode) -> list[str]:
+        """Write the ways of a place where free text may begin."""
+        closes = [self._first_token(exit_.close) for exit_ in node.exits]
+        quick = all(
+            (token is not None or not exit_.close)
+            and (exit_.prose is None or self._is_any(exit_.prose))
+            for exit_, (_, token, _) in zip(node.exits, closes, strict=True)
+        )
+        if not quick:
+            written = self._in_stretches(node) or self._in_length(node)
+            if written is not None:
+                return [written]
+        ways = grouped_ways(
+            self._exit(exit_, close, quick=quick)
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
+        if quick:
+            ways += self._decoy(node, closes)
+            self.edged |= any(
+                exit_.prose is not None and exit_.prose.left is Strip.WHITESPACE
+                for exit_ in node.exits
+            )
+        beside = self._beside(node, quick=quick)
+        return [in_row(beside, self._either(ways))] if beside else ways
+
+    def _in_stretches(self, node: FreeTextNode) -> str | None:
+        """Write free text that plain text closes as signs and stretches; None where it cannot be.
+
+        Whitespace that may stand after the text is part of it, since it may end with any.
+        """
+        prose = _same_prose(node.exits)
+        if prose is None:
+            return None
+        kept_out = [*prose.exclude, *prose.forgiven]
+        exits = [each for exit_ in node.exits for each in self._opened(exit_)]
+        cuts = [self._cut(exit_.close, kept_out) for exit_ in exits]
+        signs = signs_of([symbols for symbols, _ in cuts if symbols], kept_out)
+        if not signs:
+            return None
+        thens: dict[tuple[Symbol, ...], list[str]] = {}
+        alone: dict[tuple[Symbol, ...], list[str]] = {}
+        for exit_, (symbols, rest) in zip(exits, cuts, strict=True):
+            ways = alone if exit_.prose is None else thens
+            ways.setdefault(symbols, []).append(in_row(self.text(rest), self.node(exit_.then)))
+        ends = tuple(text for text in kept_out if text)
+        if any(
+            isinstance(each[-1], str) and each not in thens and not each[-1].endswith(ends)
+            for each in alone
+            if each
+        ):
+            # A stretch of the text would go on past such a mark; it ends with a text kept out.
+            return None
+        return self._closed(prose, thens, alone, kept_out, signs)
+
+    def _in_length(self, node: FreeTextNode) -> str | None:
+        """Write text of bounded length as one terminal with its close; None where it cannot be.
+
+        Beside it stands a stretch as long that leads nowhere: up to the first sign llguidance sees
+        a slice in that, while of a lazy rule it sees none.
+        """
+        exit_, *others = node.exits
+        prose = exit_.prose
+        bounds = None if others or prose is None else _length(prose)
+        if prose is None or bounds is None or self._first_token(exit_.close)[1] is not None:
+            return None
+        kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
+        signs = signs_of([(exit_.close,)], kept_out)
+        # The terminal has to be over with its first close, as a lazy rule is.
+        over = any(text and text in exit_.close for text in kept_out)
+        if not signs or not over or _overlaps(exit_.close):
+            return None
+        self.text(exit_.close)
+        whole = self.terminal("TEXT", _behind(_prose(prose, quick=False), escaped(exit_.close)))
+        stretch = self.terminal("STRETCH", f"/{any_but(signs)}{bounds}/")
+        text = self.rule("text", f"{whole} | {stretch} {self.never}")
+        return in_row(text, self.node(exit_.then))
+
+    def _opened(self, exit_: Exit) -> Iterator[Exit]:
+        """Return what stands in the place of a text with the texts that it begins with.
+
+        They are cut at signs, too: a reader that has begun a longer text does not go back to the
+        sign that begins it.
+        """
+        if exit_.prose is not None or exit_.close:
+            yield exit_
+            return
+        for text, then in self._beginnings(exit_.then):
+            yield replace(exit_, close=text, then=then)
+
+    def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
+        """Return the texts that a node begins with, and what follows each."""
+        match node:
+            case Ref(name) if name in self.rules:
+                for at, (text, then) in enumerate(self._beginnings(self.rules[name])):
+                    yield text, self._rest(f"{name}-rest-{at}", then)
+            case LiteralNode(text):
+                yield text, NOTHING
+            case ChoiceNode(options):
+                for option in options:
+                    yield from self._beginnings(option)
+            case SequenceNode((first, *others)):
+                for text, then in self._beginnings(first):
+                    yield text, sequence(then, *others)
+            case _:
+                yield "", node
+
+    def _rest(self, name: str, node: Node) -> Node:
+        """Return what follows the beginning of a rule, as a rule: it may lead to that rule again.
+
+        A list in a list begins as the list does, without end.
+        """
+        if node == NOTHING or isinstance(node, Ref):
+            return node
+        rule = _rule(name)
+        if rule not in self.lines:
+            self.lines[rule] = ""
+            self.lines[rule] = f": {self.node(node)}"
+        return Ref(name)
+
+    def _closed(
+        self,
+        prose: Prose,
+        thens: Mapping[tuple[Symbol, ...], list[str]],
+        alone: Mapping[tuple[Symbol, ...], list[str]],
+        exclude: Sequence[str],
+        signs: str,
+    ) -> str:
+        """Write what follows a text by what closes it, and what follows where there is no text."""
+        both = {
+            symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
+        }
+        closes = [symbols for symbols in thens if symbols]
+        not_alone = [] if prose.may_be_empty else [each for each in closes if each not in both]
+        marks = [each for symbols in alone for each in symbols if isinstance(each, str)]
+        known = (closes, exclude, signs, not_alone, marks)
+        name, found = self._stretched(*known, may_be_empty=prose.may_be_empty)
+        written = [
+            in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
+            for at, symbols in enumerate(closes)
+        ]
+        # Where something is kept out of stretches llguidance does not see that any text may follow
+        # that holds no sign. It sees it of the end of a text, which may lead nowhere.
+        rest = [self.never]
+        if () in thens:
+            rest = thens[()]
+            whole = [f"{name}_{at}" for at in found.signs]
+            written += [in_row(self._either(whole), self._either(rest))] if whole else []
+        written.append(in_row(f"{name}_end", self._either(rest)))
+        for symbols, then in alone.items():
+            if symbols not in both:
+                pieces = (
+                    found.marks[each] if isinstance(each, str) else [each] for each in symbols
+                )
+                mark = [self._symbol(each) for piece in pieces for each in piece]
+                written.append(in_row(*mark, self._either(then)))
+        return self._either(written)
+
+    def _symbol(self, symbol: Symbol) -> str:
+        return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
+
+    def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
+        """Cut a close after what tells it from text: its first opaque token, or a text kept out.
+
+        Returns what is before the cut, and the text after it.
+        """
+        before, token, after = self._first_token(close)
+        plain = close if token is None else before
+        ends = [plain.index(text) + len(text) for text in kept_out if text in plain]
+        if ends:
+            return (close[: min(ends)],), close[min(ends) :]
+        pieces: tuple[Symbol, ...] = (plain,) if plain else ()
+        return ((*pieces, token), after) if token is not None else (pieces, "")
+
+    def _stretched(
+        self,
+        closes: Sequence[Sequence[Symbol]],
+        exclude: Sequence[str],
+        signs: str,
+        not_alone: Sequence[Sequence[Symbol]],
+        marks: Sequence[str],
+        *,
+        may_be_empty: bool,
+    ) -> tuple[str, StretchedText]:
+        """Write the rules of a text from state to state; return what their names begin with."""
+        key = f"{signs} {closes} {exclude} {not_alone} {marks} {may_be_empty}"
+        found = _STRETCHED.of(
+            (self.opaque,),
+            key,
+            lambda: stretched(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
+        )
+        if key in self.made:
+            return self.made[key], found
+        name = self.made[key] = f"text_{len(self.made)}"
+        for at, steps in found.steps.items():
+            nothing = ['""'] if may_be_empty and not at else []
+            ways = [*nothing, *map(partial(self._step, name), steps)]
+            self.lines[f"{name}_{at}"] = f": {' | '.join(ways)}"
+        ends = [f"{name}_{at} {self._stretch(each)}" for at, each in found.signs.items()]
+        ends += [] if may_be_empty else [self._stretch(signs)]
+        self.lines[f"{name}_end"] = f": {' | '.join(ends)}"
+        for at, steps in enumerate(found.closes):
+            ways = [self._step(name, step) for step in steps]
+            self.lines[f"{name}_closed_{at}"] = f": {' | '.join(ways) or self.never}"
+        return name, found
+
+    def _stretch(self, signs: str) -> str:
+        """Write any text without a sign."""
+        self.signs[signs] = None
+        return self.terminal("STRETCH", f"/{any_but(signs)}+/")
+
+    def _step(self, name: str, step: TextStep) -> str:
+        return in_row(
+            "" if step.origin is None else f"{name}_{step.origin}",
+            self.terminal("RUN", step.terminal) if step.terminal else "",
+            "" if step.token is None else _token(step.token),
+        )
+
+    def _beside(self, node: FreeTextNode, *, quick: bool) -> str:
+        """Write the opaque tokens that free text may hold, each with the text before it."""
+        prose = next((each.prose for each in node.exits if each.prose and each.prose.tokens), None)
+        if prose is None:
+            return ""
+        text = self.terminal("TEXT", _prose(prose, quick=quick))
+        return f"({text} <[{','.join(map(str, prose.tokens))}]>)*"
+
+    def _either(self, ways: list[str]) -> str:
+        """Write alternatives; long ones become a rule, since they come up in many places."""
+        if not ways:
+            return self.never
+        if len(ways) == 1:
+            return ways[0]
+        text = " | ".join(ways)
+        return one_of_ways(ways) if len(text) < _SHORT else self.rule("way", text)
+
+    def _exit(
+        self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool
+    ) -> tuple[str, str]:
+        """Write a way out: the text up to the close, or to its first token, and what follows."""
+        before, token, behind = close
+        self.text(exit_.close)
+        then = self.node(exit_.then)
+        prose = exit_.prose
+        rest = then if token is None else in_row(_token(token), self.text(behind), then)
+        if prose is None:
+            if token is not None or not exit_.close.strip():
+                return self.text(before), rest
+            return self.rule("mark", quoted(exit_.close), "[lazy]"), rest
+        text = _prose(prose, quick=quick)
+        if token is None and exit_.close:
+            body = self.terminal("TEXT", text)
+            return self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]"), rest
+        if token is None:
+            text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
+            return self.terminal("TEXT", text), rest
+        return self.terminal("TEXT", _behind(text, escaped(before))), rest
+
+    def _decoy(
+        self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
+    ) -> Iterator[str]:
+        """Return the way that takes any text and leads nowhere, where no other takes any text."""
+        proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
+        free = any(
+            exit_.prose is not None
+            and exit_.prose.right is Strip.NOTHING
+            and not close[0]
+            and not exit_.prose.space
+            for exit_, close in zip(node.exits, closes, strict=True)
+        )
+        if free or not proses:
+            return
+        left = {_EDGES[prose.left] for prose in proses if not prose.may_be_empty}
+        first = left.pop() if len(left) == 1 else ""
+        anything = self.terminal("ANY", f"/{first}{'+' if first else ''}{_ANYTHING}/")
+        yield f"{anything} {self.never}"
+
+    @property
+    def never(self) -> str:
+        """The terminal that matches nothing."""
+        return self.terminal("NEVER", _NOTHING)
+
+    def _is_any(self, prose: Prose) -> bool:
+        """Whether nothing has to be kept out of a text: what might be holds an added token."""
+        tokens = all(
+            any(isinstance(piece, int) for piece in self.opaque.pieces(text))
+            for text in prose.exclude
+        )
+        return tokens and not prose.is_shaped
+
+    def _first_token(self, text: str) -> tuple[str, int | None, str]:
+        """Cut a text at its first added token: the text before it, its id, the text after."""
+        before = ""
+        for piece in self.opaque.pieces(text):
+            if isinstance(piece, int):
+                return before, piece, text[len(before) + len(self.opaque.texts[piece]) :]
+            before += piece
+        return before, None, ""
+
+
+_STRETCHED: IdentityCache[StretchedText] = IdentityCache(64)
+"""The states of free texts: what closes them is the same in many requests."""
+_FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
+"""What is written of the rules that tools do not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LarkGrammar:
+    """A grammar in llguidance's Lark."""
+
+    text: str
+    """Its root is `start`."""
+    signs: tuple[str, ...]
+    """The signs between which free text is written in stretches."""
+    edged: bool = False
+    """Whether some text begins with any character but whitespace."""
+
+    @property
+    def slices(self) -> tuple[str, ...]:
+        """The slices of the vocabulary that its masks are quick with; none of them: any are."""
+        return slices_of(self.signs, _EDGES[Strip.WHITESPACE] if self.edged else "")
+
+
+def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
+    """Write a grammar for a tokenizer with these opaque tokens."""
+    written = _written(rules, opaque)
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged)
+
+
+def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
+    frame = rules.frame
+    if frame is None:
+        return _LarkWriter(opaque).take(rules)
+    begun = _FRAMES.of((frame, opaque), None, lambda: _LarkWriter(opaque).take(frame))
+    return _LarkWriter(opaque, begun).take(rules)
+
+
+def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
+    """Write a grammar as JSON for llguidance, with the grammars that are embedded in it."""
+    writer = _LarkWriter(opaque).take(rules)
+    grammars = [{"lark_grammar": writer.write()}]
+    grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
+    return json.dumps({"grammars": grammars}, ensure_ascii=False)
+
+
+def _rule(name: str) -> str:
+    """Name a rule so that none of the writer's own is meant."""
+    return f"r_{name.replace('-', '_')}"
+
+
+def _same_prose(exits: Sequence[Exit]) -> Prose | None:
+    """Return the free text that all exits have alike, where it is any text but for what it holds.
+
+    None where they differ, or where it has a shape, edges, or tokens within it.
+    """
+    proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
+    prose = proses.pop() if len(proses) == 1 else None
+    if prose is None or prose.is_shaped or prose.tokens:
+        return None
+    return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
+
+
+def _length(prose: Prose) -> str | None:
+    """Return how long a text may be, as a repetition; None where more than that is said of it."""
+    shape = prose.shape
+    if shape is None or shape.patterns or prose.shapes or prose.tokens or prose.space:
+        return None
+    if shape.most == 0 or _EDGES[prose.left] or _EDGES[prose.right]:
+        return None
+    return "+" if shape.most is None else f"{{1,{shape.most}}}"
+
+
+def _overlaps(text: str) -> bool:
+    """Whether a text may begin within itself."""
+    return any(text.startswith(text[at:]) for at in range(1, len(text)))
+
+
+def _token(number: int) -> str:
+    return f"<[{number}]>"
+
+
+def _pattern(node: PatternNode) -> str:
+    return _but_not(node.regex, node.but_not) + _shaped(node.shape)
+
+
+def _but_not(regex: str, texts: tuple[str, ...]) -> str:
+    whole = f"/{_slashes(regex)}/"
+    return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+
+
+def _prose(prose: Prose, *, quick: bool) -> str:
+    """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
+    left, right = _EDGES[prose.left], _EDGES[prose.right]
+    # A first character is repeated: with it alone llguidance does not see that a slice may follow,
+    # and the first mask of a text takes ten times as long.
+    if left and right:
+        text = f"{left}+(?:{_ANYTHING}{right})?"
+    elif left:
+        text = f"{left}+{_ANYTHING}"
+    elif right:
+        text = f"{_ANYTHING}{right}"
+    else:
+        text = _ANYTHING if prose.may_be_empty else "(?s:.+)"
+    if prose.may_be_empty and (left or right):
+        text = f"(?:{text})?"
+    whole = f"/{text}/"
+    for shape in prose.shapes:
+        whole += f" & /{_slashes(shape)}/"
+    whole += _shaped(prose.shape)
+    if prose.exclude and not quick:
+        kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
+        whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
+    return whole
+
+
+def _shaped(shape: StringShape | None) -> str:
+    """Write what a terminal has to match as well; raises UnheldKeywordError for too long a text."""
+    if shape is None:
+        return ""
+    ensure_counted(shape, _COUNTED, _NEEDED)
+    return "".join(f" & /{_slashes(rust_text(regex))}/" for regex in shape.regexes)
+
+
+def _behind(terminal: str, tail: str) -> str:
+    """Let a terminal end with more."""
+    if not tail:
+        return terminal
+    if " & " in terminal:
+        return f"({terminal}) /{tail}/"
+    return f"{terminal[:-1]}{tail}/"
+
+
+def _slashes(regex: str) -> str:
+    """Escape what would end a regular expression in Lark; an empty one would be a comment."""
+    return (regex or "(?:)").replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")

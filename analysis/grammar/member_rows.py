@@ -1,0 +1,554 @@
+"""The members of an object: those that its schema names in their order, then others.
+
+Where a format sorts members, others may stand before and between them, too.
+
+Of two members, `city` must be there and `days` may; a rule is made for the members from each on,
+since neither stands between texts of its own:
+
+    >>> from autoparser.analysis.grammar.gbnf_writer import write_gbnf
+    >>> from autoparser.analysis.grammar.gbnf_writer import SchemaTable
+    >>> from autoparser.analysis.grammar.grammar_rules import GrammarRules
+    >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
+    >>> table = RuleTable(OpaqueTokens())
+    >>> schema = {"properties": {"city": {}, "days": {}}, "required": ["city"]}
+    >>> schema["additionalProperties"] = False
+    >>> members = MemberRules(
+    ...     table,
+    ...     schema,
+    ...     Container(separator=" "),
+    ...     entries=lambda name, *_: [(f"{name}=1",)],
+    ...     writes=lambda _: True,
+    ...     close="]",
+    ...     key="f",
+    ... )
+    >>> print(write_gbnf(GrammarRules(members.begin(), table.named), SchemaTable()).strip())
+    root ::= city
+    <BLANKLINE>
+    # calls
+    city ::= "city=1" (" " days | "]")
+    days ::= "days=1]"
+
+The members of an object as one row: those that may be missing are rules that objects share.
+
+Of `city`, which has to be there, and `days`, which need not, each after a blank but the first:
+
+    >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
+    >>> table = RuleTable(OpaqueTokens())
+    >>> members = {"city": ("city=", Ref("text")), "days": ("days=", Ref("number"))}
+    >>> row = MemberRow(table, separator=" ", close="]", is_ended=False)
+    >>> row.node(members.items(), {"city"}).items
+    (LiteralNode(text='city='), Ref(name='text'), Ref(name='days'), LiteralNode(text=']'))
+    >>> table.named["days"].options[1].items
+    (LiteralNode(text=' days='), Ref(name='number'))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import Container, Notation, Order, Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT, is_loose, place_of
+from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
+
+from .grammar_rules import NOTHING, LiteralNode, Node, Prose, Ref, SequenceNode, choice, sequence
+from .rule_paths import Item, Path, RuleTable, joined, without
+from .string_ways import key_path
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """Makes the row of members of which at least one has to be there."""
+
+    table: RuleTable
+    separator: str
+    close: str
+    """What stands after the last member, and the separator after it where each has one."""
+    is_ended: bool
+    """Whether each member has a separator after it, the last one, too."""
+    opening: str = ""
+    """What each member begins with, where it is read before any name is told from others."""
+
+    def node(
+        self, members: Iterable[tuple[str, Path]], wanted: AbstractSet[str], others: Node = NOTHING
+    ) -> Node:
+        """Return the row of members by their names, of which those `wanted` have to be there.
+
+        A member is the text before its value, and the rule from there; `others` are those with
+        names that are made up. Where the close does not begin with a separator, one stands before
+        each member that comes after the first one that has to be there.
+        """
+        row: list[Node] = []
+        before, behind = "", self.separator
+        for name, path in members:
+            if name not in wanted:
+                row.append(self._rule(name, path, before, behind, is_wanted=False))
+                continue
+            if behind and not self.is_ended:
+                row.append(self._wanted(name, path, before, ""))
+                before, behind = self.separator, ""
+            else:
+                row.append(self._wanted(name, path, before, behind))
+        return sequence(*row, others, LiteralNode(self.close))
+
+    def _wanted(self, name: str, path: Path, before: str, behind: str) -> Node:
+        if self.opening:
+            return self._rule(name, path, before, behind, is_wanted=True)
+        return self.entry(path, before, behind)
+
+    def _rule(self, name: str, path: Path, before: str, behind: str, *, is_wanted: bool) -> Ref:
+        def make() -> Node:
+            entry = self.entry(path, before, behind)
+            return entry if is_wanted else choice(NOTHING, entry)
+
+        return self.table.rule((path, is_wanted, before, behind, self.opening), name, make)
+
+    def entry(self, path: Path, before: str, behind: str) -> Node:
+        """Return a member between separators; what all of them begin with is a text of its own."""
+        items = joined(before, *path, behind)
+        if not self.opening:
+            return as_node(items)
+        opening = before + self.opening
+        return SequenceNode((LiteralNode(opening), *nodes_of(without(items, opening))))
+
+
+def nodes_of(path: Path) -> Iterator[Node]:
+    """Return the nodes of a path that holds no free text."""
+    for item in path:
+        if isinstance(item, str):
+            yield LiteralNode(item)
+        elif not isinstance(item, Prose):
+            yield item
+
+
+def as_node(path: Path) -> Node:
+    """Return the node of a path that holds no free text."""
+    return sequence(*nodes_of(path))
+
+
+# The row of an entry: what stands around a value, and what closes it.
+
+
+def filled(row: Row, key: Path, value: Path) -> list[Item]:
+    """Put a key and a value into a row."""
+    items: list[Item] = []
+    for piece in row:
+        if piece is Slot.KEY:
+            items += key
+        elif piece is Slot.VALUE:
+            items += value
+        else:
+            items.append(str(piece))
+    return items
+
+
+def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) -> Row | None:
+    """Return the pieces that rows begin with, where a text of its own closes the value of each.
+
+    One row begins with all before its value; of others the last piece is the text up to where they
+    part. None where a value is not closed so, or where the rows do not part in a text.
+    """
+    heads: list[Row] = []
+    for row in rows:
+        at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+        if not _is_closed(row[at + 1 :]):
+            return None
+        heads.append(row[:at])
+    if len(heads) < 2:  # noqa: PLR2004 - nothing parts from one
+        return heads[0] if heads else None
+    lasts = [piece for head in heads for piece in head[-1:] if not isinstance(piece, Slot)]
+    if len(lasts) < len(heads) or len({head[:-1] for head in heads}) > 1:
+        return None
+    text = shared(lasts)
+    return (*heads[0][:-1], text) if text and text not in lasts else None
+
+
+def _is_closed(tail: Row) -> bool:
+    """Whether what stands after a value ends it, whatever it is: one text, and no single sign."""
+    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
+
+
+def writes_key_twice(container: Container) -> bool:
+    """Whether a member's name stands in what closes it, too."""
+    return any(row.count(Slot.KEY) > 1 for row in _rows(container))
+
+
+def begins_as_text(container: Container) -> bool:
+    """Whether nothing but blanks stands before a key: the text of a value may go on so.
+
+    A reader then takes a declared name for the next entry, and any word where others are asked for.
+    """
+    begins = any(row[0] is Slot.KEY for row in _rows(container)) and not container.key.open
+    return begins and not container.separator.strip()
+
+
+def key_ends(container: Container) -> str:
+    """Return the characters that may end a key: the first of each text that follows one.
+
+    A blank is one of them where its reader looks for a word (`begins_as_text`).
+    """
+    found = {" "} if begins_as_text(container) else set[str]()
+    for row in _rows(container):
+        for piece, following in zip(row, (*row[1:], ""), strict=True):
+            if piece is Slot.KEY and not isinstance(following, Slot):
+                found.add(f"{container.key.close}{following}"[:1])
+    return "".join(sorted(found))
+
+
+def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
+    """Return the types whose values are written in a row, where there are several rows.
+
+    None where the row tells nothing of the type.
+    """
+    rows = {kind: container.row(kind) for kind in JsonType}
+    if len({each for each in rows.values() if each is not None}) < 2:  # noqa: PLR2004 - one row
+        return None
+    return frozenset(kind for kind, each in rows.items() if each == row)
+
+
+def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
+    """Return the texts that end a raw string of an entry: what closes it, what begins the next."""
+    text = (container.values or outer).string
+    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
+    if text.open:
+        follows = after.strip() or container.separator.strip() or container.close.strip()
+        return [text.close + follows]
+    openings = dict.fromkeys([opening_of(row), *map(opening_of, _rows(container))])
+    return [after.strip() or container.separator.strip(), *openings]
+
+
+def lead_of(container: Container) -> str:
+    r"""Return what every entry begins with, where nothing else tells it from a bare text before it.
+
+    In `@arg a\nx\n@arg b\ny` a line break ends no text: one in a text looks alike.
+    """
+    if container.separator.strip():
+        return ""
+    leads = {str(row[0]) if opening_of(row) else "" for row in _rows(container)}
+    return leads.pop() if len(leads) == 1 else ""
+
+
+def opening_of(row: Row) -> str:
+    """Return the text that an entry begins with; empty where that may as well stand in a text."""
+    opening = "" if isinstance(row[0], Slot) else row[0].strip()
+    return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
+
+
+def _rows(container: Container) -> list[Row]:
+    """Return the rows in which entries are written, whatever their values are."""
+    return [container.entry, *filter(None, container.typed.values())]
+
+
+Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
+"""Gives the ways to write a member: its name, its schema, the key where it has no name."""
+
+Writes: TypeAlias = Callable[[Json], bool]
+"""Says whether the format writes a member of a schema at all."""
+
+
+_OTHERS = "additionalProperties"
+
+
+class MemberRules:
+    """Makes the rules for the members of one object."""
+
+    def __init__(
+        self,
+        table: RuleTable,
+        schema: Schema,
+        container: Container,
+        entries: Entries,
+        writes: Writes,
+        close: str,
+        key: Hashable,
+    ) -> None:
+        """Take an object's schema apart.
+
+        `close` is what stands after the last member, and `key` tells the object from all others.
+        What the format does not write is not a member.
+        """
+        self.table, self.container, self.entries = table, container, entries
+        self.close, self.key = close, table.number(key)
+        properties = schema.get("properties")
+        self.properties = properties if isinstance(properties, dict) else {}
+        wanted = schema.get("required")
+        self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
+        named = [name for name, each in self.properties.items() if each is not False]
+        unwritten = {name for name in named if not writes(self.properties[name])}
+        self.impossible = bool(unwritten & self.required)
+        """Whether a member has to be there that no value meets, or that the format never writes."""
+        self.required -= unwritten
+        is_open = not (table.names_alone and self.properties)
+        self.extra = schema.get(_OTHERS, is_open)
+        written = [name for name in named if name not in unwritten]
+        missing = sorted(self.required - set(written))
+        if missing:
+            others = schema.get(_OTHERS, True)
+            never = any(name in self.properties for name in missing)
+            self.impossible = self.impossible or never or not writes(others)
+            self.properties = {**self.properties, **dict.fromkeys(missing, others)}
+        self.names = container.order.arrange([*written, *missing])
+        self.more = self._takes_more(schema, writes)
+        self.last = max(
+            (at for at, name in enumerate(self.names) if name in self.required), default=-1
+        )
+        """The place of the last member that has to be there."""
+
+    def _takes_more(self, schema: Schema, writes: Writes) -> bool:
+        """Whether there may be members with names that are made up.
+
+        Where an entry writes its name twice, no rule can say that both are the same: then they are
+        as loose as the caller lets them be. Raises UnheldKeywordError where he does not.
+        """
+        if self.extra is False or not writes(self.extra):
+            return False
+        if _OTHERS not in schema and self.properties and begins_as_text(self.container):
+            return False
+        if not writes_key_twice(self.container) or is_loose(schema, _OTHERS):
+            return True
+        if _OTHERS in schema:
+            raise UnheldKeywordError(
+                f"{_OTHERS} cannot be held to where a member's name stands twice: a name that is"
+                " made up could be closed by another one",
+                pointer=place_of(schema, ROOT),
+                keyword=_OTHERS,
+                hint="set it to false",
+            )
+        return False
+
+    def begin(self, first: int = 0) -> Ref:
+        """Return the rule for all members from one on; at least one of them is written."""
+        return self.table.rule((self.key, first), self._hint(first), lambda: self._begun(first))
+
+    def _begun(self, first: int) -> Node:
+        # Only here, where the rule is known: a member may hold an object of the same kind.
+        straight = self._straight
+        if straight is not None and any(name in self.required for name in self.names[first:]):
+            return self._in_row(straight, first)
+        for at in range(len(self.names) - 1, first, -1):
+            # The last ones first: what an object of many members refers to is there already.
+            self._state(at)
+        return self._from(first)
+
+    def _state(self, at: int) -> Ref:
+        """Return the rule for the members from one on; at least one of them is written."""
+        return self.table.rule((self.key, at), self._hint(at), lambda: self._from(at))
+
+    def _hint(self, at: int) -> str:
+        return self.names[at] if at < len(self.names) else "member"
+
+    def _from(self, at: int) -> Node:
+        straight = self._straight
+        if straight is None:
+            return self._branched(at)
+        if not self._opening:
+            return self._chained(straight, at)
+        return sequence(LiteralNode(self._opening), self._opened(straight, at))
+
+    def _in_row(self, straight: list[Path], first: int) -> Node:
+        """Make the rule for the members from one on, of which at least one has to be there."""
+        separator, close = self._parting
+        row = MemberRow(
+            self.table, separator, close, is_ended=close != self.close, opening=self._opening
+        )
+        members = zip(self.names[first:], straight[first:], strict=False)
+        others = self._others(row, straight[-1]) if self.more else NOTHING
+        return row.node(members, self.required, others)
+
+    def _others(self, row: MemberRow, path: Path) -> Ref:
+        """Return the rule for members with names that are made up, after one that is there."""
+
+        def make() -> Node:
+            separator = self.container.separator
+            around = ("", separator) if row.is_ended else (separator, "")
+            return choice(NOTHING, sequence(row.entry(path, *around), self._others(row, path)))
+
+        return self.table.rule((self.key, "others"), "others", make)
+
+    def _opened(self, members: list[Path], at: int) -> Ref:
+        """Return the rule for the members from one on, after the text that opens each of them."""
+        return self.table.rule(
+            (self.key, at, "opened"), self._hint(at), lambda: self._chained(members, at)
+        )
+
+    @cached_property
+    def _entries(self) -> list[list[Path]]:
+        found = [self.entries(name, self.properties[name], ()) for name in self.names]
+        if self.more:
+            declared, ends = list(self.properties), key_ends(self.container)
+            key = key_path(self.container.key, declared, ends)
+            found.append(self.entries("", self.extra, key))
+        return found
+
+    @cached_property
+    def _parting(self) -> tuple[str, str]:
+        """The separator, and the close without it where it begins with it."""
+        separator = self.container.separator
+        shared = self.table.brancher.shared([separator, self.close])
+        return separator, self.close[len(separator) :] if shared == separator else self.close
+
+    @property
+    def _mixed(self) -> bool:
+        """Whether a name that is made up may stand before one that the schema names."""
+        return self.more and self.container.order is not Order.GIVEN
+
+    @cached_property
+    def _straight(self) -> list[Path] | None:
+        """The members, where each is a text and a rule, and the texts part without being cut."""
+        opening = self._opening
+        if self._mixed or not self.close:
+            return None
+        paths: list[Path] = []
+        for entry in self._entries:
+            if len(entry) != 1 or not entry[0] or not isinstance(entry[0][-1], Ref):
+                return None
+            paths += entry
+        separator, behind = self._parting
+        if separator and behind == self.close and self.close[: len(separator)] in separator:
+            return None
+        texts: list[str] = []
+        for path in paths[: len(self.names)]:
+            head = path[0]
+            if not isinstance(head, str):
+                return None
+            if opening and not self.table.brancher.begins(head, opening):
+                return None
+            texts.append(head[len(opening) :])
+        if self.more and (not opening or _clash([opening, behind])):
+            return None
+        if _clash(texts if self.more else [*texts, behind]):
+            return None
+        return paths
+
+    @cached_property
+    def _opening(self) -> str:
+        """The text before a key that is made up: it is read before any key is told from it."""
+        head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
+        return head[0] if head and isinstance(head[0], str) else ""
+
+    def _chained(self, members: list[Path], at: int) -> Node:
+        """Make the rule for the members from one on: this one, or a later one."""
+        separator, close = self._parting
+        named = at < len(self.names)
+        following = at + 1 if named else at
+        ends: list[Node] = [LiteralNode(close)] if self.may_end(following) else []
+        member = as_node(without(members[at], self._opening))
+        if following == len(members):
+            return sequence(member, LiteralNode(self.close))
+        later = self._state(following)
+        if close == self.close:
+            behind = choice(sequence(LiteralNode(separator), later), *ends)
+            one = sequence(member, behind)
+        else:
+            one = sequence(member, LiteralNode(separator), choice(later, *ends))
+        if not named or self.names[at] in self.required:
+            return one
+        return choice(one, self._opened(members, following) if self._opening else later)
+
+    def _branched(self, at: int) -> Node:
+        """Make the rule for the members from one on, parted where their texts differ."""
+        if not self._heads_differ:
+            return self.table.brancher.branch(self._paths(at))
+        if not self._mixed or at == len(self.names):
+            return self._one_or_later(at)
+        # Names that are made up may stand before all that are named, and they go on from here.
+        others = self.table.brancher.branch(
+            self._step_paths([(each, at) for each in self._entries[-1]])
+        )
+        return choice(self._named_state(at), others)
+
+    def _named_state(self, at: int) -> Node:
+        """Return the rule for the members from one on, of which one that is named comes first."""
+        return self.table.rule(
+            (self.key, at, "named"), self._hint(at), lambda: self._one_or_later(at)
+        )
+
+    def _one_or_later(self, at: int) -> Node:
+        """Make the rule for this member and what follows, or a later one: each is written once."""
+        following = min(at + 1, len(self.names))
+        steps = [(entry, following) for entry in self._entries[at]]
+        one = self.table.brancher.branch(self._step_paths(steps))
+        named = at < len(self.names)
+        if not named or self.names[at] in self.required or not self.goes_on(at + 1):
+            return one
+        if self._mixed:
+            return choice(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
+        return choice(one, self._state(at + 1))
+
+    @cached_property
+    def _heads_differ(self) -> bool:
+        """Whether no member begins as another one does, but for names that are made up."""
+        if not all(self._entries) or self._lead:
+            return False
+        texts: list[str] = []
+        for entry in self._entries[: len(self.names)]:
+            heads = [path[0] for path in entry if path and isinstance(path[0], str)]
+            if len(heads) < len(entry):
+                return False
+            texts.append(self.table.brancher.shared(heads))
+        if self.more and not self._mixed:
+            return False
+        return all(texts) and not _clash(texts)
+
+    def _paths(self, at: int) -> list[Path]:
+        return self._step_paths(self.steps(at))
+
+    def _step_paths(self, steps: Iterable[tuple[Path, int]]) -> list[Path]:
+        paths: list[Path] = []
+        for entry, following in steps:
+            if self.goes_on(following):
+                lead = self.lead(entry)
+                later = self.led(following) if lead else self._state(following)
+                paths.append(joined(*entry, self.container.separator, lead, later))
+            if self.may_end(following):
+                paths.append(joined(*entry, self.close))
+        return paths
+
+    def lead(self, entry: Path) -> str:
+        """Return what the next member begins with, where it is needed to end an entry's text."""
+        return self._lead if entry and isinstance(entry[-1], Prose) else ""
+
+    @cached_property
+    def _lead(self) -> str:
+        lead = lead_of(self.container)
+        heads = [way[0] for entry in self._entries for way in entry]
+        begins = self.table.brancher.begins
+        return lead if all(isinstance(head, str) and begins(head, lead) for head in heads) else ""
+
+    def led(self, at: int) -> Ref:
+        """Return the rule for the members from one on, after what each of them begins with."""
+
+        def make() -> Node:
+            paths = [without(path, self._lead) for path in self._paths(at)]
+            return self.table.brancher.branch(paths)
+
+        return self.table.rule((self.key, at, "led"), self._hint(at), make)
+
+    def steps(self, at: int) -> Iterator[tuple[Path, int]]:
+        """Return the ways to write the next member from one on, and the place after each."""
+        for place in range(at, len(self._entries)):
+            for entry in self._entries[place]:
+                yield entry, min(place + 1, len(self.names))
+            if place < len(self.names) and self.names[place] in self.required:
+                break
+        if self._mixed and at < len(self.names):
+            for entry in self._entries[-1]:
+                yield entry, at
+
+    def goes_on(self, at: int) -> bool:
+        """Whether another member may follow at a place."""
+        return at < len(self._entries)
+
+    def may_end(self, at: int) -> bool:
+        """Whether no member has to follow at a place."""
+        return at > self.last
+
+
+def _clash(texts: Sequence[str]) -> bool:
+    """Whether one text begins another."""
+    ordered = sorted(texts)
+    return any(map(str.startswith, ordered[1:], ordered))

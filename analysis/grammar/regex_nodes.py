@@ -1,0 +1,410 @@
+"""A regular expression as a tree, and what can be told from the tree alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby, product
+from typing import TypeAlias
+
+# Sets of Unicode characters as ranges of code points.
+
+
+@dataclass(frozen=True, slots=True)
+class CodePoints:
+    """A set of characters; surrogates belong to none, since UTF-8 cannot write them."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    """First and last code point of each range, ascending, neither touching the next."""
+
+    @classmethod
+    def of(cls, *ranges: str | tuple[int, int]) -> CodePoints:
+        """Return the union of single characters, of two-character ranges, and of number pairs.
+
+        A text of one character is that character; one of two is the range between them.
+        """
+        return cls(_normal(_bounds(item) for item in ranges))
+
+    @classmethod
+    def among(cls, characters: str) -> CodePoints:
+        """Return the set of the characters of a text."""
+        return cls(_normal((ord(character), ord(character)) for character in characters))
+
+    def __or__(self, other: CodePoints) -> CodePoints:
+        return CodePoints(_normal([*self.ranges, *other.ranges]))
+
+    def __and__(self, other: CodePoints) -> CodePoints:
+        found = [
+            (max(first, start), min(last, end))
+            for first, last in self.ranges
+            for start, end in other.ranges
+            if max(first, start) <= min(last, end)
+        ]
+        return CodePoints(_normal(found))
+
+    def __sub__(self, other: CodePoints) -> CodePoints:
+        return self & other.inverse()
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+    def inverse(self) -> CodePoints:
+        """Return all characters that are not in this set."""
+        gaps: list[tuple[int, int]] = []
+        start = 0
+        for first, last in self.ranges:
+            gaps.append((start, first - 1))
+            start = last + 1
+        gaps.append((start, LAST))
+        return CodePoints(_normal(gap for gap in gaps if gap[0] <= gap[1]))
+
+    @property
+    def single(self) -> str | None:
+        """The character, where the set holds just one."""
+        if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
+            return chr(self.ranges[0][0])
+        return None
+
+
+LAST = 0x10FFFF
+SURROGATES = (0xD800, 0xDFFF)
+
+
+def _bounds(item: str | tuple[int, int]) -> tuple[int, int]:
+    return (ord(item[0]), ord(item[-1])) if isinstance(item, str) else item
+
+
+def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(_without_surrogates(ranges)):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def _without_surrogates(ranges: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    low, high = SURROGATES
+    for first, last in ranges:
+        if first < low:
+            yield first, min(last, low - 1)
+        if last > high:
+            yield max(first, high + 1), last
+
+
+ANY = CodePoints.of((0, LAST))
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """One character of a set."""
+
+    points: CodePoints
+
+
+@dataclass(frozen=True, slots=True)
+class RegexSequence:
+    """One part after the other; no parts: the empty text."""
+
+    parts: tuple[Regex, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RegexChoice:
+    """One of several."""
+
+    options: tuple[Regex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegexRepeat:
+    """`least` to `most` times; None: any number."""
+
+    item: Regex
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The text's beginning, or its end."""
+
+    start: bool
+
+
+Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
+
+
+def alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
+    """Return all characters of texts that match; with `first`, those that may begin one."""
+    match regex:
+        case Character(points):
+            return points
+        case RegexSequence(parts) | RegexChoice(parts):
+            found = CodePoints()
+            for part in parts:
+                found |= alphabet(part, first=first)
+                if first and isinstance(regex, RegexSequence) and shortest(part):
+                    break
+            return found
+        case RegexRepeat(item):
+            return alphabet(item, first=first)
+        case Anchor():
+            return CodePoints()
+
+
+def flat(regex: Regex) -> list[Regex]:
+    """Return the parts that follow each other, with sequences inside sequences taken apart."""
+    if not isinstance(regex, RegexSequence):
+        return [regex]
+    return [inner for part in regex.parts for inner in flat(part)]
+
+
+def shortest(regex: Regex) -> int:
+    """Return the length in characters of the shortest text that matches."""
+    match regex:
+        case Character():
+            return 1
+        case RegexSequence(parts):
+            return sum(map(shortest, parts))
+        case RegexChoice(options):
+            return min(map(shortest, options))
+        case RegexRepeat(item, least, _):
+            return shortest(item) * least
+        case Anchor():
+            return 0
+
+
+def longest(regex: Regex) -> int | None:
+    """Return the length in characters of the longest text that matches; None: there is none."""
+    match regex:
+        case Character():
+            return 1
+        case RegexSequence(parts):
+            lengths = [longest(part) for part in parts]
+            return None if None in lengths else sum(length or 0 for length in lengths)
+        case RegexChoice(options):
+            lengths = [longest(option) for option in options]
+            return None if None in lengths else max(length or 0 for length in lengths)
+        case RegexRepeat(item, _, most):
+            length = longest(item)
+            if length == 0 or most == 0:
+                return 0
+            return None if length is None or most is None else length * most
+        case Anchor():
+            return 0
+
+
+def counted(regex: Regex) -> int:
+    """Return how many places an engine tells apart that counts through one text that matches."""
+    match regex:
+        case Character():
+            return 1
+        case RegexSequence(parts):
+            return sum(map(counted, parts))
+        case RegexChoice(options):
+            return max(map(counted, options), default=0)
+        case RegexRepeat(item, least, most):
+            return counted(item) * (max(least, 1) if most is None else most)
+        case Anchor():
+            return 0
+
+
+def without_empty(regex: Regex) -> Regex | None:
+    """Return what matches the same texts but the empty one; None: no text is left.
+
+    A repetition of what may be empty would be a rule that begins with itself, which llama.cpp
+    refuses; ``(a?)*`` is written as ``a*``.
+    """
+    match regex:
+        case Character():
+            return regex
+        case Anchor():
+            return None
+        case RegexChoice(options):
+            kept = [option for option in map(without_empty, options) if option is not None]
+            return RegexChoice(tuple(kept)) if kept else None
+        case RegexRepeat(item, least, most):
+            if shortest(item) > 0:
+                return None if most == 0 else RegexRepeat(item, max(least, 1), most)
+            filled = without_empty(item)
+            return None if filled is None or most == 0 else RegexRepeat(filled, 1, most)
+        case RegexSequence(parts):
+            return _filled_sequence(parts)
+
+
+def _filled_sequence(parts: tuple[Regex, ...]) -> Regex | None:
+    """Let each part in turn be the first that is not empty."""
+    options: list[Regex] = []
+    for at, part in enumerate(parts):
+        filled = without_empty(part)
+        if filled is not None:
+            options.append(RegexSequence((filled, *parts[at + 1 :])))
+        if shortest(part) > 0:
+            break
+    return RegexChoice(tuple(options)) if options else None
+
+
+_MOST_ROWS = 64
+_LONGEST_ROW = 256
+
+
+def intersected(first: Regex, second: Regex) -> RegexChoice | None:
+    """Return what both match, where each matches rows of known length: one set for each character.
+
+    So are uuids, dates and the like, whose pattern and format say nearly the same. None where one
+    is no such expression; no options: no text matches both.
+    """
+    rows = [_rows(first), _rows(second)]
+    if rows[0] is None or rows[1] is None:
+        return None
+    found: dict[tuple[CodePoints, ...], None] = {}
+    for one, other in product(rows[0], rows[1]):
+        if len(one) == len(other):
+            both = tuple(left & right for left, right in zip(one, other, strict=True))
+            if all(both):
+                found[both] = None
+    return RegexChoice(tuple(map(_from_row, found)))
+
+
+def _rows(regex: Regex) -> list[tuple[CodePoints, ...]] | None:
+    """Return the characters of each row that an expression matches; None where they are many."""
+    found: list[tuple[CodePoints, ...]] | None = None
+    match regex:
+        case Character(points):
+            return [(points,)]
+        case RegexChoice(options):
+            found = []
+            for option in options:
+                rows = _rows(option)
+                found = None if found is None or rows is None else [*found, *rows]
+        case RegexSequence(parts):
+            found = _in_row(parts)
+        case RegexRepeat(item, least, most):
+            if least == most and least <= _LONGEST_ROW:
+                found = _in_row([item] * least)
+        case Anchor():
+            pass
+    return found if found is not None and len(found) <= _MOST_ROWS else None
+
+
+def _in_row(parts: Iterable[Regex]) -> list[tuple[CodePoints, ...]] | None:
+    found: list[tuple[CodePoints, ...]] = [()]
+    for part in parts:
+        rows = _rows(part)
+        if rows is None or len(rows) * len(found) > _MOST_ROWS:
+            return None
+        found = [(*row, *more) for row in found for more in rows]
+    return found if all(len(row) <= _LONGEST_ROW for row in found) else None
+
+
+def _from_row(row: tuple[CodePoints, ...]) -> Regex:
+    runs = [(points, len(list(same))) for points, same in groupby(row)]
+    return RegexSequence(
+        tuple(
+            Character(points) if count == 1 else RegexRepeat(Character(points), count, count)
+            for points, count in runs
+        )
+    )
+
+
+def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
+    """Return what matches the same texts but some; None: no text is left.
+
+    `a[b-z]*` without `ax` is a tree of beginnings: after `a` comes nothing, one of `b-wyz` and
+    the rest, or `x` and one of `b-z` at least.
+    """
+    barred = set(texts)
+    options: list[Regex] = []
+    if not shortest(regex) and "" not in barred:
+        options.append(RegexSequence())
+    ways = _beginnings(regex)
+    firsts = sorted({text[0] for text in barred if text})
+    for first in firsts:
+        one = CodePoints.among(first)
+        rests = tuple(rest for points, rest in ways if points & one)
+        later = (text[1:] for text in barred if text[:1] == first)
+        left = without_texts(RegexChoice(rests), later) if rests else None
+        if left is not None:
+            options.append(RegexSequence((Character(one), left)))
+    for points, rest in ways:
+        others = points - CodePoints.among("".join(firsts))
+        if others:
+            options.append(RegexSequence((Character(others), rest)))
+    return RegexChoice(tuple(options)) if options else None
+
+
+def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
+    """Return the ways to begin: the first character's set, and what follows it."""
+    match regex:
+        case Character(points):
+            return [(points, RegexSequence())]
+        case RegexChoice(options):
+            return [way for option in options for way in _beginnings(option)]
+        case RegexSequence(parts):
+            found: list[tuple[CodePoints, Regex]] = []
+            for at, part in enumerate(parts):
+                behind = parts[at + 1 :]
+                found += [
+                    (each, RegexSequence((rest, *behind))) for each, rest in _beginnings(part)
+                ]
+                if shortest(part):
+                    break
+            return found
+        case RegexRepeat(item, least, most):
+            again = RegexRepeat(item, max(least - 1, 0), None if most is None else most - 1)
+            ways = [] if most == 0 else _beginnings(item)
+            return [(each, RegexSequence((rest, again))) for each, rest in ways]
+        case Anchor():
+            return []
+
+
+# A regular expression as text, for Rust's `regex` and for Python's `re`.
+
+
+@lru_cache(maxsize=1024)
+def rust_text(regex: Regex) -> str:
+    """Write an expression without anchors for Rust, so that it matches a text as a whole."""
+    return _text(regex, lambda point: f"\\x{{{point:x}}}")
+
+
+@lru_cache(maxsize=1024)
+def python_text(regex: Regex) -> str:
+    """Write an expression without anchors for Python's `re.fullmatch`."""
+    return _text(regex, lambda point: f"\\U{point:08x}")
+
+
+def _text(regex: Regex, escape: Callable[[int], str]) -> str:
+    match regex:
+        case Character(points):
+            return _character(points, escape)
+        case RegexSequence(parts):
+            return "".join(_text(part, escape) for part in parts)
+        case RegexChoice(options):
+            return f"(?:{'|'.join(_text(option, escape) for option in options)})"
+        case RegexRepeat(item, least, most):
+            count = "*" if (least, most) == (0, None) else _count(least, most)
+            return f"(?:{_text(item, escape)}){count}"
+        case Anchor():
+            raise ValueError("anchors must be resolved before")
+
+
+def _count(least: int, most: int | None) -> str:
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+def _character(points: CodePoints, escape: Callable[[int], str]) -> str:
+    if points == ANY:
+        return "(?s:.)"
+
+    def point(number: int) -> str:
+        char = chr(number)
+        return char if char.isascii() and char.isalnum() else escape(number)
+
+    if points.single is not None:
+        return point(ord(points.single))
+    spans = (f"{point(first)}-{point(last)}" for first, last in points.ranges)
+    # Where nothing is left, a class that is empty: the text's beginning after a character.
+    return f"[{''.join(spans)}]"

@@ -1,0 +1,415 @@
+r"""Reading a pattern: the part of ECMA-262's regular expressions that describes regular languages.
+
+Case counts, ``.`` is any character but a line's end, ``\d`` and ``\w`` are ASCII, ``\s`` is
+ECMA-262's white space. Lazy quantifiers match the same texts as greedy ones. What looks around,
+refers back or depends on Unicode properties is refused.
+
+Why not a library: ``greenery`` 4.2.3 takes ``^`` and ``$`` for the characters and does not read
+``\u0041``, named groups or ``[\d-]``; ``interegular`` 0.3.3 refuses anchors and ``\u0041``; to both
+``\s`` is ASCII alone. What they are made for, automata, is of no use for rules.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .gbnf_rules import GbnfRules, Quoting, alternatives, literal
+from .regex_nodes import (
+    ANY,
+    Anchor,
+    Character,
+    CodePoints,
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+    flat,
+    shortest,
+    without_empty,
+)
+
+
+class PatternError(Exception):
+    """A pattern that is malformed or not regular; the text says which part of it."""
+
+
+@lru_cache(maxsize=256)
+def parse_pattern(source: str) -> Regex:
+    """Read a pattern. Raises PatternError."""
+    reader = _RegexReader(source)
+    regex = reader.choice()
+    if reader.at < len(source):
+        raise PatternError(f"it has a ) without a ( at character {reader.at + 1}")
+    return regex
+
+
+_DIGIT = CodePoints.of("09")
+_WORD = CodePoints.of("az", "AZ", "09", "_")
+_LINE_ENDS = CodePoints.among("\n\r\u2028\u2029")
+_SPACE = (
+    _LINE_ENDS
+    | CodePoints.of("\u2000\u200a")
+    | CodePoints.among("\t\v\f \u00a0\u1680\u202f\u205f\u3000\ufeff")
+)
+_CLASSES = {
+    "d": _DIGIT,
+    "D": _DIGIT.inverse(),
+    "w": _WORD,
+    "W": _WORD.inverse(),
+    "s": _SPACE,
+    "S": _SPACE.inverse(),
+}
+_CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "0": "\0"}
+_HEXADECIMAL = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
+_PAIR = re.compile(r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
+_GROUP_NAME = re.compile(r"\?<[A-Za-z_$][\w$]*")
+
+
+class _RegexReader:
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.at = 0
+
+    def choice(self) -> Regex:
+        options = [self.sequence()]
+        while self.take("|"):
+            options.append(self.sequence())
+        return options[0] if len(options) == 1 else RegexChoice(tuple(options))
+
+    def sequence(self) -> Regex:
+        parts: list[Regex] = []
+        while self.at < len(self.source) and self.source[self.at] not in "|)":
+            parts.append(self.quantified(self.atom()))
+        return parts[0] if len(parts) == 1 else RegexSequence(tuple(parts))
+
+    def atom(self) -> Regex:
+        character = self.source[self.at]
+        self.at += 1
+        match character:
+            case "^" | "$":
+                return Anchor(start=character == "^")
+            case ".":
+                return Character(_LINE_ENDS.inverse())
+            case "(":
+                return self.group()
+            case "[":
+                return Character(self.bracket())
+            case "\\":
+                return Character(self.escape(in_class=False))
+            case "*" | "+" | "?":
+                raise PatternError(f"nothing stands before {character}")
+            case _:
+                return Character(CodePoints.among(character))
+
+    def group(self) -> Regex:
+        if not self.take("?:") and self.source.startswith("?", self.at):
+            named = _GROUP_NAME.match(self.source, self.at)
+            if named is None or not self.source.startswith(">", named.end()):
+                what = self.source[self.at - 1 : self.at + 3]
+                raise PatternError(f"{what} is more than a regular expression can say")
+            self.at = named.end() + 1
+        regex = self.choice()
+        if not self.take(")"):
+            raise PatternError("it has a ( without a )")
+        return regex
+
+    def quantified(self, regex: Regex) -> Regex:
+        counts = self.counts()
+        if counts is None:
+            return regex
+        if isinstance(regex, Anchor):
+            raise PatternError("an anchor cannot be repeated")
+        least, most = counts
+        if most is not None and most < least:
+            raise PatternError(f"{{{least},{most}}} is out of order")
+        self.take("?")
+        if self.counts() is not None:
+            raise PatternError("two quantifiers stand side by side")
+        return RegexRepeat(regex, least, most)
+
+    def counts(self) -> tuple[int, int | None] | None:
+        for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self.take(sign):
+                return counts
+        found = _COUNTS.match(self.source, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        least = int(found[1])
+        if found[2] is None:
+            return least, least
+        return least, int(found[3]) if found[3] else None
+
+    def bracket(self) -> CodePoints:
+        negated = self.take("^")
+        if self.source.startswith("]", self.at):
+            raise PatternError("an empty class means different things to different engines")
+        points = CodePoints()
+        while not self.take("]"):
+            first = self.class_atom()
+            follows = self.source[self.at : self.at + 2]
+            if follows[:1] == "-" and follows not in {"-", "-]"}:
+                self.at += 1
+                first = _range(first, self.class_atom())
+            points |= first
+        points = points.inverse() if negated else points
+        if not points:
+            raise PatternError("one of its classes holds no character")
+        return points
+
+    def class_atom(self) -> CodePoints:
+        if self.at >= len(self.source):
+            raise PatternError("it has a [ without a ]")
+        character = self.source[self.at]
+        self.at += 1
+        return self.escape(in_class=True) if character == "\\" else CodePoints.among(character)
+
+    def escape(self, *, in_class: bool) -> CodePoints:
+        rest = self.source[self.at : self.at + 1]
+        self.at += 1
+        if not rest:
+            raise PatternError("it ends with a backslash")
+        if rest in _CLASSES:
+            return _CLASSES[rest]
+        if rest in _CONTROLS and not self.source[self.at : self.at + 1].isdigit():
+            return CodePoints.among(_CONTROLS[rest])
+        if in_class and rest == "b":
+            return CodePoints.among("\b")
+        if rest == "c" and re.match("[A-Za-z]", self.source[self.at : self.at + 1]):
+            self.at += 1
+            return CodePoints.among(chr(ord(self.source[self.at - 1]) % 32))
+        if rest in "xu":
+            return self.hexadecimal()
+        if rest.isalnum():
+            raise PatternError(f"\\{rest} is more than a regular expression can say")
+        return CodePoints.among(rest)
+
+    def hexadecimal(self) -> CodePoints:
+        start = self.at - 1
+        if pair := _PAIR.match(self.source, start):
+            self.at = pair.end()
+            high, low = int(pair[0][1:5], 16), int(pair[0][7:11], 16)
+            point = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+            return CodePoints.of((point, point))
+        found = _HEXADECIMAL.match(self.source, start)
+        point = -1 if found is None else int(found[1] or found[2] or found[3], 16)
+        points = CodePoints.of((point, point)) & ANY if point >= 0 else CodePoints()
+        if found is None or not points:
+            raise PatternError(f"\\{self.source[start : start + 5]} names no character")
+        self.at = found.end()
+        return points
+
+    def take(self, sign: str) -> bool:
+        if self.source.startswith(sign, self.at):
+            self.at += len(sign)
+            return True
+        return False
+
+
+def _range(first: CodePoints, last: CodePoints) -> CodePoints:
+    start, end = first.single, last.single
+    if start is None or end is None or start > end:
+        raise PatternError("one of its classes has a range that is none")
+    return CodePoints.of((ord(start), ord(end)))
+
+
+# Where a pattern may begin and end: anchors resolved, open ends filled with any text.
+
+
+ANY_TEXT = RegexRepeat(Character(ANY), 0, None)
+EMPTY = RegexSequence()
+
+
+def anchored(regex: Regex) -> Regex:
+    """Return the expression of whole texts in which `regex` is found, without anchors.
+
+    Raises PatternError for an anchor that stands elsewhere than at an edge of the pattern.
+    """
+    options: list[Regex] = []
+    for at_start, headed in _edge(regex, start=True):
+        for at_end, body in _edge(headed, start=False):
+            if _has_anchor(body):
+                raise PatternError("it has an anchor inside")
+            parts = [body]
+            if not at_start:
+                parts.insert(0, ANY_TEXT)
+            if not at_end:
+                parts.append(ANY_TEXT)
+            options.append(RegexSequence(tuple(parts)) if len(parts) > 1 else body)
+    return options[0] if len(options) == 1 else RegexChoice(tuple(options))
+
+
+def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
+    """Return the options of a pattern, each with whether it is anchored at this edge.
+
+    The anchors of this edge are gone from the options.
+    """
+    match regex:
+        case Anchor(start=which) if which is start:
+            return [(True, EMPTY)]
+        case RegexChoice(options) if _has_anchor(regex):
+            return [found for option in options for found in _edge(option, start=start)]
+        case RegexSequence(parts) if parts and _has_anchor(regex):
+            return _sequence_edge(parts, start=start)
+        case _:
+            return [(False, regex)]
+
+
+def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool, Regex]]:
+    outer, inner = (parts[0], parts[1:]) if start else (parts[-1], parts[:-1])
+    found: list[tuple[bool, Regex]] = []
+    for is_anchored, body in _edge(outer, start=start):
+        if body == EMPTY:
+            rest = _edge(RegexSequence(inner), start=start)
+            found += [(is_anchored or deeper, left) for deeper, left in rest]
+        else:
+            joined = (body, *inner) if start else (*inner, body)
+            found.append((is_anchored, RegexSequence(joined)))
+    return found
+
+
+def _has_anchor(regex: Regex) -> bool:
+    match regex:
+        case Anchor():
+            return True
+        case RegexSequence(parts) | RegexChoice(parts):
+            return any(map(_has_anchor, parts))
+        case RegexRepeat(item):
+            return _has_anchor(item)
+        case Character():
+            return False
+
+
+# Counted repetition of any size out of counts that llama.cpp takes.
+
+
+LARGEST_COUNT = 1000
+"""The largest count written; llama.cpp refuses more than 2000."""
+
+
+def repeated(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
+    """Return an expression for `least` to `most` items; None: no upper bound.
+
+    `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
+    stand in rules of their own: the rules that a count makes are then in no group.
+    """
+    if most is None:
+        if least <= 1:
+            return f"{item}{'+' if least else '*'}"
+        return f"{repeated(item, least, least, rules)} {item}*"
+    if most == 0:
+        return '""'
+    if (least, most) in _SHORT:
+        return f"{item}{_SHORT[least, most]}"
+    if most <= LARGEST_COUNT:
+        count = f"{most}" if least == most else f"{least},{most}"
+        return rules.add("times", f"{item}{{{count}}}")
+    if least:
+        fixed = _exactly(item, least, rules)
+        return fixed if least == most else f"{fixed} {repeated(item, 0, most - least, rules)}"
+    # Up to q·1000 + r items: fewer than q whole thousands and up to 999, or q and up to r.
+    thousands, rest = divmod(most, LARGEST_COUNT)
+    chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
+    few = repeated(item, 0, LARGEST_COUNT - 1, rules)
+    fewer = repeated(chunk, 0, thousands - 1, rules)
+    all_of_them = repeated(chunk, thousands, thousands, rules)
+    longest = all_of_them if rest == 0 else f"{all_of_them} {repeated(item, 0, rest, rules)}"
+    return f"({fewer} {few} | {longest})"
+
+
+_SHORT = {(0, 1): "?", (1, 1): ""}
+
+
+def _exactly(item: str, count: int, rules: GbnfRules) -> str:
+    thousands, rest = divmod(count, LARGEST_COUNT)
+    pieces: list[str] = []
+    if thousands:
+        chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
+        pieces.append(repeated(chunk, thousands, thousands, rules))
+    if rest:
+        pieces.append(repeated(item, rest, rest, rules))
+    return " ".join(pieces)
+
+
+# A regular expression as a GBNF expression.
+
+
+def bare_text(regex: Regex, rules: GbnfRules) -> str:
+    """Return the expression of texts that stand without quotes; `regex` holds no anchors."""
+    return RegexWriter(rules, Quoting.BARE).write(regex)
+
+
+@dataclass(frozen=True, slots=True)
+class RegexWriter:
+    """Writes expressions for texts inside a string."""
+
+    rules: GbnfRules
+    quoting: Quoting
+
+    def write(self, regex: Regex) -> str:
+        """Return an expression that may stand in a sequence; `regex` holds no anchors."""
+        match regex:
+            case Character(points):
+                return self.character(points)
+            case RegexSequence(parts):
+                return self._sequence(parts)
+            case RegexChoice(options):
+                return alternatives([self.write(option) for option in options])
+            case RegexRepeat(item, least, most):
+                return self._repeat(item, least, most)
+            case Anchor():
+                raise ValueError("anchors must be resolved before")
+
+    def character(self, points: CodePoints) -> str:
+        """Return a literal, a class or the name of a rule for one character."""
+        if points.single is not None:
+            return literal(self.quoting.text(points.single))
+        plain, escaped = self.quoting.options(points)
+        if plain and not escaped:
+            return plain[0]
+        if len(escaped) > 1:
+            escaped = (self.rules.add("escape", " | ".join(escaped)),)
+        if points == ANY:
+            return self.rules.add("char", " | ".join([*plain, *escaped]))
+        return f"({' | '.join([*plain, *escaped])})"
+
+    def _sequence(self, parts: tuple[Regex, ...]) -> str:
+        pieces: list[str] = []
+        text = ""
+        for part in flat(RegexSequence(parts)):
+            if isinstance(part, Character) and part.points.single is not None:
+                text += part.points.single
+                continue
+            if text:
+                pieces.append(literal(self.quoting.text(text)))
+                text = ""
+            pieces.append(self.write(part))
+        if text or not pieces:
+            pieces.append(literal(self.quoting.text(text)))
+        return " ".join(pieces)
+
+    def _repeat(self, item: Regex, least: int, most: int | None) -> str:
+        if most == 0:
+            return '""'
+        if shortest(item) == 0:
+            filled = without_empty(item)
+            if filled is None:
+                return '""'
+            item, least = filled, 0
+        if isinstance(item, RegexRepeat) and (item.least, item.most, least, most) == (
+            1,
+            None,
+            0,
+            None,
+        ):
+            item = item.item
+        written = self.write(item)
+        if (least, most) == (1, 1):
+            return written
+        if not isinstance(item, Character):
+            simple = most is None or most == 1
+            written = f"({written})" if simple else self.rules.add("part", written)
+        return repeated(written, least, most, self.rules)

@@ -1,0 +1,424 @@
+r"""The grammar of one request, to be written for the engine that decodes.
+
+What a grammar holds a model to once its reasoning is closed, where the reasoning is free.
+
+Of the rows of a turn that begin in reasoning, what stands after its closer is left:
+
+    REASONING «\n</think>\n\n» CONTENT    is    «\n\n» CONTENT
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Unpack
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json, function_of
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.literals import Literal as FormatLiteral
+from autoparser.analysis.core.schema_keywords import (
+    Schema,
+    mapped,
+    with_names_told_apart,
+    without_free_names,
+)
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Begun, Formats
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import (
+    Body,
+    IdentityCache,
+    RequestError,
+    RequestOptions,
+    Start,
+    Strict,
+    StrictRow,
+    Turn,
+    request_of,
+)
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from autoparser.shown import Shown
+
+from .acceptance import Acceptance, GrammarDialect, accepted, byte_tokens, tokens_of
+from .call_writer import GrammarError
+from .gbnf_writer import SchemaTable, write_gbnf
+from .grammar_rules import GrammarRules
+from .lark_writer import LarkGrammar, write_lark
+from .schema_loosening import GrammarForm, Loosening, LooseRequest, WrittenGrammar, written_grammar
+from .structural_tag import write_structural_tag
+from .turn_rules import GrammarTrigger, parts_of, rules_of, triggers_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+def after_reasoning(turn: Turn) -> tuple[Turn, str]:
+    """Return what may be written after the reasoning's closer, and the closer.
+
+    Raises GrammarError for a turn that the prompt has not left in its reasoning.
+    """
+    reasoning = turn.reasoning
+    if reasoning is None or not (turn.start is Start.REASONING or reasoning.leads):
+        raise GrammarError(
+            "the model is not in its reasoning there",
+            place="the end of the prompt",
+            hint="give a prompt that opens reasoning, or set the switch that does",
+        )
+    close = reasoning.close.core
+    rows = [_after(row, close) for row in turn.strict.rows] if close else []
+    rest = tuple(dict.fromkeys(row for row in rows if row is not None))
+    if not rest:
+        raise GrammarError(
+            "no text closes the reasoning",
+            place="the end of the prompt",
+            hint="hold it to the grammar from its first token",
+        )
+    return replace(turn, strict=Strict(rest, turn.strict.calls)), close
+
+
+def _after(row: StrictRow, close: str) -> StrictRow | None:
+    """Return what a row has after the reasoning's closer; None where it does not begin with it."""
+    for at, item in enumerate(row.items):
+        if isinstance(item, str) and close in item:
+            rest = item.partition(close)[2]
+            return StrictRow(tuple(filter(None, (rest, *row.items[at + 1 :]))), row.end)
+        if isinstance(item, Body) and item.part is not Part.REASONING:
+            return None
+    return None
+
+
+_ALL_TEXT = OpaqueTokens()
+_WRITTEN: IdentityCache[WrittenGrammar[LarkGrammar]] = IdentityCache(32)
+"""Grammars of the latest requests: the turns of a conversation offer the same tools."""
+
+
+def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
+    return tokenizer if isinstance(tokenizer, OpaqueTokens) else tokenizer_of(tokenizer).opaque
+
+
+@dataclass(frozen=True, repr=False)
+class Grammar(Shown):
+    """What a model may write for one request: no more than the template would write."""
+
+    shown_as: ClassVar[str] = "grammar"
+
+    turn: Turn
+    tools: Mapping[str, Json]
+    """The parameters' schema by the names of the tools that may be called."""
+    parallel: bool = True
+    required: bool = False
+    """Whether a call has to be written."""
+    json_schema: Json = None
+    """What content has to be; None: free text."""
+    lazy: bool = False
+    """Whether it begins only where one of the triggers was written."""
+    loosen: bool | None = False
+    """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
+    None: of those tools that do not ask to be held `strict`."""
+    strict: frozenset[str] = frozenset()
+    """The tools that ask for it."""
+
+    def __repr__(self) -> str:
+        """Return what may be called, in one line."""
+        named = ", ".join(map(repr, self.tools)) or "no tool"
+        words = ["a call is required"] * self.required + ["one call"] * (not self.parallel)
+        words += ["by a JSON schema"] * (self.json_schema is not None) + ["lazy"] * self.lazy
+        return f"<{'; '.join([f'{type(self).__name__} of {named}', *words])}>"
+
+    def after_reasoning(self) -> tuple[Grammar, str]:
+        """Return the grammar of what follows the reasoning, and the text that closes that.
+
+        For a model that thinks freely. Raises GrammarError where the prompt does not leave it in
+        its reasoning.
+        """
+        turn, close = after_reasoning(self.turn)
+        return replace(self, turn=turn), close
+
+    def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
+        """Return the grammar before any target's syntax; it cuts no opaque token.
+
+        Raises GrammarError where the template writes nothing that the request asks for, and
+        SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
+        nothing tells calls from other text.
+        """
+        return self._rules(self.tools, self.json_schema, opaque or _ALL_TEXT)
+
+    def _rules(
+        self, tools: Mapping[str, Json], json_schema: Json, opaque: OpaqueTokens
+    ) -> GrammarRules:
+        if self.lazy:
+            triggers_of(self.turn.strict, tuple(tools))
+        return rules_of(
+            self.turn,
+            tools,
+            parallel=self.parallel,
+            json_schema=json_schema,
+            lazy=self.lazy,
+            opaque=opaque,
+        )
+
+    def lark(self, tokenizer: Tokenizer | OpaqueTokens | object) -> str:
+        """Write it as Lark for llguidance, made for this tokenizer, or for its opaque tokens.
+
+        `tokenizer` is else all that `tokenizer_of` takes; raises as that and as `rules` does. An
+        error names the tool, the place in its schema, and the keyword.
+        """
+        return self._lark(_opaque_of(tokenizer)).written.text
+
+    def _lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
+        return self._lark_for(opaque) if opaque.ids else self._lark_of_text
+
+    @cached_property
+    def _lark_of_text(self) -> WrittenGrammar[LarkGrammar]:
+        return self._lark_for(_ALL_TEXT)
+
+    def _lark_for(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
+        choices = (self.parallel, self.lazy, self.loosen, self.strict)
+        return _WRITTEN.of(
+            (*parts_of(self.turn), opaque),
+            (repr(self.tools), repr(self.json_schema), *choices),
+            lambda: written_grammar(
+                lambda tools, content: write_lark(self._rules(tools, content, opaque), opaque),
+                self._request("lark", opaque),
+            ),
+        )
+
+    def _request(self, form: GrammarForm, *owners: object) -> LooseRequest:
+        """Return the schemas to write, and which of them may be written in part."""
+        loosen = self.loosen
+        return LooseRequest(
+            self.tools,
+            self.json_schema,
+            lambda tool: tool not in {"", *self.strict} if loosen is None else loosen,
+            (self.turn.strict.calls or self.turn, *owners),
+            form,
+        )
+
+    def slices(self, tokenizer: Tokenizer | OpaqueTokens | object) -> tuple[str, ...]:
+        """Return the slices of the vocabulary with which llguidance's masks of `lark` are quick.
+
+        They are for `LLTokenizer(…, slices=…)` or its `with_slices`, in an engine that has its own;
+        `Analysis.backend` uses them by itself. None of them: the usual ones are right. They are
+        those of the format: other tools change nothing. Takes and raises the same as `lark`.
+        """
+        return self._lark(_opaque_of(tokenizer)).written.slices
+
+    def gbnf(self) -> str:
+        """Write it in GBNF, as llama.cpp takes it; raises as `lark` does.
+
+        Raises GrammarError and SchemaError also for what GBNF cannot say: without `loosen`, it is
+        never weaker than the schemas.
+        """
+        return self._gbnf.written
+
+    @cached_property
+    def _gbnf(self) -> WrittenGrammar[str]:
+        return written_grammar(
+            lambda tools, content: write_gbnf(
+                self._rules(tools, content, _ALL_TEXT), SchemaTable()
+            ),
+            self._request("gbnf"),
+        )
+
+    def loosened(self, form: GrammarForm) -> tuple[Loosening, ...]:
+        """Return the keywords that this form of the grammar is not held to.
+
+        Raises as the form itself does.
+        """
+        match form:
+            case "gbnf":
+                return self._gbnf.loosened
+            case "lark":
+                return self._lark(_ALL_TEXT).loosened
+            case "structural_tag":
+                return self._tag.loosened
+
+    def accepts(
+        self,
+        text: str,
+        tokenizer: object | None = None,
+        *,
+        dialect: GrammarDialect = GrammarDialect.LARK,
+    ) -> Acceptance:
+        """Say whether a text is accepted, and else where, and what was allowed there.
+
+        llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
+        `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
+        TokenizerError.
+        """
+        markers = self.preserved_tokens
+        if tokenizer is None or dialect is GrammarDialect.GBNF:
+            written = self.gbnf() if dialect is GrammarDialect.GBNF else self.lark(_ALL_TEXT)
+            return accepted(written, dialect, byte_tokens(), self.turn, text, markers)
+        known = tokenizer_of(tokenizer)
+        ends = [stop for stop in self.stop_strings if known.hf.token_to_id(stop) is not None]
+        if known.eos is None and ends:
+            known = tokenizer_of(known, eos=ends)
+        written = self.lark(known.opaque)
+        return accepted(written, dialect, tokens_of(known), self.turn, text, markers)
+
+    def parser(self) -> OutputParser:
+        """Return the parser of the same request."""
+        return OutputParser(self.turn, offered=frozenset(self.tools))
+
+    def structural_tag(self) -> dict[str, Json]:
+        """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
+
+        Raises GrammarError where there are no calls, and for arguments that no tag can say.
+        """
+        return self._tag.written
+
+    @cached_property
+    def _tag(self) -> WrittenGrammar[dict[str, Json]]:
+        return written_grammar(
+            lambda tools, content: write_structural_tag(
+                self.turn,
+                tools,
+                self.server_triggers,
+                parallel=self.parallel,
+                required=self.required,
+                json_schema=content,
+            ),
+            self._request("structural_tag"),
+        )
+
+    @cached_property
+    def server_triggers(self) -> tuple[GrammarTrigger, ...]:
+        """What begins calls and nothing else, in the forms that a server looks for.
+
+        None where there are no calls, or where nothing tells them from other text: then a lazy
+        grammar cannot be written, and says why.
+        """
+        try:
+            return triggers_of(self.turn.strict, tuple(self.tools))
+        except GrammarError:
+            return ()
+
+    @cached_property
+    def triggers(self) -> tuple[str, ...]:
+        """The texts of which one begins the calls of an answer: where a lazy grammar begins.
+
+        Where an id that differs from call to call stands before all that tells a call, only a
+        pattern does: `server_triggers` has it.
+        """
+        return tuple(dict.fromkeys(each.text for each in self.server_triggers if each.text))
+
+    @cached_property
+    def stop_strings(self) -> tuple[str, ...]:
+        """The texts that end a turn."""
+        return tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
+
+    @cached_property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The markers that a tokenizer must not drop when it decodes."""
+        markers = (marker for text in self._literals() for marker in FormatLiteral.of(text).markers)
+        return tuple(dict.fromkeys(markers))
+
+    def _literals(self) -> list[str]:
+        texts = [
+            item for row in self.turn.strict.rows for item in row.items if isinstance(item, str)
+        ]
+        reasoning = self.turn.reasoning
+        if reasoning is not None:
+            texts += [reasoning.open.core, reasoning.close.core]
+        calls = self.turn.strict.calls
+        if calls is not None:
+            row = [piece for piece in calls.row if not isinstance(piece, Slot)]
+            texts += [calls.section_open, *row, calls.separator, calls.section_close]
+        return [*texts, *self.stop_strings]
+
+
+# From a request in OpenAI's words to its grammar.
+
+
+def grammar_of(
+    formats: Formats,
+    tools: Sequence[object] | None = None,
+    *,
+    begun: Begun | None = None,
+    strict: bool | None = None,
+    lazy: bool = False,
+    loosen: bool | None = None,
+    **asked: Unpack[RequestOptions],
+) -> Grammar:
+    """Make the grammar of a request; `begun` is what its prompt belongs to, where that is known.
+
+    `tools` and `tool_choice` are OpenAI's; without tools nothing is called. With `strict`, the
+    objects of every tool have no members but those that they name, as for a tool that says
+    ``"strict": true`` itself; with False, arguments are any object, but for such tools. A `lazy`
+    grammar begins with the calls. What schemas say and a grammar cannot hold is left out of it,
+    unless the tool is strict; with `loosen` everywhere, with False nowhere. Raises RequestError
+    where the request contradicts itself.
+    """
+    json_schema = asked.pop("json_schema", None)
+    request = request_of(tools or [], begun=begun, **asked)
+    offered = request.tools or {}
+    if request.required and not offered:
+        raise RequestError("a call is required, and no tool is offered", hint="offer tools")
+    if request.required and json_schema is not None:
+        raise RequestError(
+            "a call is required, and json_schema asks for content",
+            hint="give one of tool_choice and json_schema",
+        )
+    marked = {
+        function["name"]: function.get("strict") is True
+        for function in map(function_of, tools or ())
+    }
+    return Grammar(
+        build(formats, request),
+        {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
+        parallel=request.parallel,
+        required=request.required,
+        json_schema=_written(dict(json_schema)) if json_schema is not None else None,
+        lazy=lazy,
+        loosen=loosen,
+        strict=frozenset(name for name in offered if strict or marked[name]),
+    )
+
+
+def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
+    """Return the slices of any request to a format (see `Grammar.slices`), by one tool's."""
+    for tools in ([_SAMPLE], []):
+        try:
+            return grammar_of(formats, tools).slices(opaque)
+        except AutoparserError:
+            # This format has no calls that a grammar can say: there is its content still.
+            continue
+    return ()
+
+
+_TEXT: Json = {"type": "string"}
+_SAMPLE: Json = {
+    "name": "f",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "text": _TEXT,
+            "texts": {"type": "array", "items": _TEXT},
+            "object": {"type": "object", "properties": {"text": _TEXT}},
+        },
+    },
+}
+
+
+def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
+    """Return the schema that a tool's arguments are held to."""
+    if strict or marked:
+        return _written(mapped(schema, _closed))
+    return {"type": "object"} if strict is False else _written(schema)
+
+
+def _written(schema: Json) -> Json:
+    """Return the same schema in words that grammars can be held to."""
+    return with_names_told_apart(without_free_names(schema))
+
+
+def _closed(schema: Schema) -> Schema:
+    """Close an object that names its members and does not say that it may have others."""
+    if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
+        return {**schema, "additionalProperties": False}
+    return schema

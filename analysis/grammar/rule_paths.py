@@ -1,0 +1,519 @@
+"""From ways to write something to rules: what several ways begin alike with is written once.
+
+A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
+some of them never go back, so alternatives have to part where they differ, not before. Free text
+takes everything up to a closing text, so what closes it stands with it.
+
+Two ways part where they differ, unless a tokenizer has one token there:
+
+    >>> brancher = Brancher(OpaqueTokens())
+    >>> node = brancher.branch([("<call>a",), ("<call>b",)])
+    >>> node == sequence(LiteralNode("<call>"), choice(LiteralNode("a"), LiteralNode("b")))
+    True
+    >>> brancher = Brancher(OpaqueTokens({"<call>": 7, "<calls>": 8}))
+    >>> brancher.branch([("<call>",), ("<calls>",)])
+    ChoiceNode(options=(LiteralNode(text='<call>'), LiteralNode(text='<calls>')))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import takewhile
+from typing import TypeAlias
+
+from autoparser.analysis.core.schema_keywords import SchemaError
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+
+from .grammar_rules import (
+    NOTHING,
+    ChoiceNode,
+    Exit,
+    FreeTextNode,
+    LiteralNode,
+    Node,
+    PatternNode,
+    Prose,
+    Ref,
+    choice,
+    sequence,
+)
+
+# Free text up to one of several texts, as states: for grammars that cannot say "any text but".
+#
+# The states are those of Aho and Corasick ("Efficient string matching", 1975): they cost no more
+# than the texts are long, also where a template ends its turns with pages of text.
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What may come next; a character that is not named leads to the state 0."""
+
+    goes: Mapping[str, int]
+    """The state after each character that leads to another one than 0."""
+    closes: Mapping[str, int]
+    """The close, by its place, that a character completes."""
+    refused: frozenset[str]
+    """Characters that would complete a text that is kept out."""
+    begun: bool = False
+    """A close has begun that holds a text that is kept out: only what is named may follow."""
+    read: str = ""
+    """The beginning of a text that was read last."""
+
+
+def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
+    """Return the states of a text that holds none of `exclude` before one of `closes` ends it.
+
+    A close may begin with or hold a text that is kept out: then nothing but the close may follow.
+    """
+    return _Prefixes(closes, exclude).states()
+
+
+def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...] | None:
+    r"""Return the texts that free text must not hold where its close is written by itself.
+
+    None where a text and the beginning of its close may hold one of them together, so that neither
+    can be written without the other: a line break and two of them begin with two.
+
+    >>> kept_apart(["</a>"], ["</a>", "<b>"])
+    ('</a>', '<b>')
+    >>> kept_apart(["\n\n"], [])
+    """
+    known = tuple(dict.fromkeys((*closes, *exclude)))
+    least = tuple(text for text in known if not any(_holds(text, each) for each in known))
+    for text in known:
+        for close in closes:
+            for length in range(1, min(len(text), len(close))):
+                before = text[:-length]
+                if text.endswith(close[:length]) and not any(each in before for each in least):
+                    return None
+    return least
+
+
+class _Prefixes:
+    """The beginnings of texts, each by its number; 0 is the empty one."""
+
+    def __init__(self, closes: Sequence[str], exclude: Sequence[str]) -> None:
+        self.text = [""]
+        self.then: list[dict[str, int]] = [{}]
+        """The prefixes that are longer by a character."""
+        ways = [self._add(close) for close in closes]
+        self.to_close = {prefix for way in ways for prefix in way}
+        self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
+        """The longest close that a prefix ends with, by its place."""
+        # A longer one is kept out already, and would hide that a close begins within it.
+        least = [text for text in exclude if not any(_holds(text, each) for each in exclude)]
+        self.kept_out = {self._add(text)[-1] for text in least}
+        """Prefixes that end with a text that is kept out."""
+        self.whole = frozenset(self.close)
+        self.begun: set[int] = set()
+        """Prefixes in which a text stands that is kept out."""
+        self.order = [0]
+        self.leads = list(self.then)
+        """The longest prefix after a prefix and a character, where it is not the empty one."""
+        self.waiting = [0] * len(self.then)
+        """The longest prefix that a prefix ends with and from which a text goes on."""
+        self._connect()
+
+    def _add(self, text: str) -> list[int]:
+        """Add a text's beginnings, and give them."""
+        way = [0]
+        for char in text:
+            to = self.then[way[-1]].setdefault(char, len(self.then))
+            if to == len(self.then):
+                self.then.append({})
+                self.text.append(self.text[way[-1]] + char)
+            way.append(to)
+        return way
+
+    def _connect(self) -> None:
+        """Find out where each prefix leads, the short ones first."""
+        shorter = [0] * len(self.then)
+        for at in self.order:
+            less = shorter[at]
+            for char, to in self.then[at].items():
+                self.order.append(to)
+                shorter[to] = self.leads[less].get(char, 0) if at else 0
+            if not at:
+                continue
+            if at not in self.close and less in self.close:
+                self.close[at] = self.close[less]
+            if less in self.kept_out:
+                self.kept_out.add(at)
+            if at in self.kept_out:
+                self.begun.add(at)
+            if at in self.begun:
+                self.begun.update(self.then[at].values())
+            self.waiting[at] = at if self.then[at] else self.waiting[less]
+            self.leads[at] = {**self.leads[less], **self.then[at]}
+
+    def states(self) -> list[State]:
+        """Return a state for each prefix from which a text goes on."""
+        waiting = [at for at in self.order if self.then[at] or not at]
+        places = {prefix: place for place, prefix in enumerate(waiting)}
+        return [self._state(at, places) for at in waiting]
+
+    def _state(self, at: int, places: Mapping[int, int]) -> State:
+        goes: dict[str, int] = {}
+        closes: dict[str, int] = {}
+        refused: set[str] = set()
+        begun = at in self.begun
+        for char, to in sorted((self.then if begun else self.leads)[at].items()):
+            to_close = to in self.to_close
+            if to in (self.whole if begun else self.close):
+                closes[char] = self.close[to]
+            elif not to_close and (begun or to in self.kept_out):
+                refused.add(char)
+            elif self.waiting[to]:
+                goes[char] = places[self.waiting[to]]
+        return State(goes, closes, frozenset(refused), begun, self.text[at])
+
+
+def _holds(text: str, other: str) -> bool:
+    return bool(other) and other != text and other in text
+
+
+Item: TypeAlias = str | Node | Prose
+Path: TypeAlias = tuple[Item, ...]
+
+
+def joined(*items: Item) -> Path:
+    """Make a path: neighbouring texts are one text, empty ones are none."""
+    path: list[Item] = []
+    last: Item = ""
+    for item in items:
+        if isinstance(item, str):
+            if not item:
+                continue
+            if path and isinstance(last, str):
+                path[-1] = last = last + item
+                continue
+        path.append(item)
+        last = item
+    return tuple(path)
+
+
+class Brancher:
+    """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
+
+    def __init__(self, opaque: OpaqueTokens) -> None:
+        """Take the tokens that are never cut."""
+        self.opaque = opaque
+        self._units: dict[str, list[str]] = {}
+        self._pairs: dict[tuple[str, str], str] = {}
+        """What two texts begin with, both of them."""
+        self._made: dict[Hashable, Node] = {}
+        """Nodes by their paths and marks: after parts of a turn the same may follow."""
+
+    def units(self, text: str) -> list[str]:
+        """Cut a text into what may part: single characters, and the texts that stay whole."""
+        known = self._units.get(text)
+        if known is None:
+            known = self._units[text] = []
+            for piece in self.opaque.pieces(text):
+                known += [self.opaque.texts[piece]] if isinstance(piece, int) else piece
+        return known
+
+    def shared(self, texts: Sequence[str]) -> str:
+        """Return the beginning that texts have in common."""
+        if len(texts) == 1:
+            return texts[0]
+        if len(texts) != 2:  # noqa: PLR2004 - the same two come again and again
+            return self._shared(texts)
+        pair = (texts[0], texts[1])
+        known = self._pairs.get(pair)
+        if known is None:
+            known = self._pairs[pair] = self._shared(texts)
+        return known
+
+    def _shared(self, texts: Sequence[str]) -> str:
+        if not any(self._holds_token(text) for text in texts):
+            # What the first and the last of them share, all share.
+            least, most = min(texts, default=""), max(texts, default="")
+            return least[: prefix_length(least, most)]
+        rows = [self.units(text) for text in texts]
+        same = takewhile(lambda units: len(set(units)) == 1, zip(*rows, strict=False))
+        return "".join(units[0] for units in same)
+
+    def begins(self, text: str, beginning: str) -> bool:
+        """Whether a text begins with another one, and is not cut there within a token."""
+        return text.startswith(beginning) and self.shared([text, beginning]) == beginning
+
+    def _holds_token(self, text: str) -> bool:
+        pieces = self.opaque.pieces(text)
+        return len(pieces) > 1 or any(isinstance(piece, int) for piece in pieces)
+
+    def branch(self, paths: Sequence[Path], marks: Sequence[str] = ()) -> Node:
+        """Return the node that writes any of the paths.
+
+        `marks` are texts that end free text wherever they stand: closes may part after them.
+        """
+        rest = distinct(paths)
+        if not marks:
+            return self._branched(rest, marks)
+        key = (*rest, *marks)
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = self._branched(rest, marks)
+        return known
+
+    def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
+        if any(path and isinstance(path[0], Prose) for path in rest):
+            return FreeTextNode(tuple(self._exits(rest, marks)))
+        if len(rest) == 1:
+            return self._alone(rest[0], marks)
+        rest = self._cut_behind_nodes(rest, marks)
+        options: list[Node] = []
+        words = [path[0] for path in rest if path and isinstance(path[0], PatternNode)]
+        for same in self._parted(rest, words):
+            first = same[0][:1]
+            if not first:
+                options.append(NOTHING)
+            elif isinstance(first[0], str):
+                text = self.shared([str(path[0]) for path in same])
+                follows = self.branch([without(path, text) for path in same], marks)
+                options.append(sequence(LiteralNode(text), follows))
+            elif not isinstance(first[0], Prose):
+                follows = self.branch([path[1:] for path in same], marks)
+                options.append(sequence(first[0], follows))
+        return choice(*options)
+
+    def _alone(self, path: Path, marks: Sequence[str]) -> Node:
+        """Return the node of a path that has no other beside it."""
+        nodes: list[Node] = []
+        for at, item in enumerate(path):
+            if isinstance(item, Prose):
+                nodes.append(self.branch([path[at:]], marks))
+                break
+            nodes.append(LiteralNode(item) if isinstance(item, str) else item)
+        return sequence(*nodes)
+
+    def _cut_behind_nodes(self, paths: Sequence[Path], marks: Sequence[str]) -> Sequence[Path]:
+        """Cut the text behind a node where that behind another one in its place ends.
+
+        Both may write the same, and readers that take the longest text would not go back from
+        `<end>` to the `<` that goes on otherwise.
+        """
+        behind = {_behind_node(path) for path in paths} - {""}
+        if len(behind) < 2:  # noqa: PLR2004 - one is not cut
+            return paths
+        found: list[Path] = []
+        for path in paths:
+            text = _behind_node(path)
+            cuts = [each for each in behind if each != text and self.begins(text, each)]
+            if cuts:
+                cut = min(cuts, key=len)
+                rest = self.branch([without(path[1:], cut)], marks)
+                path = (path[0], cut, ChoiceNode((rest,)))  # noqa: PLW2901
+            found.append(path)
+        return found
+
+    def _parted(
+        self, paths: Sequence[Path], words: Sequence[PatternNode]
+    ) -> Iterable[Sequence[Path]]:
+        """Put the paths together that begin alike, if only with one unit of their text.
+
+        A text that begins as one of the patterns beside it could is not cut there: readers that
+        take the longest match would go on with the pattern.
+        """
+        found: dict[Item | None, list[Path]] = {}
+        for path in paths:
+            found.setdefault(self._front(path, words), []).append(path)
+        return found.values()
+
+    def _front(self, path: Path, words: Sequence[PatternNode]) -> Item | None:
+        """Return what decides which way a path goes: a unit of text, a word of it, or a node."""
+        head = path[0] if path else None
+        if not isinstance(head, str):
+            return head
+        if words:
+            found = [re.match(word.regex, head) for word in words]
+            longest = max((match.end() for match in found if match), default=0)
+            if longest:
+                return head[: longest + 1]
+        first = self.opaque.pieces(head)[0]
+        return first[0] if isinstance(first, str) else self.opaque.texts[first]
+
+    def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
+        """Group paths by their free text, and by what closes it."""
+        groups: list[tuple[Prose | None, list[Path]]] = []
+        by_prose: dict[Prose | None, list[Path]] = {}
+        for prose, path in map(_opened, _alike_text(paths)):
+            by_prose.setdefault(prose, []).append(path)
+        for prose, closes in by_prose.items():
+            left = closes
+            while left:
+                group = self._closed_alike(left, marks)
+                taken = set(group)
+                left = [each for each in left if each not in taken]
+                groups.append((prose, group))
+        texts = [self.shared([_close(each) for each in group]) for _, group in groups]
+        for (prose, group), text in zip(groups, texts, strict=True):
+            # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
+            cut = min(
+                (
+                    each
+                    for (other, _), each in zip(groups, texts, strict=True)
+                    if each and text.startswith(each) and not _apart(prose, other, each)
+                ),
+                key=len,
+                default="",
+            )
+            behind = [without(each, cut) if cut else each for each in group]
+            yield Exit(prose, cut, self.branch(behind, marks))
+
+    def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
+        """Return the paths that close as the first does: the same text up to and with a mark.
+
+        Where one close begins another, whatever reads it takes the shorter one.
+        """
+        text = _close(paths[0])
+        if not text:
+            return [path for path in paths if not _close(path)]
+        ends = [at + len(mark) for mark in marks if mark and (at := text.find(mark)) >= 0]
+        stem = text[: min(ends)] if ends else text
+        group = [paths[0]]
+        for path in sorted(paths[1:], key=lambda path: len(_close(path))):
+            shared = self.shared([_close(path), text])
+            if shared and (shared.startswith(stem) or shared == _close(path)):
+                group.append(path)
+                stem = min(stem, shared, key=len)
+        return group
+
+
+def _alike_text(paths: Sequence[Path]) -> list[Path]:
+    """Keep the same texts out of free texts that begin at one place, so that they are one."""
+    proses = list(dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], Prose)))
+    if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
+        return list(paths)
+    same = {replace(prose, exclude=()) for prose in proses}
+    kept_out = {
+        bare: tuple(
+            dict.fromkeys(
+                text
+                for prose in proses
+                if replace(prose, exclude=()) == bare
+                for text in prose.exclude
+            )
+        )
+        for bare in same
+    }
+    return [
+        (replace(path[0], exclude=kept_out[replace(path[0], exclude=())]), *path[1:])
+        if path and isinstance(path[0], Prose)
+        else path
+        for path in paths
+    ]
+
+
+def _apart(one: Prose | None, other: Prose | None, text: str) -> bool:
+    """Whether free text cannot begin with the text that stands in its place."""
+    proses = [each for each in (one, other) if each is not None]
+    if len(proses) != 1 or proses[0].may_be_empty:
+        return False
+    return proses[0].left is Strip.WHITESPACE and text[0].isspace()
+
+
+def distinct(paths: Sequence[Path]) -> list[Path]:
+    """Leave out the paths that are there twice."""
+    return list(dict.fromkeys(paths))
+
+
+def without(path: Path, text: str) -> Path:
+    """Leave a text out of the front of a path that begins with it, or with a node."""
+    head = path[0]
+    if not isinstance(head, str):
+        return path
+    return (head[len(text) :], *path[1:]) if len(head) > len(text) else path[1:]
+
+
+def _opened(path: Path) -> tuple[Prose | None, Path]:
+    """Take the free text off a path's front."""
+    if path and isinstance(path[0], Prose):
+        return path[0], path[1:]
+    return None, path
+
+
+def _behind_node(path: Path) -> str:
+    """Return the text behind the node that a path begins with; empty where none does."""
+    text = path[1] if len(path) > 1 and not isinstance(path[0], str) else ""
+    return text if isinstance(text, str) else ""
+
+
+def _close(path: Path) -> str:
+    """Return the text that closes free text; a node closes it where it begins with nothing else."""
+    head = path[0] if path else ""
+    return head if isinstance(head, str) else ""
+
+
+# The named rules of a grammar while it is made.
+
+
+class RuleTable:
+    """Gives each rule a name, once; a rule may refer to itself while it is made."""
+
+    def __init__(
+        self,
+        opaque: OpaqueTokens,
+        named: Mapping[str, Node] | None = None,
+        *,
+        names_alone: bool = False,
+    ) -> None:
+        """Begin with these rules; no rule may cut an opaque token.
+
+        With `names_alone`, an object that names members and says nothing of others has no others.
+        """
+        self.names_alone = names_alone
+        self.brancher = Brancher(opaque)
+        self.named: dict[str, Node] = dict(named or {})
+        self.scope = ""
+        """The function whose call is being made: its rules are named after it."""
+        self.tools: dict[str, str] = {}
+        """The function whose call a rule was made for; others may share it."""
+        self._known: dict[Hashable, Ref] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._taken: dict[str, int] = {}
+
+    def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
+        """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        ref = Ref(self._free(_name(self.scope, hint)))
+        if self.scope:
+            self.tools[ref.name] = self.scope
+        self._known[key] = ref
+        self.named[ref.name] = NOTHING
+        try:
+            self.named[ref.name] = make()
+        except SchemaError:
+            # Another tool that shares it is refused as well.
+            del self._known[key]
+            raise
+        return ref
+
+    def number(self, key: Hashable) -> int:
+        """Return the number of a key: shorter than what it stands for, where many rules have it."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _free(self, name: str) -> str:
+        """Find a name that no rule has."""
+        number = self._taken[name] = self._taken.get(name, 0) + 1
+        if number == 1 and name not in self.named:
+            return name
+        return self._free(f"{name}-{number}")
+
+
+def _name(*hints: str) -> str:
+    """Return a name that every target takes: lower case letters, digits, single dashes."""
+    name = "-".join(filter(None, map(_words, hints))) or "rule"
+    return name if name[0].isalpha() else f"r-{name}"
+
+
+@lru_cache(maxsize=2048)
+def _words(hint: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", hint.lower()).strip("-")

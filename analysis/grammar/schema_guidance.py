@@ -1,0 +1,363 @@
+r"""A schema in the words that llguidance's ``%json`` takes, and holds as the standard says.
+
+Measured with llguidance 1.9.1: it refuses a whole grammar for a keyword or a format that it does
+not know, whatever it says; it takes `\d` and `.` for what Rust means by them; a leap second is a
+time to it; it counts members only where all that are named are required, and counts a name that
+comes twice as two. So patterns and formats are written out, a ``oneOf`` whose schemas exclude each
+other becomes an ``anyOf``, and what is left that it cannot hold is an error.
+
+Each character of a text that is counted takes states of its lexer, of which it keeps 250,000 for a
+whole answer, and then it ends that answer in its midst: in JSON strings up to 7.6 a character with
+Qwen's vocabulary and 8.7 with DeepSeek's, so it is asked to count to 20,000.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
+from threading import Lock
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT, Document, place_of
+from autoparser.analysis.core.schema_keywords import (
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    count,
+    mapped,
+    names_of,
+    references,
+    schema_map,
+    schemas_of,
+    without,
+)
+
+from .gbnf_rules import unwritable
+from .regex_nodes import Regex, rust_text
+from .schema_numbers import interval_of
+from .schema_options import tell_apart
+from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, is_plain, plain_words, reachable
+from .string_shape import StringShape, ensure_counted, string_shape
+
+# Which schemas llguidance does not load: many are asked about at once, and none twice.
+
+
+_MOST = 4096
+KNOWN: OrderedDict[str, str] = OrderedDict()
+"""What was said of the latest schemas; empty: it loads them."""
+_LOCK = Lock()
+
+
+def refusals(schemas: Iterable[str]) -> Mapping[str, str]:
+    """Return what llguidance says of those schemas, as JSON texts, that it does not load."""
+    asked = list(dict.fromkeys(schemas))
+    with _LOCK:
+        said = {schema: KNOWN[schema] for schema in asked if schema in KNOWN}
+    new = dict(_asked([schema for schema in asked if schema not in said]))
+    with _LOCK:
+        for schema in asked:
+            KNOWN[schema] = said.get(schema, "") or new.get(schema, "")
+            KNOWN.move_to_end(schema)
+        while len(KNOWN) > _MOST:
+            KNOWN.popitem(last=False)
+    return {schema: why for schema, why in (said | new).items() if why}
+
+
+def _asked(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Ask about all; where that is refused, about each half."""
+    refusal = refusal_of(schemas) if schemas else ""
+    if not refusal:
+        return
+    if len(schemas) == 1:
+        yield schemas[0], refusal
+        return
+    middle = len(schemas) // 2
+    yield from _asked(schemas[:middle])
+    yield from _asked(schemas[middle:])
+
+
+def refusal_of(schemas: Sequence[str]) -> str:
+    """Return what llguidance says of a grammar of schemas that it does not load."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
+
+    names = [f"json_{at}" for at in range(len(schemas))]
+    lines = [f"start: {' | '.join(names)}"]
+    lines += [f"{name}: %json {schema}" for name, schema in zip(names, schemas, strict=True)]
+    grammar = LLMatcher.grammar_from_lark("\n".join(lines) + "\n")
+    is_error, messages = LLMatcher.validate_grammar_with_warnings(grammar)
+    return str(messages[0]).strip() if is_error and messages else ""
+
+
+_AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
+_STRICTLY = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_UNWRITABLE: Mapping[str, str] = {
+    **UNWRITABLE,
+    "propertyNames": "llguidance does not read it",
+    "minContains": "items would have to be counted by kind",
+    "maxContains": "items would have to be counted by kind",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceSchema:
+    """A schema in words that llguidance holds, and what decides whether it loads it."""
+
+    text: str
+    """As JSON, its values the same."""
+    given: str = ""
+    """The schema as it was given, where that is not settled by its keywords alone."""
+    questions: tuple[str, ...] = ()
+    """Parts of it: where llguidance loads each of them, it loads the whole."""
+
+
+def guidance_schema(schema: Json) -> GuidanceSchema:
+    """Return a schema in words that llguidance holds; `ensure_loaded` asks what is left to ask.
+
+    Raises UnheldKeywordError for a keyword that it cannot be held to, and SchemaError for a schema
+    that is malformed.
+    """
+    words = plain_words(schema)
+    if words is not None and words.isdisjoint(_LOOKED_AT):
+        try:
+            text = _json_text(schema)
+        except (TypeError, ValueError):
+            text = ""  # The place is told below.
+        if text and not _LONG.search(text):
+            return GuidanceSchema(text)
+    return _guidance_schema(_AS_JSON(schema))
+
+
+def _json_text(schema: Json) -> str:
+    """Return it as JSON; raises ValueError for what JSON or UTF-8 cannot say."""
+    text = _STRICTLY(schema)
+    if not text.isascii():
+        text.encode()
+    return text
+
+
+@lru_cache(maxsize=2048)
+def _guidance_schema(given: str) -> GuidanceSchema:
+    document = Document.of(json.loads(given))
+    unsettled: list[Json] = []
+    for schema, pointer in reachable(document):
+        _hold(schema, pointer, document)
+        if not is_plain(schema):
+            unsettled.append(schema)
+    text = _AS_JSON(mapped(document.root, _written))
+    if any(reference for part in unsettled for reference in references(part)):
+        return GuidanceSchema(text, given, (text,))
+    parts = dict.fromkeys(_AS_JSON(mapped(part, _written)) for part in unsettled)
+    return GuidanceSchema(text, given, tuple(parts))
+
+
+def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
+    """Raise SchemaError for the first schema that llguidance does not load: no value meets it.
+
+    `tools` says for each schema whose it is; the error names all whose schemas are refused.
+    """
+    refused = refusals([part for schema in schemas for part in schema.questions])
+    # A member that may be left out may be one that no value meets.
+    asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
+    whole = refusals([schema.text for schema in compress(schemas, asked)])
+    for schema in schemas:
+        if schema.text in whole:
+            error = _named(Document.of(json.loads(schema.given)), whole[schema.text])
+            refusing = [each.text in whole for each in schemas]
+            error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
+            raise error
+
+
+@lru_cache(maxsize=512)
+def has_text(shape: StringShape) -> bool:
+    """Whether a text meets a shape, where several expressions have to match it at once.
+
+    Raises UnheldKeywordError where llguidance cannot tell: nor would it load such a grammar.
+    """
+    if shape.most is not None and shape.most < shape.least:
+        return False
+    if len(shape.regexes) < 2:  # noqa: PLR2004 - one expression always matches something
+        return True
+    why = _refusal_of(shape.regexes)
+    if not why or "Unsatisfiable" in why:
+        return not why
+    bound = "minLength" if shape.most is None else "maxLength"
+    keyword = shape.keywords[1] if _refusal_of(shape.patterns) else bound
+    raise unwritable(keyword, shape.pointer, _UNTOLD)
+
+
+def _refusal_of(regexes: Sequence[Regex]) -> str:
+    """Return what llguidance says of expressions that it cannot have match one text; or nothing."""
+    parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in regexes]
+    return "".join(refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
+
+
+def _named(document: Document, refusal: str) -> SchemaError:
+    """Return the error for what llguidance says: no value is left, or a keyword is too much."""
+    root = document.root
+    place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
+    if "Unsatisfiable" in refusal:
+        return SchemaError("no value meets this schema", pointer=place)
+    for schema, pointer in reachable(document):
+        own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
+        if not own or not _refused(own):
+            continue
+        # What is left out alone is the least that has to be: llguidance itself is asked.
+        alone = [keyword for keyword in own if not _refused(without(own, keyword))]
+        keyword = alone[-1] if alone else next(iter(own))
+        return unwritable(keyword, pointer, _UNTOLD)
+    return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
+
+
+_UNTOLD = "llguidance cannot tell whether a text meets it and all that is said beside it"
+_STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
+"""Keywords that llguidance may give up on, those first that say more than the others."""
+
+
+def _refused(schema: Schema) -> bool:
+    return bool(refusals([_AS_JSON(_written({"type": "string", **schema}))]))
+
+
+def _hold(schema: Schema, pointer: str, document: Document) -> None:
+    """Raise UnheldKeywordError for the first keyword that llguidance cannot hold."""
+    for keyword in schema:
+        if keyword in _UNWRITABLE:
+            raise unwritable(keyword, pointer, _UNWRITABLE[keyword])
+    if schema.get("uniqueItems") is True:
+        raise unwritable("uniqueItems", pointer, "every item would decide about the others")
+    for keyword in UNEVALUATED:
+        if keyword in schema and any(other in schema for other in IN_PLACE):
+            raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
+    own = string_shape(without(schema, "allOf"), pointer)
+    ensure_counted(own, _COUNTED, _COUNTED)
+    for source in schema_map(schema, "patternProperties"):
+        string_shape({"pattern": source}, pointer)
+    if "oneOf" in schema:
+        tell_apart(schemas_of(schema, "oneOf"), document, pointer)
+    _hold_bounds(schema, pointer)
+    _hold_counts(schema, pointer)
+
+
+def _hold_bounds(schema: Schema, pointer: str) -> None:
+    """Raise UnheldKeywordError where llguidance would take the bound that is left out.
+
+    Above 0 and up to 0.5 it takes the 0, too: the whole part that all numbers there have.
+    """
+    bounds = interval_of(schema)
+    for keyword, is_open, near, far in (
+        ("exclusiveMinimum", bounds.low_open, bounds.low, bounds.high),
+        ("exclusiveMaximum", bounds.high_open, bounds.high, bounds.low),
+    ):
+        if not is_open or near is None or far is None or not _may_be_fraction(schema):
+            continue
+        if near == int(near) and abs(far - near) < 1:
+            raise unwritable(keyword, pointer, "llguidance takes the bound where the other is near")
+
+
+def _may_be_fraction(schema: Schema) -> bool:
+    kinds = schema.get("type", "number")
+    return "number" in (kinds if isinstance(kinds, list) else [kinds])
+
+
+def _hold_counts(schema: Schema, pointer: str) -> None:
+    least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
+    required = names_of(schema, "required")
+    why = "members that may be left out would have to be counted"
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if _all_needed(schema):
+        # What comes beside them may come twice.
+        held = least <= len(required) + 1
+    else:
+        held = least <= (1 if closed else len(required))
+    if not held and not _is_implied(schema, least):
+        raise unwritable("minProperties", pointer, why)
+    free = closed and most is not None and most >= len(schema_map(schema, "properties"))
+    if most is not None and not free and not _all_needed(schema):
+        raise unwritable("maxProperties", pointer, why)
+
+
+def _is_implied(schema: Schema, least: int) -> bool:
+    return least <= len(names_of(schema, "required"))
+
+
+def _all_needed(schema: Schema) -> bool:
+    """Whether every member that is named has to be there."""
+    return set(schema_map(schema, "properties")) <= set(names_of(schema, "required"))
+
+
+def _written(schema: Schema) -> Json:
+    """Write one schema, whose inner ones are written already."""
+    found = {
+        keyword: value
+        for keyword, value in schema.items()
+        if keyword not in _GONE and not (keyword == "additionalItems" and not _is_tuple(schema))
+    }
+    beside: list[Json] = []
+    texts = [*_patterns(schema)]
+    if texts:
+        found["pattern"] = texts[0]
+        beside.extend({"pattern": text} for text in texts[1:])
+    for keyword, meant in _MEANT.items():
+        if keyword in schema:
+            found.setdefault(meant, schema[keyword])
+    patterns = schema_map(schema, "patternProperties")
+    if patterns:
+        found["patternProperties"] = {_anchored(key): inner for key, inner in patterns.items()}
+    if "oneOf" in schema:
+        beside.append({"anyOf": schema["oneOf"]})
+    beside += _counted(schema, found)
+    if beside:
+        found["allOf"] = [*schemas_of(schema, "allOf"), *beside]
+    return found
+
+
+_COUNTED = 20_000
+"""Up to how many characters of a JSON string llguidance is asked to count."""
+_LONG = re.compile(r'Length": [^,}]{5}')
+"""Lengths that may be more than that, such as 50000 and 1e+22."""
+_MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
+"""What these mean where no other schema speaks of the same value."""
+_GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
+
+_LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}
+"""Keywords that do not stay as they are, or not everywhere."""
+
+
+def _is_tuple(schema: Schema) -> bool:
+    return isinstance(schema.get("items"), list)
+
+
+def _patterns(schema: Schema) -> list[str]:
+    """Return the patterns of a schema and its format, as Rust reads them."""
+    try:
+        shape = string_shape(
+            {key: schema[key] for key in ("pattern", "format") if key in schema}, ROOT
+        )
+    except UnheldKeywordError:
+        return []  # Nothing leads here: what is reached was looked at.
+    return [f"^(?:{rust_text(regex)})$" for regex in shape.patterns]
+
+
+def _anchored(source: str) -> str:
+    found = _patterns({"pattern": source})
+    return found[0] if found else source
+
+
+def _counted(schema: Schema, found: Schema) -> list[Json]:
+    """Leave out counts of members that say nothing new; a first member is one of those named."""
+    least, most = count(schema, "minProperties"), count(schema, "maxProperties")
+    named = schema_map(schema, "properties")
+    if most is not None and not _all_needed(schema):
+        del found["maxProperties"]
+    if least is None:
+        return []
+    if _is_implied(schema, least):
+        del found["minProperties"]
+    elif named and not _all_needed(schema):
+        del found["minProperties"]
+        return [{"anyOf": [{"required": [name]} for name in named]}]
+    return []

@@ -1,0 +1,254 @@
+"""Schemas that a grammar cannot be held to: the keyword named where it stands, or left out.
+
+The writers of a grammar say what they cannot write. Only then are the tools tried in ever smaller
+groups, and those that are refused alone with their places written into them, so that an error names
+tool, place and keyword. Where the tool did not ask to be held strictly, as OpenAI's
+``"strict": true`` does, the keyword is left out and listed; an error lists all of them at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import escaped
+from autoparser.analysis.core.schema_document import nearest, with_places, without_keyword
+from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
+from autoparser.analysis.parsing.turn_request import IdentityCache
+
+from .call_writer import GrammarError
+
+Written = TypeVar("Written")
+GrammarForm: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+GrammarWriter: TypeAlias = Callable[[Mapping[str, Json], Json], Written]
+"""Writes a grammar for the tools' schemas by name, and for the schema of content."""
+
+_CONTENT = "json_schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Loosening:
+    """A keyword of a schema that a grammar is not held to."""
+
+    tool: str
+    """The tool whose parameters are meant; empty: the schema of content."""
+    pointer: str
+    """JSON pointer of the keyword in that schema."""
+    keyword: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f"{_owner(self.tool)}, {self.pointer} is not held to: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenGrammar(Generic[Written]):
+    """A grammar as it is written, and what it leaves out."""
+
+    written: Written
+    loosened: tuple[Loosening, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LooseRequest:
+    """The schemas of a request, and which of them a grammar may be looser than."""
+
+    tools: Mapping[str, Json]
+    json_schema: Json
+    may_loosen: Callable[[str], bool]
+    """Whether keywords of this tool may be left out; the empty name: of the schema of content."""
+    owners: tuple[object, ...]
+    """What decides beside the schemas what can be written: the format, the tokenizer's tokens."""
+    form: GrammarForm
+
+
+@lru_cache(maxsize=1024)
+def log_loosening(loosened: tuple[Loosening, ...]) -> None:
+    """Log what a grammar is not held to, in one line, and once a process.
+
+    Servers make many grammars of the same tools. Of the keywords that share a reason the first is
+    named; names come from requests, so they are escaped.
+    """
+    if not loosened:
+        return
+    reasons: dict[str, list[Loosening]] = {}
+    for each in loosened:
+        reasons.setdefault(each.reason, []).append(each)
+    told = (_shortened(reason, places) for reason, places in reasons.items())
+    _LOG.warning("keywords that no grammar can hold are left out: %s", "; ".join(told))
+
+
+def _shortened(reason: str, places: Sequence[Loosening]) -> str:
+    first, *others = places
+    also = f" and {len(others)} more" if others else ""
+    return escaped(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
+
+
+_LOG = logging.getLogger("autoparser")
+
+
+def written_grammar(
+    write: GrammarWriter[Written], request: LooseRequest
+) -> WrittenGrammar[Written]:
+    """Write a grammar, where it may be looser without the keywords that it cannot be held to.
+
+    Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.
+    """
+    tools, content = request.tools, request.json_schema
+    case = (request.form, repr(tools), repr(content))
+    # What an earlier request has found of the same tools is left out at once.
+    known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
+    left_out = _left_out(request, known)
+    try:
+        return WrittenGrammar(write(*_loosened(request, known)), left_out)
+    except SchemaError as error:
+        refused = error
+    found: dict[str, _Loosened] = {}
+    written: list[Written] = []
+    # Most errors name all tools that are refused at one step of the writing.
+    while named := [name for name in tools if name in refused.tools and name not in found]:
+        found |= {name: _looser(tools[name], _only(write, name), name) for name in named}
+        try:
+            written = [write(*_loosened(request, found))]
+            break
+        except SchemaError as error:
+            refused = error
+    if not written:
+        names = [name for name in tools if name not in found]
+        for name in _refused(write, tools, names, is_known=content is None and not found):
+            found[name] = _looser(tools[name], _only(write, name), name)
+        if content is not None:
+            found[""] = _looser(content, lambda each: _attempt(write, {}, each), "")
+    found = {name: found[name] for name in (*tools, "") if name in found and found[name].loosened}
+    if not found:
+        raise refused
+    known |= found
+    left_out = _left_out(request, found)
+    return WrittenGrammar(written[0] if written else write(*_loosened(request, found)), left_out)
+
+
+def _left_out(request: LooseRequest, found: Mapping[str, _Loosened]) -> tuple[Loosening, ...]:
+    """Return the keywords that are left out; raise where one of them has to be held."""
+    barred = [each for name, each in found.items() if not request.may_loosen(name)]
+    if barred:
+        raise _listed(barred)
+    return tuple(each for tool in found.values() for each in tool.loosened)
+
+
+def _loosened(
+    request: LooseRequest, found: Mapping[str, _Loosened]
+) -> tuple[Mapping[str, Json], Json]:
+    """Return the schemas of tools and content without the keywords that were found."""
+    tools = {
+        name: found[name].schema if name in found else schema
+        for name, schema in request.tools.items()
+    }
+    return tools, found[""].schema if "" in found else request.json_schema
+
+
+class StrictSchemaError(UnheldKeywordError):
+    """Keywords that a grammar cannot hold, of schemas that it has to be held to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loosened:
+    """A schema without the keywords that cannot be held to."""
+
+    schema: Json
+    loosened: tuple[Loosening, ...]
+    hint: str | None
+    """The way out for the first of them."""
+
+
+_KNOWN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
+"""What is left out of the schemas of a request; empty where nothing is."""
+
+
+def _refused(
+    write: GrammarWriter[Written], tools: Mapping[str, Json], names: list[str], *, is_known: bool
+) -> Iterator[str]:
+    """Return the tools that are refused, by ever smaller groups: most lists hold few of them.
+
+    `is_known` says that the group as a whole was refused for its tools.
+    """
+    if not is_known:
+        try:
+            _attempt(write, {name: tools[name] for name in names}, None)
+        except SchemaError:
+            pass
+        else:
+            return
+    if len(names) == 1:
+        yield from names
+        return
+    middle = len(names) // 2
+    yield from _refused(write, tools, names[:middle], is_known=False)
+    yield from _refused(write, tools, names[middle:], is_known=False)
+
+
+def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:
+    """Return what raises SchemaError where the schema of one tool cannot be written."""
+    return lambda schema: _attempt(write, {name: schema}, None)
+
+
+def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: Json) -> None:
+    try:
+        write(tools, content)
+    except GrammarError:
+        # A tool that the format cannot call is left out among others.
+        return
+
+
+def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosened:
+    """Leave out what cannot be held to, one keyword after the other."""
+    left_out: list[Loosening] = []
+    hint: str | None = None
+    while True:
+        try:
+            attempt(with_places(schema))
+        except UnheldKeywordError as error:
+            pointer = _place(schema, error)
+            if not pointer:
+                raise error.within(_owner(tool)) from None
+            looser = without_keyword(schema, pointer)
+            if looser == schema:
+                # It stays although it was left out: nothing would change.
+                raise error.moved(pointer).within(_owner(tool)) from None
+            schema = looser
+            hint = hint or error.hint
+            keyword = pointer.rpartition("/")[2]
+            left_out.append(Loosening(tool, pointer, keyword, error.message))
+        except SchemaError as error:
+            raise error.within(_owner(tool)) from None
+        else:
+            return _Loosened(schema, tuple(left_out), hint)
+
+
+def _place(schema: Json, error: SchemaError) -> str:
+    """Return where the keyword of an error stands; one union is like the other."""
+    keywords = ("anyOf", "oneOf") if error.keyword == "anyOf" else (error.keyword,)
+    found = (nearest(schema, keyword, error.pointer) for keyword in keywords)
+    return next(filter(None, found), "")
+
+
+def _listed(schemas: Sequence[_Loosened]) -> SchemaError:
+    """Return one error for all keywords that cannot be held to; the first of them is explained."""
+    first, *others = (each for schema in schemas for each in schema.loosened)
+    told = "".join(f"; nor can {_owner(each.tool)}, {each.pointer}" for each in others)
+    hint = "leave them out" if others else schemas[0].hint or "leave it out"
+    error = StrictSchemaError(
+        f"{first.reason}{told}",
+        pointer=first.pointer,
+        hint=f"{hint}, or let the grammar be looser (--loosen)",
+    )
+    error.keyword = first.keyword
+    return error.within(_owner(first.tool))
+
+
+def _owner(tool: str) -> str:
+    return f"the parameters of {tool}" if tool else _CONTENT

@@ -1,0 +1,442 @@
+"""Numbers of a schema: bounds, and multiples where the bounds leave few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+
+from autoparser.analysis.core.schema_keywords import Schema, is_number
+
+from .gbnf_rules import GbnfRules, alternatives, between, counted, digit_class, literal, unwritable
+
+# Where a number may lie.
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where a number may lie; None: no bound."""
+
+    low: Decimal | None = None
+    high: Decimal | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def least_integer(self) -> int | None:
+        """The smallest integer inside; None where there is no bound."""
+        if self.low is None:
+            return None
+        return floor(self.low) + 1 if self.low_open else ceil(self.low)
+
+    @property
+    def greatest_integer(self) -> int | None:
+        """The largest integer inside; None where there is no bound."""
+        if self.high is None:
+            return None
+        return ceil(self.high) - 1 if self.high_open else floor(self.high)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the bounds leave nothing between them."""
+        if self.low is None or self.high is None or self.low < self.high:
+            return False
+        return self.low > self.high or self.low_open or self.high_open
+
+    def holds(self, value: Decimal) -> bool:
+        """Whether a number lies inside."""
+        if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
+            return False
+        return self.high is None or not (
+            value > self.high or (self.high_open and value == self.high)
+        )
+
+    def negated(self) -> Interval:
+        """Return the interval mirrored at zero."""
+        low = None if self.high is None else -self.high
+        high = None if self.low is None else -self.low
+        return Interval(low, high, self.high_open, self.low_open)
+
+    def positive(self) -> Interval | None:
+        """Return the part above zero; None where there is none."""
+        if self.high is not None and self.high <= 0:
+            return None
+        if self.low is None or self.low < 0:
+            return Interval(Decimal(0), self.high, low_open=True, high_open=self.high_open)
+        return Interval(self.low, self.high, self.low_open or self.low == 0, self.high_open)
+
+
+# The digits after a decimal point, between bounds.
+
+
+FRACTION_DIGITS = 20
+"""Digits in a fraction: 0.0001 and up, with the 17 digits that a float can need."""
+
+MORE = f"[0-9]{{0,{FRACTION_DIGITS - 1}}} [1-9]"
+"""Digits of a fraction, the last one not zero, as the body of a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is left of a bound's digits, and whether the bound itself is outside."""
+
+    digits: str
+    open: bool
+
+    def behind(self, digit: int) -> Bound | None:
+        """Return the bound on the digits after this one; None: it binds no more."""
+        return Bound(self.digits[1:], self.open) if digit == self.digit else None
+
+    @property
+    def digit(self) -> int:
+        """The digit at this place."""
+        return int(self.digits[0]) if self.digits else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fractions:
+    """Writes digits, so many at once that a rule for any digits is worth having."""
+
+    more: str
+    """The rule of `MORE`."""
+
+    def fraction(self, low: Bound | None, high: Bound | None) -> str | None:
+        """Return all of a fraction between bounds: a zero, or digits of which the last is none."""
+        options: list[str] = []
+        if (low is None or (not low.digits and not low.open)) and (
+            high is None or high.digits or not high.open
+        ):
+            options.append('"0"')
+        if digits := self.digits(low, high):
+            options.append(digits)
+        return alternatives(options) if options else None
+
+    def digits(self, low: Bound | None, high: Bound | None) -> str | None:
+        """Return one or more digits between bounds, the last of them not zero."""
+        if low is not None and not low.digits:
+            low = None  # Any digits that do not end in a zero are above it.
+        if high is not None and not high.digits:
+            return None
+        if low is None and high is None:
+            return self.more
+        first = 0 if low is None else low.digit
+        last = 9 if high is None else high.digit
+        options: list[str] = []
+        free: list[int] = []
+        for digit in range(first, last + 1):
+            below = None if low is None else low.behind(digit)
+            above = None if high is None else high.behind(digit)
+            if below is None and above is None:
+                free.append(digit)
+            elif behind := self._behind(digit, below, above):
+                options.append(f"{literal(str(digit))} {behind}")
+        if 0 in free:
+            free.remove(0)
+            options.append(f'"0" {self.more}')
+        if free:
+            options.append(f"{digit_class(''.join(map(str, free)))} ({self.more})?")
+        return alternatives(options) if options else None
+
+    def _behind(self, digit: int, low: Bound | None, high: Bound | None) -> str | None:
+        """Return what may follow a digit on a bound: nothing, or more digits."""
+        more = self.digits(low, high)
+        if not self._may_stop(low, high) or digit == 0:
+            return more
+        return f"({more})?" if more else '""'
+
+    @staticmethod
+    def _may_stop(low: Bound | None, high: Bound | None) -> bool:
+        """Whether a number may end here, where all digits after would be zeros."""
+        if low is not None and (low.digits or low.open):
+            return False
+        return high is None or bool(high.digits) or not high.open
+
+    def mantissa(self, low: Bound | None, high: Bound | None) -> str | None:
+        """Return ``D`` or ``D.F`` between bounds; D is not zero."""
+        options: list[str] = []
+        free: list[int] = []
+        first = 1 if low is None else low.digit
+        last = 9 if high is None else high.digit
+        for digit in range(first, last + 1):
+            below = None if low is None else low.behind(digit)
+            above = None if high is None else high.behind(digit)
+            if below is None and above is None:
+                free.append(digit)
+                continue
+            more = self.digits(below, above)
+            behind = [f'"." {more}'] if more else []
+            if self._may_stop(below, above):
+                behind.append('""')
+            if behind:
+                options.append(f"{literal(str(digit))} {alternatives(behind)}")
+        if free:
+            digits = digit_class("".join(map(str, free)))
+            options.append(f'{digits} ("." {self.more})?')
+        return alternatives(options) if options else None
+
+
+# Integers within bounds, digit by digit.
+
+
+ANY_INTEGER = '("0" | "-"? [1-9] [0-9]*)'
+
+
+def integer_range(least: int | None, most: int | None) -> str | None:
+    """Return an expression for the integers from `least` to `most`, as `json.dumps` writes them.
+
+    None for a bound: there is none. None as the result: no integer lies between the two.
+    """
+    if least is None and most is None:
+        return ANY_INTEGER
+    if least is not None and most is not None and least > most:
+        return None
+    options: list[str] = []
+    if least is None or least < 0:
+        smallest = 1 if most is None or most >= 0 else -most
+        magnitudes = natural_range(smallest, None if least is None else -least)
+        options.append(f'"-" {magnitudes}')
+    if most is None or most >= 0:
+        options.append(natural_range(max(least or 0, 0), most))
+    return alternatives(options)
+
+
+def natural_range(least: int, most: int | None) -> str:
+    """Return an expression for the numbers from `least`, not below 0, to `most`."""
+    low = str(least)
+    high = None if most is None else str(most)
+    options: list[str] = []
+    whole: list[int] = []
+    longest = len(low) if high is None else len(high)
+    for length in range(len(low), longest + 1):
+        first, last = "1" + "0" * (length - 1), "9" * length
+        start = low if length == len(low) else first
+        end = high if high is not None and length == len(high) else last
+        if (start, end) == (first, last):
+            whole.append(length - 1)
+        elif (start, end) == ("0", "9") and longest > 1:
+            options.append('"0"')
+            whole.append(0)
+        elif start == "0":
+            options.append(digit_class("0123456789"[: int(end) + 1]))
+        else:
+            options.append(literal(start) if start == end else between(start, end))
+    if high is None:
+        whole.append(longest)
+    if whole:
+        options.append(_led(whole[0], None if high is None else whole[-1]))
+    return alternatives(options)
+
+
+def _led(least: int, most: int | None) -> str:
+    """Return a digit that is not zero and `least` to `most` of any kind after it."""
+    if most == 0:
+        return "[1-9]"
+    if most is None:
+        return " ".join(["[1-9]", *counted(least), "[0-9]*"])
+    if least == most:
+        return " ".join(["[1-9]", *counted(least)])
+    return "[1-9] [0-9]?" if (least, most) == (0, 1) else f"[1-9] [0-9]{{{least},{most}}}"
+
+
+# Numbers within bounds, as `json.dumps` writes them: integers, decimals, with an exponent.
+#
+# Python writes a float as its shortest text that reads back as the same float: with a fraction of
+# at least one digit and no other trailing zero from 1e-4 up to 1e16, else as a mantissa and an
+# exponent of at least two digits. More digits than a float holds can be written too, since no
+# grammar can tell; what might read back as zero or infinity, 1e308 and up, cannot. Bounds are
+# compared as decimals.
+
+
+PLAIN_END = 10**16
+"""Floats from here on are written with an exponent; so are those below 1e-4."""
+
+EXPONENTS = ((-323, -5), (16, 307))
+"""Exponents that are written, and whose every mantissa reads back as neither zero nor infinity."""
+
+
+def number_range(interval: Interval, rules: GbnfRules) -> str | None:
+    """Return an expression for the numbers inside; None where there are none."""
+    return _range(interval, Fractions(rules.add("digits", MORE)))
+
+
+@lru_cache(maxsize=256)
+def _range(interval: Interval, fractions: Fractions) -> str | None:
+    if interval.is_empty:
+        return None
+    options: list[str] = []
+    integers = integer_range(interval.least_integer, interval.greatest_integer)
+    if integers is not None:
+        options.append(integers)
+    above, below = interval.positive(), interval.negated().positive()
+    if above is not None and above == below:
+        options += [f'"-"? {option}' for option in _floats(above, fractions)]
+    else:
+        options += _floats(above, fractions) if above is not None else []
+        options += (
+            [f'"-" {option}' for option in _floats(below, fractions)] if below is not None else []
+        )
+    if interval.holds(Decimal(0)):
+        options.append('"-"? "0.0"')
+    return alternatives(options) if options else None
+
+
+def _floats(interval: Interval, fractions: Fractions) -> list[str]:
+    """Return expressions for floats in an interval above zero."""
+    return [*_plain(interval, fractions), *_scientific(interval, fractions)]
+
+
+def _plain(interval: Interval, fractions: Fractions) -> list[str]:
+    """Return decimals without an exponent: ``I.F``."""
+    low = interval.low or Decimal(0)
+    start, fraction_low = _split(low)
+    if start >= PLAIN_END:
+        return []
+    end, fraction_high = PLAIN_END, ""
+    if interval.high is not None and interval.high < PLAIN_END:
+        end, fraction_high = _split(interval.high)
+    lower = Bound(fraction_low, interval.low_open)
+    upper = Bound(fraction_high, interval.high_open)
+    if start == end:
+        digits = fractions.fraction(lower, upper)
+        return [f"{literal(f'{start}.')} {digits}"] if digits else []
+    options: list[str] = []
+    whole_from = start
+    if fraction_low or interval.low_open:
+        whole_from += 1
+        if digits := fractions.fraction(lower, None):
+            options.append(f"{literal(f'{start}.')} {digits}")
+    if whole_from < end:
+        options.append(f'{natural_range(whole_from, end - 1)} "." {fractions.fraction(None, None)}')
+    if end < PLAIN_END and (digits := fractions.fraction(None, upper)):
+        options.append(f"{literal(f'{end}.')} {digits}")
+    return options
+
+
+def _split(value: Decimal) -> tuple[int, str]:
+    """Cut a number into its integer part and the digits of its fraction."""
+    whole, _, fraction = f"{value:f}".partition(".")
+    return int(whole), fraction.rstrip("0")
+
+
+def _scientific(interval: Interval, fractions: Fractions) -> list[str]:
+    """Return numbers with an exponent: ``D.Fe-05`` and below, ``D.Fe+16`` and above."""
+    low = _Mantissa.of(interval.low, is_open=interval.low_open) if interval.low else None
+    high = None
+    if interval.high is not None:
+        high = _Mantissa.of(interval.high, is_open=interval.high_open)
+    return [
+        option
+        for first, last in EXPONENTS
+        for option in _with_exponents(low, high, first, last, fractions)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mantissa:
+    """A bound as the digits of a mantissa, the first before the point, and an exponent."""
+
+    bound: Bound
+    exponent: int
+
+    @classmethod
+    def of(cls, value: Decimal, *, is_open: bool) -> _Mantissa:
+        digits = "".join(map(str, value.as_tuple().digits)).lstrip("0").rstrip("0")
+        return cls(Bound(digits, is_open), value.adjusted())
+
+
+def _with_exponents(
+    low: _Mantissa | None, high: _Mantissa | None, first: int, last: int, fractions: Fractions
+) -> list[str]:
+    """Return the numbers between two bounds whose exponents lie from `first` to `last`."""
+    options: list[str] = []
+    for edge in sorted({bound.exponent for bound in (low, high) if bound is not None}):
+        if first <= edge <= last:
+            mantissa = fractions.mantissa(
+                low.bound if low is not None and edge == low.exponent else None,
+                high.bound if high is not None and edge == high.exponent else None,
+            )
+            beyond = (low is not None and edge < low.exponent) or (
+                high is not None and edge > high.exponent
+            )
+            if mantissa and not beyond:
+                options.append(f"{mantissa} {literal(f'e{edge:+03d}')}")
+    if low is not None:
+        first = max(first, low.exponent + 1)
+    if high is not None:
+        last = min(last, high.exponent - 1)
+    if first <= last:
+        options.append(f'{fractions.mantissa(None, None)} "e" {_exponents(first, last)}')
+    return options
+
+
+def _exponents(first: int, last: int) -> str:
+    """Return exponents of one sign, from `first` to `last`, with two digits at least."""
+    if first > 0:
+        return f'"+" {natural_range(first, last)}'
+    options: list[str] = []
+    small, large = -last, -first
+    if digits := "".join(map(str, range(small, min(large, 9) + 1))):
+        options.append(f'"0" {digit_class(digits)}')
+    if len(str(large)) > 1:
+        options.append(natural_range(max(small, 10), large))
+    return f'"-" {alternatives(options)}'
+
+
+MOST_MULTIPLES = 1000
+"""Up to so many multiples are written one by one."""
+
+
+def interval_of(schema: Schema) -> Interval:
+    """Return the bounds of a schema's numbers."""
+    bounds: dict[str, Decimal] = {}
+    for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
+        value = schema.get(keyword)
+        if is_number(value):
+            bounds[keyword] = Decimal(repr(value))
+    low, above = bounds.get("minimum"), bounds.get("exclusiveMinimum")
+    high, under = bounds.get("maximum"), bounds.get("exclusiveMaximum")
+    low_open = above is not None and (low is None or above >= low)
+    high_open = under is not None and (high is None or under <= high)
+    return Interval(above if low_open else low, under if high_open else high, low_open, high_open)
+
+
+def multiple_of(schema: Schema) -> Decimal | None:
+    """Return the number whose multiples a schema takes; None: any number."""
+    step = schema.get("multipleOf")
+    return Decimal(repr(step)) if is_number(step) else None
+
+
+def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: bool) -> str | None:
+    """Return an expression for a schema's numbers; None where there are none.
+
+    `whole`: integers alone, which are written without a fraction, so not as ``1.0``. Raises
+    SchemaError for multiples that are too many to be written one by one.
+    """
+    interval = interval_of(schema)
+    step = multiple_of(schema)
+    if step is not None:
+        numerator, denominator = step.as_integer_ratio()
+        unit = Fraction(numerator, 1 if whole else denominator)
+        if unit != 1:
+            return _multiples(unit, interval, pointer)
+        whole = True
+    if whole:
+        return integer_range(interval.least_integer, interval.greatest_integer)
+    return number_range(interval, rules)
+
+
+def _multiples(unit: Fraction, interval: Interval, pointer: str) -> str | None:
+    if interval.low is None or interval.high is None:
+        raise unwritable("multipleOf", pointer, "without bounds there is no end to them")
+    first, last = ceil(Fraction(interval.low) / unit), floor(Fraction(interval.high) / unit)
+    if last - first >= MOST_MULTIPLES:
+        raise unwritable("multipleOf", pointer, f"{last - first + 1} numbers lie in the bounds")
+    options: list[str] = []
+    for factor in range(first, last + 1):
+        value = unit * factor
+        written = str(int(value)) if value.denominator == 1 else repr(float(value))
+        if interval.holds(Decimal(written)):
+            options.append(literal(written))
+    return alternatives(options) if options else None

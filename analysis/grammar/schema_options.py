@@ -1,0 +1,367 @@
+"""A schema as a choice of flat schemas: references followed, allOf merged, choices spread out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import Document, place_of
+from autoparser.analysis.core.schema_keywords import (
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    below,
+    count,
+    identity,
+    is_number,
+    names_of,
+    schema_map,
+    schemas_of,
+)
+from autoparser.analysis.core.schema_parts import Contradiction, joined, kinds_of
+
+from .gbnf_rules import unwritable
+from .regex_nodes import python_text
+from .schema_numbers import interval_of, multiple_of
+from .schema_survey import TYPES
+from .string_shape import PATTERNS, UNHELD, string_shape
+
+# Flat schemas: keywords that speak of one value alone, in one spelling each.
+#
+# A flat schema holds `type` as a list, `enum` (also for `const`), `prefixItems` and `items` (also
+# for the older list of `items` with `additionalItems`), and no keyword that says nothing.
+
+
+STRING = ("minLength", "maxLength", "pattern", "format")
+NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+ARRAY = ("prefixItems", "items", "minItems", "maxItems", "uniqueItems")
+OBJECT = (
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+)
+KEYWORDS = frozenset({"type", "enum", *STRING, *NUMBER, *ARRAY, *OBJECT})
+"""The keywords of a flat schema."""
+
+_EVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
+"""Without schemas for the same value beside them, these mean the same as those."""
+
+
+def tidied(schema: Schema) -> Schema:
+    """Return a schema's own keywords as a flat schema, without the schemas it points to."""
+    found = dict(schema)
+    if isinstance(items := found.get("items"), list):
+        del found["items"]
+        found["prefixItems"] = items
+        if "additionalItems" in found:
+            found["items"] = found["additionalItems"]
+    for keyword, meant in _EVALUATED.items():
+        if keyword in found:
+            found.setdefault(meant, found[keyword])
+    if isinstance(kind := found.get("type"), str):
+        found["type"] = [kind]
+    if "const" in found:
+        value = found["const"]
+        values = found.get("enum", [value])
+        known = {identity(item) for item in values} if isinstance(values, list) else set[str]()
+        found["enum"] = [value] if identity(value) in known else []
+    if found.get("format") not in (*PATTERNS, *UNHELD):
+        found.pop("format", None)
+    return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}
+
+
+# Two flat schemas that both hold, as one.
+
+
+def merged(first: Schema, second: Schema, pointer: str) -> Schema | None:
+    """Return a flat schema for the values of both; None where they contradict each other.
+
+    Members and items that both speak of get an ``allOf``, to be resolved when they are written.
+    Raises SchemaError, with the pointer given, for keywords that cannot be joined exactly.
+    """
+    try:
+        found, left = joined(first, second)
+    except Contradiction:
+        return None
+    if left:
+        keyword = next(iter(left))
+        if keyword in _MEMBERS:
+            raise unwritable(_MEMBERS[0], pointer, "other schemas speak of the same members")
+        why = f"{first[keyword]!r} and {left[keyword]!r} would have to hold both"
+        raise unwritable(keyword, pointer, why)
+    return found
+
+
+_MEMBERS = ("patternProperties", "properties", "additionalProperties")
+"""The first of them alone keeps the others from being joined."""
+
+# Whether a value meets a flat schema: for the values of an enum that has company.
+
+
+Flat: TypeAlias = Callable[[Json], list[Schema]]
+"""Takes a schema apart into flat ones."""
+
+
+def holds(value: Json, schema: Schema, flat: Flat) -> bool:
+    """Whether a value meets a flat schema."""
+    if "type" in schema and not types_of(value) & {*map(str, schemas_of(schema, "type"))}:
+        return False
+    if "enum" in schema and identity(value) not in map(identity, schemas_of(schema, "enum")):
+        return False
+    match value:
+        case str():
+            return _text_holds(value, schema)
+        case list():
+            return _array_holds(value, schema, flat)
+        case dict():
+            return _object_holds(value, schema, flat)
+        case _ if is_number(value):
+            return _number_holds(value, schema)
+        case _:
+            return True
+
+
+def types_of(value: Json) -> set[str]:
+    """Return the names of a value's types; a whole number has two."""
+    match value:
+        case None:
+            return {"null"}
+        case bool():
+            return {"boolean"}
+        case str():
+            return {"string"}
+        case list():
+            return {"array"}
+        case dict():
+            return {"object"}
+        case _:
+            return {"integer", "number"} if value == int(value) else {"number"}
+
+
+def _any_holds(value: Json, schema: Json, flat: Flat) -> bool:
+    return any(holds(value, option, flat) for option in flat(schema))
+
+
+def _text_holds(value: str, schema: Schema) -> bool:
+    shape = string_shape(schema, "#")
+    if len(value) < shape.least or (shape.most is not None and len(value) > shape.most):
+        return False
+    return all(re.fullmatch(python_text(regex), value) for regex in shape.patterns)
+
+
+def _number_holds(value: float, schema: Schema) -> bool:
+    number = Decimal(repr(value))
+    step = multiple_of(schema)
+    return interval_of(schema).holds(number) and (step is None or number % step == 0)
+
+
+def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
+    if not _counted(len(value), schema, "Items"):
+        return False
+    if schema.get("uniqueItems") and len({*map(identity, value)}) < len(value):
+        return False
+    prefix, others = schemas_of(schema, "prefixItems"), schema.get("items", True)
+    return all(
+        _any_holds(item, prefix[at] if at < len(prefix) else others, flat)
+        for at, item in enumerate(value)
+    )
+
+
+def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
+    if not _counted(len(value), schema, "Properties"):
+        return False
+    if not all(name in value for name in names_of(schema, "required")):
+        return False
+    properties, patterns = schema_map(schema, "properties"), schema_map(schema, "patternProperties")
+    for name, inner in value.items():
+        schemas = [properties[name]] if name in properties else []
+        schemas += [
+            patterns[source] for source in patterns if _text_holds(name, {"pattern": source})
+        ]
+        schemas = schemas or [schema.get("additionalProperties", True)]
+        if not all(_any_holds(inner, one, flat) for one in schemas):
+            return False
+        if not _any_holds(name, schema.get("propertyNames", True), flat):
+            return False
+    return True
+
+
+def _counted(size: int, schema: Schema, what: str) -> bool:
+    least, most = count(schema, f"min{what}"), count(schema, f"max{what}")
+    return (least is None or size >= least) and (most is None or size <= most)
+
+
+# Whether two flat schemas have no value in common, as far as can be told.
+
+
+DEEPEST = 8
+"""How far into members it is looked; a recursive schema has no end."""
+
+
+def disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> bool:
+    """Whether no value can meet both; False also where that cannot be told."""
+    for one, other in ((first, second), (second, first)):
+        if "enum" in one:
+            values = [value for value in schemas_of(one, "enum") if holds(value, one, flat)]
+            return not any(holds(value, other, flat) for value in values)
+    common = _types(first) & _types(second)
+    return all(_disjoint_as(kind, first, second, flat, depth) for kind in common)
+
+
+def _types(schema: Schema) -> set[str]:
+    kinds = set(map(str, schemas_of(schema, "type") or TYPES))
+    return kinds | {"integer"} if "number" in kinds else kinds
+
+
+def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: int) -> bool:
+    if kind in {"integer", "number"}:
+        return _below(first, second) or _below(second, first)
+    if kind == "object" and depth < DEEPEST:
+        return any(
+            _never_both(name, first, second, flat, depth)
+            for name in {*names_of(first, "required"), *names_of(second, "required")}
+        )
+    return False
+
+
+def _below(first: Schema, second: Schema) -> bool:
+    """Whether all numbers of one lie below those of the other."""
+    for high, high_open in (("maximum", False), ("exclusiveMaximum", True)):
+        for low, low_open in (("minimum", False), ("exclusiveMinimum", True)):
+            end, start = first.get(high), second.get(low)
+            if not is_number(end) or not is_number(start):
+                continue
+            if end < start or (end == start and (high_open or low_open)):
+                return True
+    return False
+
+
+def _never_both(name: str, first: Schema, second: Schema, flat: Flat, depth: int) -> bool:
+    """Whether no value of a member that is required by one is good for both."""
+    inner = [_member(name, side) for side in (first, second)]
+    return all(
+        disjoint(one, other, flat, depth + 1) for one in flat(inner[0]) for other in flat(inner[1])
+    )
+
+
+def _member(name: str, schema: Schema) -> Json:
+    if "patternProperties" in schema:
+        return True  # It might match the name, or not.
+    return schema_map(schema, "properties").get(name, schema.get("additionalProperties", True))
+
+
+MOST_OPTIONS = 500
+"""Choices that are merged with choices multiply; this is where that ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flat schema, and where it stands."""
+
+    schema: Schema
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolver:
+    """Takes schemas of one document apart."""
+
+    document: Document
+
+    def options(
+        self, schema: Json, pointer: str, above: frozenset[str] = frozenset()
+    ) -> list[Option]:
+        """Return the flat schemas of which a value meets at least one; none for `false`.
+
+        `above` holds the references on the way here. Raises SchemaError for a reference that
+        leads back to itself, and where schemas cannot be merged or told apart exactly.
+        """
+        if not isinstance(schema, dict):
+            return [Option({}, pointer)] if schema else []
+        pointer = place_of(schema, pointer)
+        found = [Option(tidied(schema), pointer)]
+        if "$ref" in schema:
+            found = self._both(found, self._referred(schema, pointer, above), pointer)
+        for at, inner in enumerate(schemas_of(schema, "allOf")):
+            others = self.options(inner, below(pointer, "allOf", at), above)
+            found = self._both(found, others, pointer)
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                branches = [
+                    self._both(
+                        found, self.options(inner, below(pointer, keyword, at), above), pointer
+                    )
+                    for at, inner in enumerate(schemas_of(schema, keyword))
+                ]
+                if keyword == "oneOf":
+                    self._tell_apart(branches, pointer)
+                found = [option for branch in branches for option in branch]
+        return found
+
+    def flat(self, schema: Json) -> list[Schema]:
+        """Return the flat schemas of a schema inside a flat one."""
+        return [option.schema for option in self.options(schema, "#")]
+
+    def _referred(self, schema: Schema, pointer: str, above: frozenset[str]) -> list[Option]:
+        reference = str(schema["$ref"])
+        if reference in above:
+            raise SchemaError(
+                f"$ref {reference!r} leads back to itself without a value between",
+                pointer=pointer,
+                keyword="$ref",
+            )
+        target, place = self.document.resolve(reference, pointer)
+        return self.options(target, place, above | {reference})
+
+    def _both(self, first: list[Option], second: list[Option], pointer: str) -> list[Option]:
+        if len(first) * len(second) > MOST_OPTIONS:
+            raise SchemaError(
+                f"choices beside choices give {len(first) * len(second)} cases",
+                pointer=pointer,
+                hint="write them as one anyOf",
+            )
+        found: list[Option] = []
+        for one in first:
+            for other in second:
+                if not one.schema or not other.schema:
+                    found.append(one if one.schema else other)
+                    continue
+                schema = merged(one.schema, other.schema, pointer)
+                if schema is not None:
+                    found.append(Option(schema, pointer))
+        return found
+
+    def _tell_apart(self, branches: list[list[Option]], pointer: str) -> None:
+        for at, branch in enumerate(branches):
+            for later in range(at + 1, len(branches)):
+                if not all(
+                    disjoint(one.schema, other.schema, self.flat)
+                    for one in branch
+                    for other in branches[later]
+                ):
+                    raise unwritable(
+                        "oneOf", pointer, f"its schemas {at} and {later} may both hold"
+                    )
+
+
+def tell_apart(options: Sequence[Json], document: Document, pointer: str) -> None:
+    """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+    kinds = [kinds_of(option, document) for option in options]
+    if all(not one & other for one, other in combinations(kinds, 2)):
+        return
+    try:
+        Resolver(document).options({"oneOf": [*options]}, pointer)
+    except UnheldKeywordError as error:
+        if error.keyword == "oneOf":
+            raise
+        why = f"whether two of its schemas may both hold cannot be told: {error.message}"
+        raise unwritable("oneOf", pointer, why) from None

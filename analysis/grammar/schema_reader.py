@@ -1,0 +1,332 @@
+"""JSON Schema as a grammar's maker needs it: flat as far as it goes, and parts that stand alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from autoparser.analysis.core.call_notation import Order
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT, Document, place_of, validator
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    Schema,
+    SchemaError,
+    UnheldKeywordError,
+    mapped,
+    names_of,
+    references,
+    schema_map,
+    schemas_of,
+    type_of,
+    without,
+)
+from autoparser.analysis.core.schema_parts import ANY, NOTHING, conjunction, kinds_of
+
+from .schema_guidance import has_text
+from .schema_options import tell_apart
+from .schema_rules import FORMAT_CHECKS, may_be_met
+from .schema_survey import plain_words
+from .string_shape import string_shape
+
+_ROOT = "root"
+_UNIONS = ("anyOf", "oneOf")
+_UNEVALUATED: Mapping[str, JsonType] = {
+    "unevaluatedProperties": JsonType.OBJECT,
+    "unevaluatedItems": JsonType.ARRAY,
+}
+"""What looks at what the schemas around it say, and the type of value that it speaks of."""
+
+
+class SchemaReader:
+    """Reads the parts of one schema."""
+
+    def __init__(self, root: Json, place: str = "schema") -> None:
+        """Take a whole schema; `place` names it in errors."""
+        self.document = Document.of(root)
+        self.place = place
+
+    @property
+    def root(self) -> Json:
+        """The whole schema, its references as pointers."""
+        return self.document.root
+
+    def resolved(self, schema: Json, above: frozenset[str] = frozenset()) -> Schema:
+        """Follow references, and join what holds together; true and {} allow everything.
+
+        What cannot be joined exactly stays in an ``allOf``.
+        """
+        if schema is False:
+            return NOTHING
+        found = self._evaluated(_members(schema, self.place))
+        if "$ref" in found:
+            reference = str(found["$ref"])
+            if reference in above:
+                raise SchemaError(f"{reference} refers to itself", place=self.place)
+            if not found.keys().isdisjoint(_UNEVALUATED):
+                # They look at what the reference says, so they may not be taken from it.
+                return found
+            target = self.resolved(self._at(reference), above | {reference})
+            found = conjunction(target, without(found, "$ref"))
+        parts = schemas_of(found, "allOf")
+        if not parts or not found.keys().isdisjoint(_UNEVALUATED):
+            return found
+        found = without(found, "allOf")
+        for part in parts:
+            found = conjunction(found, self.resolved(part, above))
+        return found
+
+    def _evaluated(self, schema: Schema) -> Schema:
+        """Leave out what looks at members or items of values that have none."""
+        looks = [keyword for keyword in _UNEVALUATED if keyword in schema]
+        if not looks:
+            return schema
+        kinds = self.kinds(schema)
+        return without(schema, *(each for each in looks if _UNEVALUATED[each] not in kinds))
+
+    def _at(self, reference: str) -> Json:
+        try:
+            return self.document.resolve(reference)[0]
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def kinds(self, schema: Json) -> frozenset[JsonType]:
+        """Name the types that a schema allows; a number may be a whole one."""
+        try:
+            return kinds_of(schema, self.document)
+        except SchemaError as error:
+            raise SchemaError(error.message, place=self.place, hint=error.hint) from None
+
+    def options(self, schema: Schema) -> list[Schema]:
+        """Take a union apart: each option with what stands beside the union.
+
+        The only option of a union is taken apart itself.
+        """
+        for union in _UNIONS:
+            options = schemas_of(schema, union)
+            if options:
+                if union == "oneOf":
+                    self._tell_apart(options, schema)
+                beside = without(schema, union)
+                joined = [_beside(beside, self.resolved(option)) for option in options]
+                # What stood beside one union may be joined now that the union is gone.
+                found = [self.resolved(each) for each in joined]
+                return found if len(found) > 1 else self.options(found[0])
+        return [schema]
+
+    def objects(self, schema: Schema) -> list[Schema]:
+        """Take what is said of objects apart, until no union is left; none where none fits."""
+        options = self.options(schema)
+        if len(options) > 1:
+            return [each for option in options for each in self.objects(option)]
+        (only,) = options
+        if JsonType.OBJECT not in self.kinds(only):
+            return []
+        self.hold(only, JsonType.OBJECT)
+        return [only]
+
+    def _tell_apart(self, options: list[Json], schema: Schema) -> None:
+        """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+        tell_apart(options, self.document, place_of(schema, ROOT))
+
+    def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
+        """Return the only values of some types that are allowed, where they are told."""
+        told = [schema["const"]] if "const" in schema else schema.get("enum")
+        if not isinstance(told, list):
+            return None
+        plain = len({"const", "enum"} & schema.keys()) == 1
+        if (
+            plain
+            and schema.keys() - {"const", "enum"} <= _PLAIN
+            and all(type_of(value) in kinds for value in told)
+        ):
+            return told
+        complaint = validator(self.alone(schema), checks=FORMAT_CHECKS)
+        return [value for value in told if _is_of(value, kinds) and not complaint(value)]
+
+    def allows_empty(self, schema: Schema) -> bool:
+        """Whether the object without members meets a schema."""
+        if schema.keys() <= _OPEN:
+            return not schema.get("required")
+        return not validator(self.alone(schema))({})
+
+    def may_be_met(self, schema: Json, levels: int = 4) -> bool:
+        """Whether a value may meet a schema; False only where none does.
+
+        Members of members are asked about down to so many levels.
+        """
+        if isinstance(schema, bool) or plain_words(schema) is not None:
+            return schema is not False
+        found = self.resolved(schema)
+        if not self.kinds(found) or self.only_values(found, ANY) == []:
+            return False
+        return may_be_met(self.alone(found)) and self._option_may_be_met(found, levels)
+
+    def _option_may_be_met(self, schema: Schema, levels: int) -> bool:
+        """Whether a value may meet one of a schema's options; True where that cannot be told."""
+        try:
+            options = self.options(schema)
+            if options != [schema]:
+                return any(self.may_be_met(option, levels) for option in options)
+            (only,) = options
+            if self.kinds(only) == frozenset({JsonType.OBJECT}) and levels:
+                members = schema_map(only, "properties")
+                needed = [members[name] for name in names_of(only, "required") if name in members]
+                return all(self.may_be_met(each, levels - 1) for each in needed)
+            only_text = self.kinds(only) == frozenset({JsonType.STRING})
+            return not only_text or has_text(string_shape(only, ROOT))
+        except UnheldKeywordError:
+            return True
+
+    def hold(self, schema: Schema, kind: JsonType) -> None:
+        """Raise SchemaError for what no notation but JSON's own is held to."""
+        for part, keyword in _unheld(schema, kind):
+            raise UnheldKeywordError(
+                f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
+                pointer=place_of(part, ROOT),
+                keyword=keyword,
+                hint="leave it out",
+            )
+
+    def alone(
+        self,
+        schema: Schema,
+        kinds: frozenset[JsonType] | None = None,
+        order: Order = Order.GIVEN,
+    ) -> Json:
+        """Give a part as a schema of its own, held to some types, its keys in a format's order."""
+        part: dict[str, Json] = dict(schema)
+        if kinds is not None and not (kinds >= ANY and "type" not in part):
+            names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
+            if JsonType.NUMBER in kinds and "integer" in names:
+                names.remove("integer")
+            part["type"] = names[0] if len(names) == 1 else names
+        told = [*references(part)] if self.document.refers else []
+        if told:
+            if part == self.root and all(
+                each.startswith(("#/$defs/", "#/definitions/")) for each in told
+            ):
+                return _ordered(part, order)
+            definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
+            return _ordered(mapped({**part, "$defs": definitions}, _moved), order)
+        return _ordered(part, order)
+
+
+_PLAIN = frozenset(
+    {"type", "title", "description", "default", "examples", "deprecated", "$comment"}
+)
+"""Keywords beside the values of a constant that say nothing more of them."""
+_OPEN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "description", "title", "$defs"}
+)
+"""Keywords of an object of which ``required`` alone asks for members."""
+_CONDITIONS = ("not", "if", "$dynamicRef", "$recursiveRef")
+_ARRAYS = ("maxItems", "uniqueItems", "prefixItems", "contains", "unevaluatedItems")
+_OBJECTS = (
+    *("minProperties", "maxProperties", "patternProperties", "propertyNames"),
+    *("dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"),
+)
+_UNHELD: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: (*_CONDITIONS, *_ARRAYS),
+    JsonType.OBJECT: (*_CONDITIONS, *_OBJECTS),
+}
+_BESIDE: Mapping[JsonType, tuple[str, ...]] = {
+    JsonType.ARRAY: ("items", "minItems"),
+    JsonType.OBJECT: ("properties", "additionalProperties", "required"),
+}
+"""What an ``allOf`` cannot say, either: it holds what was not joined."""
+_PLURALS = {
+    kind: {JsonType.BOOLEAN: "true and false", JsonType.NULL: "null"}.get(kind, f"{kind}s")
+    for kind in JsonType
+}
+
+
+def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
+    """Name the keywords that values of a type cannot be held to, each with its schema."""
+    for keyword in _UNHELD.get(kind, _CONDITIONS):
+        if keyword in schema and not _names_types(keyword, schema[keyword]):
+            yield schema, keyword
+    if "$ref" in schema or "allOf" in schema:
+        # What these say was not joined to the rest where something looks at it.
+        yield from ((schema, keyword) for keyword in _UNEVALUATED if keyword in schema)
+    least = schema.get("minItems", 0)
+    if kind is JsonType.ARRAY and least not in (0, 1):
+        yield schema, "minItems"
+    for part in schemas_of(schema, "allOf"):
+        if isinstance(part, dict):
+            yield from ((part, each) for each in (*_UNIONS, *_BESIDE.get(kind, ())) if each in part)
+            yield from _unheld(part, kind)
+
+
+def _names_types(keyword: str, value: Json) -> bool:
+    """Whether this says only which types a value has not: that is known already."""
+    return keyword == "not" and isinstance(value, dict) and value.keys() == {"type"}
+
+
+def _is_of(value: Json, kinds: frozenset[JsonType]) -> bool:
+    whole = isinstance(value, float) and value.is_integer()
+    return type_of(value) in kinds or (whole and JsonType.INTEGER in kinds)
+
+
+def _members(schema: Json, place: str) -> Schema:
+    if schema is None or schema is True:
+        return {}
+    if isinstance(schema, dict):
+        return schema
+    raise SchemaError(
+        f"{schema!r} is not a JSON schema that a value could meet",
+        place=place,
+        hint='give an object such as {"type": "string"}',
+    )
+
+
+def _beside(schema: Schema, option: Schema) -> Schema:
+    """Return an option with what stands beside its union; what looks at both stays where it is."""
+    if schema.keys().isdisjoint(_UNEVALUATED):
+        return conjunction(schema, option)
+    return {**schema, "allOf": [*schemas_of(schema, "allOf"), option]}
+
+
+def _moved(schema: Schema) -> Schema:
+    """Let references to the document find it among the definitions."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    return {
+        keyword: f"#/$defs/{_ROOT}{reference[1:]}" if keyword == "$ref" else value
+        for keyword, value in schema.items()
+    }
+
+
+def _ordered(schema: Json, order: Order) -> Json:
+    """Put the properties of every object into the order in which a format writes them."""
+    return schema if order is Order.GIVEN else mapped(schema, lambda each: _arranged(each, order))
+
+
+def _arranged(schema: Schema, order: Order) -> Schema:
+    """Declare the members of an object in order, with those that are named beside it alone.
+
+    A reader of the schema writes what is declared first: what is only required comes too late.
+    """
+    properties = schema_map(schema, "properties")
+    others = schema.get("additionalProperties", True)
+    if others is not False and schema.keys().isdisjoint(_SEES_NAMES):
+        properties = {**dict.fromkeys(_named(schema), others), **properties}
+    if not properties:
+        return schema
+    return {**schema, "properties": {key: properties[key] for key in order.arrange([*properties])}}
+
+
+_SEES_NAMES = frozenset(
+    {"patternProperties", "unevaluatedProperties", "minProperties", "maxProperties"}
+)
+"""Keywords that mean or hold something else where one more member is declared."""
+
+
+def _named(schema: Schema) -> Iterator[str]:
+    """Return the members that are declared or required by a schema and what stands beside it."""
+    yield from schema_map(schema, "properties")
+    yield from names_of(schema, "required")
+    for keyword in ("allOf", *_UNIONS):
+        for part in schemas_of(schema, keyword):
+            if isinstance(part, dict):
+                yield from _named(part)

@@ -1,0 +1,331 @@
+"""The first look at a schema: whether it is well-formed and keeps to what can be written.
+
+Every schema that is reachable from the root is looked at where it stands, before anything is
+merged, so that an error names the very place. What is unknown to the standard says nothing there
+and nothing here (``nullable``, ``x-…``, ``strict``); so do annotations.
+
+Schemas whose own words settle that a value meets them: most schemas are so.
+
+    >>> sorted(plain_words({"type": "array", "items": {"maxLength": 5}, "minItems": 1}))
+    ['items', 'maxLength', 'minItems', 'type']
+    >>> plain_words({"type": "string", "pattern": "^a$", "minLength": 3}) is None
+    True
+
+The second is not: whether a text of that length matches the expression has to be tried. What is
+plain is found in one walk, without a document around it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_document import ROOT, Document, place_of
+from autoparser.analysis.core.schema_keywords import (
+    JsonType,
+    Schema,
+    SchemaError,
+    below,
+    is_number,
+    names_of,
+    schema_map,
+    schemas_of,
+    type_of,
+)
+
+from .gbnf_rules import unwritable
+
+TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
+"""The names of types."""
+
+UNWRITABLE: Mapping[str, str] = {
+    "not": "it says what a value is not",
+    "if": "one part of a value would decide about another",
+    "then": "one part of a value would decide about another",
+    "else": "one part of a value would decide about another",
+    "dependentRequired": "one member would decide about another",
+    "dependentSchemas": "one member would decide about another",
+    "dependencies": "one member would decide about another",
+    "contains": "items would have to be counted by kind",
+    "$dynamicRef": "what it refers to depends on the way there",
+    "$recursiveRef": "what it refers to depends on the way there",
+}
+"""Why a keyword cannot be written."""
+
+IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
+"""Keywords whose schemas speak of the same value."""
+
+UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords for what other keywords leave over."""
+
+
+def survey(document: Document) -> None:
+    """Raise SchemaError for the first thing that is wrong with a schema or cannot be written."""
+    for schema, pointer in reachable(document):
+        for keyword in schema:
+            if keyword in UNWRITABLE:
+                raise unwritable(keyword, pointer, UNWRITABLE[keyword])
+        for keyword in UNEVALUATED:
+            if keyword in schema and any(other in schema for other in IN_PLACE):
+                raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
+
+
+def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
+    """Return every schema that is an object and that the root leads to, with its pointer.
+
+    Where it says where it stood before it was moved, that is its pointer. Each of them is
+    well-formed; raises SchemaError for the first one that is not.
+    """
+    try:
+        json.dumps(document.root, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"the schema is not a JSON value: {error}", pointer=ROOT) from None
+    seen: set[str] = set()
+    waiting: list[tuple[Json, str]] = [(document.root, ROOT)]
+    while waiting:
+        schema, pointer = waiting.pop()
+        if pointer in seen:
+            continue
+        seen.add(pointer)
+        if isinstance(schema, dict):
+            place = place_of(schema, pointer)
+            _check(schema, place)
+            yield schema, place
+            found = [*_inner_places(schema, pointer)]
+            if "$ref" in schema:
+                found.append(document.resolve(str(schema["$ref"]), pointer))
+            # The first in the schema is the first to be looked at.
+            waiting += reversed(found)
+        elif not isinstance(schema, bool):
+            raise SchemaError(
+                f"a schema is an object, true or false, not {schema!r}", pointer=pointer
+            )
+
+
+def is_well_formed(schema: Schema) -> bool:
+    """Whether the value of each keyword is of its kind, but for the schemas in it."""
+    for keyword, value in schema.items():
+        expected = _EXPECTED.get(keyword)
+        if expected is not None and not expected[1](value):
+            return False
+    return True
+
+
+def _check(schema: Schema, pointer: str) -> None:
+    for keyword, expected in _malformed(schema):
+        raise SchemaError(
+            f"{keyword} must be {expected}, not {schema[keyword]!r}",
+            pointer=pointer,
+            keyword=keyword,
+        )
+
+
+def _malformed(schema: Schema) -> Iterator[tuple[str, str]]:
+    """Return the keywords whose values are wrong, with what they must be."""
+    for keyword, value in schema.items():
+        expected = _EXPECTED.get(keyword)
+        if expected is not None and not expected[1](value):
+            yield keyword, expected[0]
+
+
+def _inner_places(schema: Schema, pointer: str) -> list[tuple[Json, str]]:
+    """Return the schemas right inside a schema, with their pointers."""
+    found: list[tuple[Json, str]] = []
+    for keyword in (keyword for keyword in _HOLDS_SCHEMAS if keyword in schema):
+        value, place = schema[keyword], below(pointer, keyword)
+        if keyword in _BY_NAME and isinstance(value, dict):
+            found += [(inner, below(place, name)) for name, inner in value.items()]
+        elif keyword in _IN_LISTS and isinstance(value, list):
+            found += [(inner, below(place, at)) for at, inner in enumerate(value)]
+        else:
+            found.append((value, place))
+    return found
+
+
+_BY_NAME = ("properties", "patternProperties")
+_IN_LISTS = ("prefixItems", "items", "allOf", "anyOf", "oneOf")
+_HOLDS_SCHEMAS = (
+    *_BY_NAME,
+    *_IN_LISTS,
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "additionalItems",
+    "unevaluatedItems",
+)
+
+
+def _is_count(value: Json) -> bool:
+    return is_number(value) and value >= 0 and value == int(value)
+
+
+def _is_bound(value: Json) -> bool:
+    return is_number(value) and isfinite(value)
+
+
+def _is_type(value: Json) -> bool:
+    return value in TYPES if isinstance(value, str) else _is_texts(value) and _known(value)
+
+
+def _known(value: Json) -> bool:
+    return isinstance(value, list) and all(kind in TYPES for kind in value) and bool(value)
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_filled_list(value: Json) -> bool:
+    return isinstance(value, list) and bool(value)
+
+
+def _is(kind: type) -> Callable[[Json], bool]:
+    return lambda value: isinstance(value, kind)
+
+
+_COUNT = ("a count", _is_count)
+_BOUND = ("a number", _is_bound)
+_TEXT = ("a string", _is(str))
+_MAP = ("an object", _is(dict))
+_LIST = ("a list with something in it", _is_filled_list)
+_EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
+    "type": (f"one of {', '.join(TYPES)}, or a list of them", _is_type),
+    "enum": ("a list", _is(list)),
+    "required": ("a list of strings", _is_texts),
+    "properties": _MAP,
+    "patternProperties": _MAP,
+    "prefixItems": ("a list", _is(list)),
+    "allOf": _LIST,
+    "anyOf": _LIST,
+    "oneOf": _LIST,
+    "pattern": _TEXT,
+    "format": _TEXT,
+    "$ref": _TEXT,
+    "$id": _TEXT,
+    "uniqueItems": ("true or false", _is(bool)),
+    "minimum": _BOUND,
+    "maximum": _BOUND,
+    "exclusiveMinimum": _BOUND,
+    "exclusiveMaximum": _BOUND,
+    "multipleOf": (
+        "a number above 0",
+        lambda value: _is_bound(value) and is_number(value) and value > 0,
+    ),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        _COUNT,
+    ),
+}
+"""What a keyword's value must be, in words and as a test."""
+
+
+_SILENT = frozenset(
+    {"title", "description", "default", "examples", "deprecated", "$comment", "$defs"}
+    | {"definitions", "x-place", "$schema", "readOnly", "writeOnly", "nullable", "example"}
+)
+_TYPE_ALONE = frozenset({"type", "title", "description", "default"})
+"""Keywords of most schemas that hold none: what a type is called is all that may be wrong."""
+_CHOICES = frozenset({"anyOf", "oneOf", "$ref"})
+_TELLS_VALUES = (frozenset({"enum"}), frozenset({"const"}))
+_STRINGS = frozenset({"pattern", "format", "minLength", "maxLength"})
+_LENGTHS = frozenset({"minLength", "maxLength"})
+_BOUNDS = frozenset({"minimum", "maximum", "minItems", "maxItems"})
+_OF_MEMBERS = frozenset({"properties", "required", "additionalProperties"})
+_GROUPS = _STRINGS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
+"""Keywords that contradict none that speaks of values of another type."""
+
+
+def plain_words(schema: Json) -> frozenset[str] | None:
+    """Return all keywords of a plain schema and of those in it; None where it is not plain.
+
+    Nor is it where it refers to another place.
+    """
+    words: set[str] = set()
+    waiting: list[Json] = [schema if isinstance(schema, dict) else None]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, bool):
+            continue
+        if not isinstance(part, dict) or "$ref" in part:
+            return None
+        if part.keys() <= _TYPE_ALONE and part.get("type") in TYPES:
+            words.update(part)
+            continue
+        if not is_well_formed(part) or not is_plain(part):
+            return None
+        words.update(part)
+        waiting += _inner_schemas(part)
+    return frozenset(words)
+
+
+def _inner_schemas(schema: Schema) -> list[Json]:
+    """Return the schemas right inside a plain one."""
+    found = [*schema_map(schema, "properties").values()] if "properties" in schema else []
+    found += [schema[keyword] for keyword in ("items", "additionalProperties") if keyword in schema]
+    if "anyOf" in schema or "oneOf" in schema:
+        found += schemas_of(schema, "anyOf") or schemas_of(schema, "oneOf")
+    return found
+
+
+def all_plain(document: Document) -> bool:
+    """Whether nothing that is said in one place contradicts another."""
+    return all(is_plain(schema) for schema, _ in reachable(document))
+
+
+def is_plain(schema: Schema) -> bool:
+    """Whether nothing that a well-formed schema says itself can contradict the rest of it."""
+    said = frozenset(schema) - _SILENT
+    if len(said) == 1 and said <= _CHOICES:
+        (choice,) = said
+        return choice == "$ref" or any(each is not False for each in schemas_of(schema, choice))
+    if said - {"type"} in _TELLS_VALUES:
+        return _values_are_typed(schema)
+    if not said <= _GROUPS:
+        return False
+    texts = said & _STRINGS
+    return (
+        (len(texts) <= 1 or (texts == _LENGTHS and _is_open(schema, "minLength", "maxLength", 0)))
+        and (said.isdisjoint(_BOUNDS) or _are_bounds_open(schema))
+        and ("items" not in said or _has_items(schema))
+        and (said.isdisjoint(_OF_MEMBERS) or _has_members(schema))
+    )
+
+
+def _values_are_typed(schema: Schema) -> bool:
+    values = [schema["const"]] if "const" in schema else schemas_of(schema, "enum")
+    if "type" not in schema or not values:
+        return bool(values)
+    named = schema["type"]
+    kinds = named if isinstance(named, list) else [named]
+    return all(
+        (kind := type_of(value)) in kinds or (kind is JsonType.INTEGER and "number" in kinds)
+        for value in values
+    )
+
+
+def _are_bounds_open(schema: Schema) -> bool:
+    numbers = _is_open(schema, "minimum", "maximum", 1)
+    return numbers and _is_open(schema, "minItems", "maxItems", 0)
+
+
+def _has_items(schema: Schema) -> bool:
+    """Whether every item that has to be there may be; they are all of one schema."""
+    items = schema["items"]
+    return not isinstance(items, list) and (items is not False or not schema.get("minItems"))
+
+
+def _has_members(schema: Schema) -> bool:
+    """Whether every member that has to be there may be."""
+    named = schema_map(schema, "properties")
+    if False in named.values():
+        return False
+    free = schema.get("additionalProperties") is not False
+    return free or named.keys() >= set(names_of(schema, "required"))
+
+
+def _is_open(schema: Schema, lower: str, upper: str, apart: int) -> bool:
+    """Whether two bounds leave room; whole numbers need one between them."""
+    least, most = schema.get(lower), schema.get(upper)
+    return not (is_number(least) and is_number(most)) or most - least >= apart

@@ -1,0 +1,429 @@
+"""Strings: of any text, of some length, with a pattern, in a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import (
+    Schema,
+    below,
+    count,
+    names_of,
+    schema_map,
+    schemas_of,
+)
+from autoparser.analysis.core.schema_parts import both
+
+from .gbnf_rules import GbnfRules, Quoting, Tokens, literal, unwritable
+from .regex_nodes import ANY, CodePoints, Regex
+from .regular_expressions import ANY_TEXT, RegexWriter, repeated
+from .schema_numbers import Interval, number_range
+from .schema_options import Resolver, holds
+from .string_shape import string_shape
+
+# Arrays: items by position, then items of one kind, in some number.
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What an array may hold."""
+
+    leading: Sequence[str | None]
+    """Expressions of the first items; None: there is no such value, so the array ends before."""
+    others: str | None
+    least: int
+    most: int | None
+
+    def expression(self, tokens: Tokens) -> str | None:
+        """Return the array's expression; None where no array has these items."""
+        leading = [*self.leading]
+        most = self.most
+        if None in leading:
+            end = leading.index(None)
+            leading, most = leading[:end], end if most is None else min(most, end)
+        elif self.others is None:
+            most = len(leading) if most is None else min(most, len(leading))
+        if most is not None and most < self.least:
+            return None
+        body = self._behind(leading, most, tokens)
+        return " ".join(filter(None, [tokens.begin_array, body, tokens.end_array]))
+
+    def _behind(self, leading: Sequence[str | None], most: int | None, tokens: Tokens) -> str:
+        """Return what stands between the brackets."""
+        if most is not None:
+            leading = leading[:most]
+        body = self._tail(len(leading), most, tokens)
+        for at in range(len(leading) - 1, -1, -1):
+            separator = f"{tokens.comma} " if at else ""
+            body = f"{separator}{leading[at]} {body}".rstrip()
+            if at >= self.least:
+                body = tokens.rules.add("items", f"({body})?")
+        return body
+
+    def _tail(self, count: int, most: int | None, tokens: Tokens) -> str:
+        """Return the items after the leading ones, of which there are `count`."""
+        room = None if most is None else most - count
+        if self.others is None or room == 0:
+            return ""
+        least = max(0, self.least - count)
+        behind = tokens.rules.add("next-item", f"{tokens.comma} {self.others}")
+        if count:
+            return repeated(behind, least, room, tokens.rules)
+        rest = repeated(behind, max(0, least - 1), None if room is None else room - 1, tokens.rules)
+        body = self.others if rest == '""' else f"{self.others} {rest}"
+        return body if least else f"({body})?"
+
+
+def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | None]) -> Items:
+    """Read the items of a flat schema; `value` writes the schema of one.
+
+    Raises SchemaError for items that must differ.
+    """
+    most = count(schema, "maxItems")
+    if schema.get("uniqueItems") and (most is None or most > 1):
+        raise unwritable("uniqueItems", pointer, "each item would have to differ from all before")
+    place = below(pointer, "prefixItems")
+    leading = [
+        value(item, below(place, at)) for at, item in enumerate(schemas_of(schema, "prefixItems"))
+    ]
+    others = value(schema.get("items", True), below(pointer, "items"))
+    return Items(leading, others, count(schema, "minItems") or 0, most)
+
+
+# Objects: known members in order, any of the optional ones left out, then others.
+#
+# The commas are right for every choice of members without a rule for each: a chain with one rule
+# for each member and each number of members already written, as far as that number matters. It
+# matters whether it is zero, and against `minProperties` and `maxProperties`.
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member that the schema knows by name."""
+
+    name: str
+    value: str | None
+    """The expression of its value; None: it has none, and must be left out."""
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Members that the schema does not know by name."""
+
+    name: str
+    """The expression of their names, with quotes."""
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMembers:
+    """What an object may hold."""
+
+    known: Sequence[Member]
+    others: Others | None
+    least: int
+    most: int | None
+    pointer: str
+
+    def expression(self, tokens: Tokens) -> str | None:
+        """Return the object's expression; None where no object has these members.
+
+        Raises SchemaError where several unknown members would have to have different names.
+        """
+        body = _Chain(self, tokens).written()
+        if body is None:
+            return None
+        return " ".join(filter(None, [tokens.begin_object, body, tokens.end_object]))
+
+
+class _Chain:
+    def __init__(self, members: ObjectMembers, tokens: Tokens) -> None:
+        self.members = members
+        self.tokens = tokens
+        self.highest = max(1, members.least, members.most or 0)
+        """Numbers of members from here on need not be told apart."""
+
+    def written(self) -> str | None:
+        """Return what stands between the braces; empty: nothing; None: there is no such object."""
+        known = self.members.known
+        counts: list[set[int]] = [{0}]
+        for member in known:
+            before = counts[-1]
+            taken = {self._after(count) for count in before if self._takes(member, count)}
+            counts.append(taken if member.required else taken | before)
+        rests = {count: self._others(count) for count in counts[-1]}
+        for member, before in zip(reversed(known), reversed(counts[:-1]), strict=True):
+            rests = {count: self._rest(member, count, rests) for count in before}
+        return rests[0]
+
+    def _after(self, count: int) -> int:
+        return min(count + 1, self.highest)
+
+    def _takes(self, member: Member, count: int) -> bool:
+        most = self.members.most
+        return member.value is not None and (most is None or count < most)
+
+    def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
+        """Return what may follow `count` members, this one being the next that is known."""
+        left_out = None if member.required else rests[count]
+        pair, behind = None, None
+        if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
+            key = self.tokens.string(member.name)
+            pair = self._joined(count, f"{key} {self.tokens.colon} {member.value}")
+        if pair is None:
+            return left_out
+        if left_out is None:
+            return _sequence(pair, behind)
+        if left_out == behind:
+            body = _sequence(f"({pair})?", behind)
+        else:
+            body = f"{_sequence(pair, behind)} | {left_out or chr(34) * 2}"
+        return self.tokens.rules.add(f"{'from' if count else 'first'}-{member.name}", body)
+
+    def _joined(self, count: int, member: str) -> str:
+        return f"{self.tokens.comma} {member}" if count else member
+
+    def _others(self, count: int) -> str | None:
+        """Return what may follow `count` members where no more are known."""
+        others, most = self.members.others, self.members.most
+        least = max(0, self.members.least - count)
+        room = None if most is None else most - count
+        if room is not None and least > room:
+            return None
+        if others is None or room == 0:
+            return None if least else ""
+        if least > 1:
+            raise unwritable(
+                "minProperties",
+                self.members.pointer,
+                "members with unknown names might be written twice",
+            )
+        rules = self.tokens.rules
+        pair = rules.add("other-member", f"{others.name} {self.tokens.colon} {others.value}")
+        behind = rules.add("next-member", f"{self.tokens.comma} {pair}")
+        if count:
+            return repeated(behind, least, room, rules)
+        written = _sequence(pair, repeated(behind, 0, None if room is None else room - 1, rules))
+        return written if least else f"({written})?"
+
+
+def _sequence(*pieces: str | None) -> str:
+    return " ".join(piece for piece in pieces if piece and piece != '""') or '""'
+
+
+# Any JSON value: the rule that every open schema comes to, once in a grammar.
+
+
+def any_value(tokens: Tokens) -> str:
+    """Return the rule of any value."""
+    key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting, tokens.indent)
+    return tokens.rules.recursive(key, "value", lambda name: _body(tokens, name))
+
+
+def any_string(tokens: Tokens) -> str:
+    """Return the rule of any string."""
+    text = RegexWriter(tokens.rules, tokens.quoting).write(ANY_TEXT)
+    return tokens.rules.add("string", f'"\\"" {text} "\\""')
+
+
+def any_object(tokens: Tokens) -> str:
+    """Return the rule of any object."""
+    members = ObjectMembers((), Others(any_string(tokens), any_value(tokens)), 0, None, "#")
+    return tokens.rules.add("object", members.expression(tokens) or "")
+
+
+def any_array(tokens: Tokens) -> str:
+    """Return the rule of any array."""
+    items = Items((), any_value(tokens), 0, None)
+    return tokens.rules.add("array", items.expression(tokens) or "")
+
+
+def _body(tokens: Tokens, _name: str) -> str:
+    rules = tokens.rules
+    scalars = [
+        any_string(tokens),
+        rules.add("number", number_range(Interval(), rules) or ""),
+        rules.add("boolean", '"true" | "false"'),
+        '"null"',
+    ]
+    return " | ".join([any_object(tokens), any_array(tokens), *scalars])
+
+
+def string_expression(
+    schema: Schema, pointer: str, quoting: Quoting, rules: GbnfRules, *, wish: str = "string"
+) -> str | None:
+    """Return the rule of a schema's strings, with their quotes; None where there are none.
+
+    Raises SchemaError for a pattern that is none, that is not regular, or that is longer or
+    shorter than the schema's lengths in a way that cannot be written.
+    """
+    regex = string_regex(schema, pointer)
+    if regex is None:
+        return None
+    body = RegexWriter(rules, quoting).write(regex)
+    if quoting.quote:
+        body = f"{literal(quoting.quote)} {body} {literal(quoting.quote)}"
+    return rules.add("string" if regex == ANY_TEXT else wish, body)
+
+
+def string_regex(schema: Schema, pointer: str) -> Regex | None:
+    """Return what a schema says of the text of its strings; None where none can be."""
+    return string_shape(schema, pointer).single()
+
+
+# Names of members that are none of those that are known.
+
+
+LONGEST_GROUP = 300
+"""Characters of an expression before it becomes a rule of its own.
+
+Readers recurse into groups, and llama.cpp counts the rules that an optional group needs.
+"""
+
+
+def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
+    """Return the rule of all strings but these, with quotes.
+
+    Built as a tree of beginnings: each character either goes on along a known name or leaves all
+    of them, and where a known name is complete, the string may not end.
+    """
+    writer = RegexWriter(rules, quoting)
+    any_text = writer.write(ANY_TEXT)
+    if not names:
+        return rules.add("string", f'"\\"" {any_text} "\\""')
+    beginnings = {name[:length] for name in names for length in range(len(name) + 1)}
+    known = set(names)
+    following: dict[str, list[str]] = {}
+    for beginning in sorted(beginnings - {""}):
+        following.setdefault(beginning[:-1], []).append(beginning[-1])
+    written: dict[str, str] = {}
+    # Those of one length in their own order: that of a set differs from process to process.
+    for beginning in sorted(beginnings, key=lambda text: (-len(text), text)):
+        signs = following.get(beginning, [])
+        options = [f"{literal(quoting.text(sign))} {written[beginning + sign]}" for sign in signs]
+        leaving = writer.character(ANY - CodePoints.among("".join(signs)))
+        options.append(f"{leaving} {any_text}")
+        body = f"({' | '.join(options)}){'' if beginning in known else '?'}"
+        if len(body) > LONGEST_GROUP:
+            body = rules.add("not-known", body)
+        written[beginning] = body
+    return rules.add("other-name", f'"\\"" {written[""]} "\\""')
+
+
+# The members of an object, read from its flat schema.
+
+
+class Writer(Protocol):
+    """Writes schemas."""
+
+    tokens: Tokens
+    resolver: Resolver
+    sort_keys: bool
+
+    def value(self, schema: Json, pointer: str) -> str | None:
+        """Return the expression of a schema's values; None where it has none."""
+        ...
+
+
+def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | None:
+    """Read the members; None where one that is required can have no value or name.
+
+    Raises SchemaError where a name's schema would depend on a pattern in ways that cannot be
+    written.
+    """
+    reading = _Reading(schema, pointer, writer)
+    properties = schema_map(schema, "properties")
+    required = names_of(schema, "required")
+    names = list(dict.fromkeys([*properties, *required, *reading.listed()]))
+    if writer.sort_keys:
+        names.sort()
+    known = [Member(name, reading.value(name), name in required) for name in names]
+    if any(member.required and member.value is None for member in known):
+        return None
+    least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
+    return ObjectMembers(known, reading.others(names), least, most, pointer)
+
+
+class _Reading:
+    def __init__(self, schema: Schema, pointer: str, writer: Writer) -> None:
+        self.properties = schema_map(schema, "properties")
+        self.patterns = schema_map(schema, "patternProperties")
+        self.additional = schema.get("additionalProperties", True)
+        self.names = schema.get("propertyNames", True)
+        self.is_said = not {"additionalProperties", "propertyNames"}.isdisjoint(schema)
+        """Whether the schema says something of names that it does not list."""
+        self.pointer = pointer
+        self.writer = writer
+
+    def listed(self) -> list[str]:
+        """Return all names that are allowed, where `propertyNames` lists them."""
+        options = [] if self.patterns else self.writer.resolver.flat(self.names)
+        if not options or not all("enum" in option for option in options):
+            return []
+        names = [name for option in options for name in schemas_of(option, "enum")]
+        return [name for name in names if isinstance(name, str)]
+
+    def value(self, name: str) -> str | None:
+        """Return the expression of a known member's value; None where it can have none."""
+        if not self._is_name(name):
+            return None
+        schemas = [self.properties[name]] if name in self.properties else []
+        schemas += [
+            self.patterns[source] for source in self.patterns if self._matches(name, source)
+        ]
+        if not schemas:
+            return self.writer.value(self.additional, below(self.pointer, "additionalProperties"))
+        return self.writer.value(both(*schemas), below(self.pointer, "properties", name))
+
+    def others(self, known: list[str]) -> Others | None:
+        """Return the members that are not known; None where there may be none."""
+        if self.patterns:
+            return self._by_pattern(known)
+        if self.writer.tokens.rules.names_alone and known and not self.is_said:
+            return None
+        value = self.writer.value(self.additional, below(self.pointer, "additionalProperties"))
+        if value is None:
+            return None
+        tokens = self.writer.tokens
+        if self.listed():
+            return None
+        if self.names is True:
+            return Others(other_name(known, tokens.quoting, tokens.rules), value)
+        if any(self._is_name(name) for name in known):
+            raise unwritable(
+                "propertyNames", self.pointer, "known members would have to be left out of it"
+            )
+        name = self.writer.value(both({"type": "string"}, self.names), self.pointer)
+        return None if name is None else Others(name, value)
+
+    def _by_pattern(self, known: list[str]) -> Others | None:
+        why = None
+        if len(self.patterns) > 1:
+            why = "one name may match several patterns"
+        elif self.names is not True:
+            why = "propertyNames speaks of the same names"
+        elif any(self._matches(name, next(iter(self.patterns))) for name in known):
+            why = "known members match it too"
+        elif self.writer.resolver.flat(self.additional):
+            why = "members that do not match it are allowed; set additionalProperties to false"
+        if why is not None:
+            raise unwritable("patternProperties", self.pointer, why)
+        ((source, schema),) = self.patterns.items()
+        place = below(self.pointer, "patternProperties")
+        tokens = self.writer.tokens
+        name = string_expression(
+            {"pattern": source}, place, tokens.quoting, tokens.rules, wish="name"
+        )
+        value = self.writer.value(schema, below(place, source))
+        return None if name is None or value is None else Others(name, value)
+
+    def _is_name(self, name: str) -> bool:
+        flat = self.writer.resolver.flat
+        return any(holds(name, option, flat) for option in flat(self.names))
+
+    def _matches(self, name: str, source: str) -> bool:
+        return holds(name, {"pattern": source}, self.writer.resolver.flat)

@@ -1,0 +1,301 @@
+"""What a schema says of the text of its strings: patterns, formats, bounds of its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from autoparser.analysis.core.schema_document import place_of
+from autoparser.analysis.core.schema_keywords import Schema, count, schemas_of
+
+from .gbnf_rules import unwritable
+from .regex_nodes import (
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+    counted,
+    flat,
+    intersected,
+    longest,
+    shortest,
+)
+from .regular_expressions import ANY_TEXT, PatternError, anchored, parse_pattern
+
+# Formats of strings that are regular, as patterns.
+#
+# By the standard a format is an annotation: a validator need not look at it. Here the formats
+# that the standard names are held as the RFCs that it refers to have them; three of them are not
+# regular and are held by no grammar, and a name that the standard does not know says nothing.
+# Sources: RFC 3339 for dates and times (capital T and Z, no leap second), its appendix A for
+# durations, RFC 9562 for UUIDs, RFC 2673 for IPv4 and RFC 4291 for IPv6 addresses, RFC 5321 for
+# mailboxes, RFC 1123 for host names, RFC 3986 and RFC 3987 for URIs and IRIs, RFC 6570 for their
+# templates, RFC 6901 for JSON pointers. A name's length as a whole (253 characters of a host, 64
+# of a mailbox) is left to ``maxLength``.
+
+
+_LEAP_YEAR = r"(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DATE = (
+    r"(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)"
+    rf"|02-(0[1-9]|1\d|2[0-8]))|{_LEAP_YEAR}-02-29)"
+)
+_HOUR_MINUTE = r"([01]\d|2[0-3]):[0-5]\d"
+_TIME = rf"{_HOUR_MINUTE}:[0-5]\d(\.\d+)?(Z|[+-]{_HOUR_MINUTE})"
+
+_DAYS = r"\d+D"
+_MONTHS = rf"\d+M({_DAYS})?"
+_YEARS = rf"\d+Y({_MONTHS})?"
+_MINUTES = r"\d+M(\d+S)?"
+_TIMES = rf"T(\d+H({_MINUTES})?|{_MINUTES}|\d+S)"
+_DURATION = rf"P(\d+W|({_YEARS}|{_MONTHS}|{_DAYS})({_TIMES})?|{_TIMES})"
+
+_HEX = "[0-9a-fA-F]"
+_UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+
+_OCTET = r"(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+_IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
+_WORD = f"{_HEX}{{1,4}}"
+_LAST_TWO = f"({_WORD}:{_WORD}|{_IPV4})"
+_IPV6 = (
+    f"(({_WORD}:){{6}}{_LAST_TWO}|::({_WORD}:){{5}}{_LAST_TWO}"
+    f"|({_WORD})?::({_WORD}:){{4}}{_LAST_TWO}"
+    + "".join(
+        f"|(({_WORD}:){{0,{before}}}{_WORD})?::({_WORD}:){{{4 - before}}}{_LAST_TWO}"
+        for before in range(1, 5)
+    )
+    + f"|(({_WORD}:){{0,5}}{_WORD})?::{_WORD}|(({_WORD}:){{0,6}}{_WORD})?::)"
+)
+
+_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = rf"{_LABEL}(\.{_LABEL})*"
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_QUOTED = r'"([ !#-\[\]-~]|\\[ -~])*"'
+_EMAIL = rf"({_ATOM}(\.{_ATOM})*|{_QUOTED})@({_HOST}|\[({_IPV4}|IPv6:{_IPV6})\])"
+
+_PERCENT = f"%{_HEX}{{2}}"
+_SUB_DELIMITERS = r"!$&'()*+,;="
+_BEYOND_ASCII = (
+    r"\u00A0-\uD7FF\uF900-\uFDCF\uFDF0-\uFFEF"
+    + "".join(rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" for plane in range(1, 14))
+    + r"\u{E1000}-\u{EFFFD}"
+)
+"""What an IRI has beyond a URI."""
+_PRIVATE = r"\uE000-\uF8FF\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
+"""What its query may hold as well."""
+
+
+def _resource(more: str, private: str, *, relative: bool) -> str:
+    """Return the pattern of a URI, or of a reference to one, with more characters."""
+    plain = rf"A-Za-z0-9._~\-{more}"
+    segment = rf"([{plain}{_SUB_DELIMITERS}:@]|{_PERCENT})"
+    user = rf"([{plain}{_SUB_DELIMITERS}:]|{_PERCENT})*"
+    future = rf"[vV]{_HEX}+\.[A-Za-z0-9._~\-{_SUB_DELIMITERS}:]+"
+    host = rf"(\[({_IPV6}|{future})\]|([{plain}{_SUB_DELIMITERS}]|{_PERCENT})*)"
+    below = f"(/{segment}*)*"
+    placed = rf"//({user}@)?{host}(:\d*)?{below}|/({segment}+{below})?"
+    query = rf"(\?([{plain}{private}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
+    end = rf"{query}(#([{plain}{_SUB_DELIMITERS}:@/?]|{_PERCENT})*)?"
+    whole = rf"[A-Za-z][A-Za-z0-9+.\-]*:({placed}|{segment}+{below}|){end}"
+    if not relative:
+        return whole
+    first = rf"([{plain}{_SUB_DELIMITERS}@]|{_PERCENT})+"
+    return f"({whole}|({placed}|{first}{below}|){end})"
+
+
+_VARIABLE = rf"([A-Za-z0-9_]|{_PERCENT})(\.?([A-Za-z0-9_]|{_PERCENT}))*"
+_WANTED = rf"{_VARIABLE}(:[1-9]\d{{0,3}}|\*)?"
+_OPERATORS = "+#./;?&"
+"""Without those that RFC 6570 reserves: an expression with one of them means nothing yet."""
+_TEMPLATE = (
+    rf"([!#$&'(-;=?-\[\]_a-z~{_BEYOND_ASCII}{_PRIVATE}]|{_PERCENT}"
+    rf"|\{{[{_OPERATORS}]?{_WANTED}(,{_WANTED})*\}})*"
+)
+_POINTER = "(/([^/~]|~[01])*)*"
+
+PATTERNS = {
+    name: f"^({pattern})$"
+    for name, pattern in {
+        "date": _DATE,
+        "time": _TIME,
+        "date-time": f"{_DATE}T{_TIME}",
+        "duration": _DURATION,
+        "uuid": _UUID,
+        "ipv4": _IPV4,
+        "ipv6": _IPV6,
+        "hostname": _HOST,
+        "email": _EMAIL,
+        "uri": _resource("", "", relative=False),
+        "uri-reference": _resource("", "", relative=True),
+        "iri": _resource(_BEYOND_ASCII, _PRIVATE, relative=False),
+        "iri-reference": _resource(_BEYOND_ASCII, _PRIVATE, relative=True),
+        "uri-template": _TEMPLATE,
+        "json-pointer": _POINTER,
+        "relative-json-pointer": rf"(0|[1-9]\d*)(#|{_POINTER})",
+    }.items()
+}
+"""Pattern by the format's name."""
+
+UNHELD = {
+    "regex": "whether a text is a regular expression is not regular itself",
+    "idn-email": "its host is an internationalized name",
+    "idn-hostname": "which characters may stand together depends on tables of Unicode",
+}
+"""Why the other formats of the standard cannot be held, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class StringShape:
+    """Patterns that a text has to match as a whole, each of them, and its length in characters."""
+
+    patterns: tuple[Regex, ...] = ()
+    """Without anchors."""
+    least: int = 0
+    most: int | None = None
+    pointer: str = "#"
+    """Of the schema."""
+    keywords: tuple[str, ...] = ()
+    """What says so, the keywords of the patterns first."""
+
+    @property
+    def regexes(self) -> tuple[Regex, ...]:
+        """All of it as expressions, each of which has to match the whole text."""
+        if not self.least and self.most is None:
+            return self.patterns
+        return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
+
+    def single(self) -> Regex | None:
+        """Return all of it as one expression; None where no text meets it.
+
+        Raises UnheldKeywordError where several expressions would have to match at once.
+        """
+        if self.most is not None and self.most < self.least:
+            return None
+        if not self.patterns:
+            return RegexRepeat(ANY_TEXT.item, self.least, self.most)
+        regex, *others = self.patterns
+        for other in others:
+            both = intersected(regex, other)
+            if both is None:
+                why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
+                raise unwritable(self.keywords[1], self.pointer, why)
+            if not both.options:
+                return None
+            regex = both
+        options = regex.options if isinstance(regex, RegexChoice) else (regex,)
+        bounded = [self._bounded(option) for option in options]
+        kept = [option for option in bounded if option is not None]
+        if not kept:
+            return None
+        return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
+
+    def _bounded(self, regex: Regex) -> Regex | None:
+        """Hold a text's length within bounds: where nothing is to do, or one repetition decides."""
+        least, most = self.least, self.most
+        low, high = shortest(regex), longest(regex)
+        if (most is not None and low > most) or (high is not None and high < least):
+            return None
+        if low >= least and (most is None or (high is not None and high <= most)):
+            return regex
+        parts = flat(regex)
+        open_ones = [at for at, part in enumerate(parts) if shortest(part) != longest(part)]
+        part = parts[open_ones[0]] if len(open_ones) == 1 else None
+        if not isinstance(part, RegexRepeat) or (shortest(part.item), longest(part.item)) != (1, 1):
+            bound = "minLength" if least > low else "maxLength"
+            why = f"the {self.keywords[0]} leaves the length open"
+            raise unwritable(bound, self.pointer, why)
+        others = low - part.least
+        fewest = max(part.least, least - others)
+        upper = [part.most] if part.most is not None else []
+        upper += [most - others] if most is not None else []
+        if upper and min(upper) < fewest:
+            return None
+        parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
+        return RegexSequence(tuple(parts))
+
+
+def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
+    """Raise UnheldKeywordError for a length that an engine cannot count to its end.
+
+    It counts to `most` at most, and takes no text that has to be longer than `fewest`.
+    """
+    if shape.least > fewest:
+        keyword, size = "minLength", fewest
+    elif (shape.most or 0) > most:
+        keyword, size = "maxLength", most
+    elif any(counted(regex) > most for regex in shape.patterns):
+        # Where lengths have become part of the pattern they are looked at first.
+        is_joined = not shape.least and shape.most is None
+        lengths = [each for each in _LENGTHS if each in shape.keywords and is_joined]
+        keyword, size = (*lengths, *shape.keywords)[0], most
+    else:
+        return
+    raise unwritable(
+        keyword,
+        shape.pointer,
+        f"llguidance may give up within a text of which it counts more than {size} characters",
+    )
+
+
+def is_filled(shape: StringShape) -> bool:
+    """Whether all that a shape says is that a text is not empty."""
+    return not shape.patterns and (shape.least, shape.most) == (1, None)
+
+
+def string_shape(schema: Schema, pointer: str) -> StringShape:
+    """Read the keywords for strings of a schema, and of what holds beside it in its ``allOf``.
+
+    Raises UnheldKeywordError for a pattern that is none or not regular, and for a format that is
+    not regular.
+    """
+    pointer = place_of(schema, pointer)
+    found = [
+        (keyword, _regex(keyword, str(schema[keyword]), source, pointer))
+        for keyword, source in _sources(schema, pointer)
+    ]
+    least, most = count(schema, "minLength") or 0, count(schema, "maxLength")
+    said = (*(keyword for keyword, _ in found), *(each for each in _LENGTHS if each in schema))
+    shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, said)
+    for part in schemas_of(schema, "allOf"):
+        if isinstance(part, dict):
+            shape = _joined(shape, string_shape(part, pointer))
+    return shape
+
+
+_LENGTHS = ("minLength", "maxLength")
+
+
+def _sources(schema: Schema, pointer: str) -> list[tuple[str, str]]:
+    """Return the patterns of a schema, each with its keyword."""
+    found: list[tuple[str, str]] = []
+    if "pattern" in schema:
+        found.append(("pattern", str(schema["pattern"])))
+    name = str(schema.get("format"))
+    if name in UNHELD:
+        raise unwritable("format", pointer, f"{name!r}: {UNHELD[name]}")
+    if name in PATTERNS:
+        found.append(("format", PATTERNS[name]))
+    return found
+
+
+def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
+    try:
+        return whole_pattern(source)
+    except PatternError as error:
+        raise unwritable(keyword, pointer, f"{told!r}: {error}") from None
+
+
+@lru_cache(maxsize=256)
+def whole_pattern(source: str) -> Regex:
+    """Return the pattern of whole texts; schemas ask for the same ones again and again."""
+    return anchored(parse_pattern(source))
+
+
+def _joined(first: StringShape, second: StringShape) -> StringShape:
+    upper = [most for most in (first.most, second.most) if most is not None]
+    return replace(
+        first,
+        patterns=tuple(dict.fromkeys((*first.patterns, *second.patterns))),
+        least=max(first.least, second.least),
+        most=min(upper, default=None),
+        keywords=(*first.keywords, *second.keywords),
+    )

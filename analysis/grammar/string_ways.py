@@ -1,0 +1,354 @@
+"""How a string or a key of a notation is written, as ways through a grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Sequence as SequenceOf
+from dataclasses import replace
+from functools import lru_cache
+from json.encoder import encode_basestring
+
+from autoparser.analysis.core.call_notation import Container, Notation, Slot
+from autoparser.analysis.core.schema_document import ROOT
+from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .grammar_rules import JsonStyle, JsonValue, PatternNode, Prose
+from .regex_nodes import (
+    Anchor,
+    Character,
+    CodePoints,
+    Regex,
+    RegexChoice,
+    RegexRepeat,
+    RegexSequence,
+)
+from .rule_paths import Path, joined
+from .schema_guidance import has_text
+from .string_shape import StringShape, is_filled, string_shape
+
+# Regular expressions of a text, as expressions of what a notation writes for the text.
+
+
+_CONTROLS = CodePoints.of((0, 0x1F))
+HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "'": "&#39;", '"': "&#34;"}
+_SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_JSON = {**_SHORT, "\b": "\\b", "\f": "\\f"}
+
+
+def spelled(
+    shape: StringShape, text: Text, quote: str = "", closes: SequenceOf[str] = ()
+) -> StringShape | None:
+    """Return the shape of what a notation writes for the strings of a shape, quotes and all.
+
+    In HTML, ``^[<a]$`` becomes ``(a|&lt;)``. `quote` is what Python has chosen. None where the
+    notation writes no such string that is not ended by one of the `closes` within it.
+    """
+    table, never = _spelling(text, quote)
+    lost = lost_spellings(table, closes)
+    table = {char: to for char, to in table.items() if char not in lost}
+    never |= CodePoints.among(lost)
+    opened, closed = (quote, quote) if quote else (text.open, text.close)
+    if not table and not never and not opened and not closed:
+        return shape
+    found: list[Regex] = []
+    for regex in _as_one(shape):
+        inner = _mapped(regex, table, never)
+        if inner is None:
+            return None
+        found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
+    return replace(shape, patterns=tuple(found), least=0, most=None)
+
+
+def lost_spellings(table: Mapping[str, str], closes: SequenceOf[str]) -> str:
+    """Return the characters whose spelling is read as what closes the string.
+
+    Where HTML's ``&#34;`` closes, a quote in the string would.
+    """
+    ends = tuple(close for close in closes if close)
+    return "".join(char for char, to in table.items() if to.startswith(ends))
+
+
+def _as_one(shape: StringShape) -> tuple[Regex, ...]:
+    """Return a shape as one expression, where that can be said, or else as several."""
+    try:
+        single = shape.single()
+    except UnheldKeywordError:
+        return shape.regexes
+    return shape.regexes if single is None else (single,)
+
+
+def _spelling(text: Text, quote: str) -> tuple[Mapping[str, str], CodePoints]:
+    """Return what is written for some characters, and the characters that are never written."""
+    match text.escape:
+        case Escape.PYTHON:
+            never = _CONTROLS | CodePoints.among("\x7f")
+            if quote == '"':
+                return _SHORT, never | CodePoints.among(quote)
+            return {**_SHORT, quote: f"\\{quote}"}, never
+        case Escape.HTML:
+            return HTML, CodePoints()
+        case Escape.JSON_HTML:
+            return {**HTML, **_JSON, '"': "\\&#34;"}, _CONTROLS
+        case Escape.TABLE:
+            return text.table, CodePoints()
+        case _:
+            return {}, CodePoints()
+
+
+def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex | None:
+    """Write each character as the table has it; None where no text is left."""
+    match regex:
+        case Character(points):
+            return _character(points, table, never)
+        case RegexSequence(parts):
+            found = [_mapped(part, table, never) for part in parts]
+            kept = [part for part in found if part is not None]
+            return RegexSequence(tuple(kept)) if len(kept) == len(found) else None
+        case RegexChoice(options):
+            return _either([_mapped(option, table, never) for option in options])
+        case RegexRepeat(item, least, most):
+            again = _mapped(item, table, never)
+            if again is None:
+                return None if least else RegexSequence()
+            return RegexRepeat(again, least, most)
+        case Anchor():
+            raise ValueError("anchors must be resolved before")
+
+
+def _character(points: CodePoints, table: Mapping[str, str], never: CodePoints) -> Regex | None:
+    plain = points - never - CodePoints.among("".join(table))
+    return _either(
+        [
+            Character(plain) if plain else None,
+            *(_literal(to) for char, to in table.items() if points & CodePoints.of(char)),
+        ]
+    )
+
+
+def _either(options: SequenceOf[Regex | None]) -> Regex | None:
+    kept = [option for option in options if option is not None]
+    if not kept:
+        return None
+    return kept[0] if len(kept) == 1 else RegexChoice(tuple(kept))
+
+
+def _literal(text: str) -> Regex:
+    return RegexSequence(tuple(Character(CodePoints.of(char)) for char in text))
+
+
+# What of a notation is JSON, so that a value can be left to a writer of JSON.
+
+
+_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+
+
+def json_style(notation: Notation) -> JsonStyle | None:
+    """Say how the JSON of a notation is spaced; None where not every value in it is JSON."""
+    if not notation.is_json or notation.string.close != '"' or notation.number != Text():
+        return None
+    members = object_style(notation.object, notation)
+    items = notation.array
+    if members is None or not _is_array(items) or items.values is not None:
+        return None
+    if items.separator != members.item_separator or items.indent != members.indent:
+        return None
+    return members
+
+
+def object_style(container: Container, outer: Notation) -> JsonStyle | None:
+    """Say how an object is spaced, where it is JSON and what it holds is spaced alike."""
+    entry = container.entry
+    if (
+        (container.open, container.close, container.empty) != ("{", "}", "{}")
+        or (container.key.open, container.key.close) != ('"', '"')
+        or container.key.escape not in _QUOTED
+        or container.typed
+        or len(entry) != 3  # noqa: PLR2004 - key, colon, value
+        or (entry[0], entry[2]) != (Slot.KEY, Slot.VALUE)
+    ):
+        return None
+    style = JsonStyle(
+        container.separator,
+        str(entry[1]),
+        ascii_only=outer.string.escape is Escape.JSON_ASCII,
+        indent=container.indent,
+    )
+    values = container.values
+    if values is not None and json_style(values) != style:
+        return None
+    if values is None and outer.object is not container and json_style(outer) != style:
+        return None
+    return style
+
+
+def _is_array(container: Container) -> bool:
+    return (
+        (container.open, container.close, container.empty) == ("[", "]", "[]")
+        and container.entry == (Slot.VALUE,)
+        and not container.typed
+    )
+
+
+def kind_style(notation: Notation, kind: JsonType) -> JsonStyle | None:
+    """Say how values of one type are spaced, where they are written as JSON."""
+    plain = JsonStyle(ascii_only=notation.string.escape is Escape.JSON_ASCII)
+    match kind:
+        case JsonType.STRING:
+            text = notation.string
+            quoted = (text.open, text.close) == ('"', '"') and text.escape in _QUOTED
+            return plain if quoted and text.guard is None else None
+        case JsonType.BOOLEAN:
+            return plain if (notation.true, notation.false) == ("true", "false") else None
+        case JsonType.NULL:
+            return plain if notation.null == "null" else None
+        case JsonType.INTEGER | JsonType.NUMBER:
+            return plain if notation.number == Text() else None
+        case JsonType.ARRAY:
+            inner = notation.array.values or notation
+            return json_style(inner) if _is_array(notation.array) else None
+        case JsonType.OBJECT:
+            return object_style(notation.object, notation)
+
+
+_JSON_HTML = r"(?:[^<>&'\x22\\\x00-\x1f]|&lt;|&gt;|&amp;|&#39;|\\(?:[\\nrtbf]|&#34;))*"
+_CODE = (
+    r"\\x(?:[01][0-9a-f]|7f|[89][0-9a-f]|a[0d])"
+    r"|\\u(?:[0-9abcef][0-9a-f]{3}|d[0-7][0-9a-f]{2})"
+    r"|\\U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
+)
+"""What Python writes for a character that cannot be printed."""
+_PYTHON = {
+    "'": rf"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt]|{_CODE})*'",
+    # Python quotes so where the text holds a quote of the other kind.
+    '"': rf'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*'
+    rf'\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*"',
+}
+_KEY_MARKS = "<>{}[]()\"'`=:,;|&\\"
+"""Characters that a notation writes around keys: one of them in a key may be taken for its end."""
+
+
+def string_ways(
+    text: Text, schema: Schema, exclude: Sequence[str], others: Sequence[str] = ()
+) -> list[Path]:
+    """Return the ways to write a string; `exclude` are texts that would end it too early.
+
+    Where nothing guards the characters of values that begin as `others`, nothing guards those of a
+    text that begins so: it may be such a value.
+    """
+    if text.escape in (Escape.JSON, Escape.JSON_ASCII):
+        style = JsonStyle(ascii_only=text.escape is Escape.JSON_ASCII)
+        value = JsonValue({**schema, "type": "string"}, style)
+        if (text.open, text.close) == ('"', '"'):
+            return [(value,)]
+    shape = string_shape(schema, ROOT)
+    if not has_text(shape):
+        return []
+    said = bool(shape.keywords)
+    enclosed = _enclosed(text, exclude)
+    if enclosed:
+        shapes = [spelled(shape, text, quote, exclude) for _, _, quote in enclosed]
+        escapes = () if text.close else _escapes(text)
+        return [
+            (PatternNode(regex, close=close, shape=each if said else None, escapes=escapes),)
+            for (regex, close, _), each in zip(enclosed, shapes, strict=True)
+            if each is not None
+        ]
+    inner = spelled(shape, replace(text, open="", close=""))
+    if inner is None:
+        return []
+    # That alone needs no shape.
+    filled = is_filled(shape)
+    prose = Prose(
+        tuple(dict.fromkeys(each for each in exclude if each)),
+        left=text.edges.left,
+        right=text.edges.right,
+        may_be_empty=not filled,
+        shape=inner if said and not filled else None,
+        part="argument",
+    )
+    if text.escape is Escape.TABLE:
+        prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))
+    guard = text.guard
+    if guard is None:
+        return [joined(text.open, prose, text.close)]
+    plain = replace(prose, exclude=(*prose.exclude, *guard.characters))
+    guarded = replace(prose, exclude=(guard.close,))
+    return [
+        joined(text.open, plain, text.close),
+        *(joined(text.open, each, prose, text.close) for each in others),
+        joined(text.open, guard.open, guarded, guard.close, text.close),
+    ]
+
+
+def _enclosed(text: Text, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return the strings that are told from what follows by their escapes alone.
+
+    For each way to quote them: the regular expression, what closes it, and Python's quote. What an
+    escape writes is left out where it would be read as one of the texts that end the string.
+    """
+    if text.escape is Escape.PYTHON:
+        return [(regex, quote, quote) for quote, regex in _PYTHON.items()]
+    if text.escape is Escape.JSON_HTML:
+        return [(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}", text.close, "")]
+    if text.escape is Escape.HTML:
+        return [(_by_table(text, HTML, exclude), text.close, "")]
+    return [(_by_table(text, text.table, exclude), text.close, "")] if text.escapes else []
+
+
+def _escapes(text: Text) -> tuple[str, ...]:
+    """Return what is written for characters that do not stand for themselves."""
+    if text.escape is Escape.PYTHON:
+        return ()
+    table = HTML if text.escape in (Escape.HTML, Escape.JSON_HTML) else text.table
+    return tuple(filter(None, table.values()))
+
+
+def _by_table(text: Text, table: Mapping[str, str], exclude: Sequence[str]) -> str:
+    """Return the regular expression of what a table writes, quotes around it."""
+    kept = "".join(map(escaped, table))
+    lost = lost_spellings(table, exclude)
+    told = [escaped(to) for char, to in table.items() if to and char not in lost]
+    ways = "|".join([f"[^{kept}]", *told])
+    return f"{escaped(text.open)}(?:{ways})*{escaped(text.close)}"
+
+
+def _unwritten(text: Text) -> set[str]:
+    """Return the characters that a table replaces and that no replacement holds."""
+    written = "".join(text.table.values())
+    return {char for char in text.table if char not in written}
+
+
+def key_path(text: Text, declared: Sequence[str], ends: str) -> Path:
+    """Return the way to write a key that is made up: a name that is none of the declared ones.
+
+    It is any text of some words, such as ``X-Api-Key`` or ``first name``, without a character of
+    `ends`, and without those that notations write around keys.
+    """
+    opening, _, close = text.write("K").partition("K")
+    letter = f"[^\\s\\x00-\\x20\\x7f-\\xa0{escaped(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    regex = f"{letter}+" + ("" if " " in ends else f"(?: {letter}+)*")
+    return joined(opening, PatternNode(regex, tuple(declared)), close)
+
+
+@lru_cache(maxsize=1024)
+def escaped(text: str) -> str:
+    """Write a text as a regular expression that Python and Rust read alike."""
+    return "".join(_escape(char) for char in text)
+
+
+_CONTROL = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~/-]")
+
+
+def _escape(char: str) -> str:
+    if char in _CONTROL:
+        return _CONTROL[char]
+    if _SPECIAL.match(char):
+        return f"\\{char}"
+    return char if char.isprintable() else f"\\x{{{ord(char):x}}}"
+
+
+def quoted(text: str) -> str:
+    """Write a text as a string that Lark reads."""
+    return encode_basestring(text).replace("\x7f", "\\u007f")

@@ -1,0 +1,357 @@
+"""A request as a structural tag, in the form that xgrammar has documented today (0.2.8).
+
+Where the model may call or not, text is free and a trigger begins a tag (``triggered_tags``). Where
+something is asked of the answer, that a call is made, that none or only one is, that content is
+JSON, text free of everything would not hold it: then the tag has the rows of the format themselves,
+each of them a sequence. The end of the turn may be written, or left to the engine's stop token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_format import CallFormat, CallLimit
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.parsing.turn_request import Body, Start, StrictItem, StrictRow, Turn
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+
+from .call_writer import CallWriter
+from .gbnf_rules import literal
+from .gbnf_writer import GbnfWriter, SchemaTable
+from .grammar_rules import (
+    ChoiceNode,
+    FreeTextNode,
+    GrammarRules,
+    JsonValue,
+    Node,
+    Prose,
+    Ref,
+    RepeatNode,
+    SequenceNode,
+)
+from .rule_paths import Path, RuleTable, without
+from .turn_rules import GrammarTrigger, TurnRules
+
+# The calls of a request in a structural tag: one grammar for all of them.
+#
+# It is in xgrammar's EBNF. What tools have alike, such as a text up to its close, is one rule in
+# it, which xgrammar compiles once: a tag for each tool repeated the states of such texts in each.
+
+
+TagFormat: TypeAlias = dict[str, Json]
+"""One of the formats that a structural tag is made of."""
+
+
+class CallTags:
+    """Writes the calls of one request."""
+
+    def __init__(
+        self,
+        calls: CallFormat,
+        tools: Mapping[str, Json],
+        *,
+        parallel: bool,
+        stops: Sequence[str],
+    ) -> None:
+        """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
+        self.calls, self.tools, self._stops = calls, tools, stops
+        self.many = parallel and calls.limit is CallLimit.MANY
+
+    def whole(self, begun: str = "") -> TagFormat:
+        """Write the section of calls without what the prompt has `begun` of it."""
+        table = RuleTable(OpaqueTokens(), names_alone=True)
+        writer = self._writer(table, self.tools, parallel=self.many)
+        root = table.brancher.branch(writer.ways([()], begun))
+        for name, first in writer.open.items():
+            writer.fill(name, first=first)
+        return _grammar(root, table.named)
+
+    def section(self) -> TagFormat | None:
+        """Write all calls as one tag; None where no section opens before them and closes after."""
+        opened = self.calls.section_open
+        if not opened.strip() or not self.calls.section_close.strip():
+            return None
+        return _tag(opened.lstrip(), self.whole(opened))
+
+    def single(self, triggers: Sequence[str]) -> list[TagFormat]:
+        """Write tags of one call each, which may stand anywhere in free text.
+
+        It is one tag for all tools where they begin alike with one of the triggers.
+        """
+        whole = self._alike(self.tools)
+        if any(str(whole["begin"]).startswith(trigger) for trigger in triggers):
+            return [whole]
+        return [self._alike({name: schema}) for name, schema in self.tools.items()]
+
+    def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
+        """Write one call of any of some tools as a tag: what they begin with, and the rest."""
+        table = RuleTable(OpaqueTokens(), names_alone=True)
+        paths = self._writer(table, tools, parallel=False).each(first=False)
+        begin = table.brancher.shared([_path_text(path) for path in paths])
+        rests = [without(path, begin) if begin else path for path in paths]
+        return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
+
+    def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
+        return CallWriter(table, self.calls, tools, parallel=parallel, stops=self._stops)
+
+
+def _tag(begin: str, content: TagFormat) -> TagFormat:
+    return {"type": "tag", "begin": begin, "content": content, "end": ""}
+
+
+def constant(text: str) -> TagFormat:
+    """Write a fixed text."""
+    return {"type": "const_string", "value": text}
+
+
+def in_row(elements: Sequence[TagFormat]) -> TagFormat:
+    """Put formats one after the other, and leave out empty texts."""
+    found: list[Json] = [each for each in elements if each != constant("")]
+    match found:
+        case []:
+            return constant("")
+        case [dict(only)]:
+            return only
+        case _:
+            return {"type": "sequence", "elements": found}
+
+
+def either(options: Sequence[TagFormat]) -> TagFormat:
+    """Write one of several formats."""
+    found: list[Json] = []
+    for option in options:
+        if option not in found:
+            found.append(option)
+    return {"type": "or", "elements": found} if len(found) > 1 else options[0]
+
+
+def json_tag(value: JsonValue) -> TagFormat:
+    """Write a JSON value as a grammar of its own, in the spacing of the format.
+
+    xgrammar 0.2.8 reads a ``json_schema`` otherwise than the other forms do: an object that says
+    nothing of other members has none, a string with a length or a pattern has no escapes, of a
+    format and a pattern one is held, and what it does not know it leaves out in silence.
+    """
+    return _grammar(value, {})
+
+
+def _path_text(path: Path) -> str:
+    head = path[0] if path else ""
+    return head if isinstance(head, str) else ""
+
+
+class _TagTable(SchemaTable):
+    """Rules as xgrammar reads them: no pattern needs to be kept from being read as a whole.
+
+    A name that is none of the declared ones takes a state for each of their characters, and each
+    state takes xgrammar some 50 ms to compile. So objects are open only where their schema says so.
+    """
+
+    names_alone = True
+
+    @property
+    def seam(self) -> str:
+        return '""'
+
+    def text(self, root: str) -> str:
+        return "".join(f"{name} ::= {body}\n" for name, body in (("root", root), *self))
+
+
+class _TagWriter(GbnfWriter):
+    """Writes rules as xgrammar's EBNF, which can say "any text but these" (``TagDispatch``)."""
+
+    def is_common(self, prose: Prose) -> bool:
+        del prose
+        return True
+
+    def close(self, text: str) -> str:
+        return literal(text)
+
+    def any_text_but(self, texts: Sequence[str]) -> str:
+        kept_out = ", ".join(map(literal, texts))
+        return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
+
+
+def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
+    """Write a node as a grammar in GBNF, with the rules that it needs."""
+    needed: dict[str, Node] = {}
+    waiting = [root]
+    while waiting:
+        for name in _names(waiting.pop()):
+            if name not in needed:
+                needed[name] = named[name]
+                waiting.append(named[name])
+    return {
+        "type": "grammar",
+        "grammar": _TagWriter(GrammarRules(root, needed), _TagTable()).write(),
+    }
+
+
+def _names(node: Node) -> list[str]:
+    match node:
+        case Ref(name):
+            return [name]
+        case SequenceNode(nodes) | ChoiceNode(nodes):
+            return [name for each in nodes for name in _names(each)]
+        case RepeatNode(inner):
+            return _names(inner)
+        case FreeTextNode(exits):
+            return [name for exit_ in exits for name in _names(exit_.then)]
+        case _:
+            return []
+
+
+_Item: TypeAlias = StrictItem | Literal
+"""An item of a row, or the end of the turn as the last one."""
+_Items: TypeAlias = tuple[_Item, ...]
+
+
+def write_structural_tag(
+    turn: Turn,
+    tools: Mapping[str, Json],
+    triggers: Sequence[GrammarTrigger],
+    *,
+    parallel: bool = True,
+    required: bool = False,
+    json_schema: Json = None,
+) -> dict[str, Json]:
+    """Write what a model may write as a structural tag.
+
+    Raises GrammarError for arguments that no tag can say, as the other forms do; SchemaError for
+    schemas that cannot be read.
+    """
+    rules = TurnRules(
+        turn, tools, RuleTable(OpaqueTokens()), parallel=parallel, json_schema=json_schema
+    )
+    calls = turn.strict.calls
+    if not any(row.has(Part.CALLS) for row in turn.strict.rows):
+        calls = None
+    tags = None
+    if calls is not None:
+        tags = CallTags(calls, tools, parallel=parallel, stops=rules.call_stops(calls))
+    found = None
+    if tags is not None and parallel and not required and json_schema is None:
+        found = _triggered(turn, tags, triggers)
+    return {
+        "type": "structural_tag",
+        "format": found or _RowTags(rules, tags, triggers, json_schema).either(turn.strict.rows),
+    }
+
+
+def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -> TagFormat | None:
+    """Write tags that may stand anywhere in free text; None where no texts tell them from it."""
+    section = tags.section()
+    if section is None and tags.calls.section_open.strip():
+        # Of calls that nothing closes xgrammar cannot tell where they end.
+        return None
+    texts = [trigger.value for trigger in triggers if trigger.is_word]
+    found = tags.single(texts) if section is None else [section]
+    known = [[text for text in texts if str(tag["begin"]).startswith(text)] for tag in found]
+    if len(texts) < len(triggers) or any(len(each) != 1 for each in known):
+        return None
+    calling: TagFormat = {"type": "triggered_tags", "triggers": [*texts], "tags": [*found]}
+    return in_row([*_thought(turn), calling])
+
+
+def _thought(turn: Turn) -> list[TagFormat]:
+    """Write the reasoning that a model may begin with: a trigger in it begins no call."""
+    reasoning = turn.reasoning
+    if reasoning is None or not reasoning.close.core or turn.start is Start.CONTENT:
+        return []
+    begin = "" if turn.start is Start.REASONING else reasoning.open.core
+    thought: TagFormat = {
+        "type": "tag",
+        "begin": begin,
+        "content": {"type": "any_text"},
+        "end": reasoning.close.core,
+    }
+    return [{"type": "optional", "content": thought}]
+
+
+@dataclass(frozen=True, slots=True)
+class _RowTags:
+    """Writes the rows of a format."""
+
+    rules: TurnRules
+    tags: CallTags | None
+    triggers: Sequence[GrammarTrigger]
+    json_schema: Json
+
+    def either(self, rows: Sequence[StrictRow]) -> TagFormat:
+        """Write one of several rows; what they have alike around their calls is written once."""
+        if self.json_schema is not None:
+            # An answer without content is not JSON.
+            rows = [row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS)]
+        heads: dict[_Items, list[_Items]] = {}
+        for row in rows:
+            at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
+            heads.setdefault((*row.items[at:], row.end), []).append(row.items[:at])
+        tails: dict[tuple[_Item, tuple[_Items, ...]], list[_Items]] = {}
+        for (middle, *rest), before in heads.items():
+            tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
+        return either(
+            [
+                in_row([self._parted(before), *self._written(middle), self._parted(after)])
+                for (middle, before), after in tails.items()
+            ]
+        )
+
+    def _parted(self, rows: Sequence[_Items]) -> TagFormat:
+        """Write one of several rows of items, which part where they differ."""
+        behind: dict[_Item, list[_Items]] = {}
+        for row in rows:
+            if row:
+                behind.setdefault(row[0], []).append(row[1:])
+        options = [
+            in_row([*self._written(first), self._parted(rest)]) for first, rest in behind.items()
+        ]
+        some = [option for option in options if option != constant("")]
+        if not some:
+            return constant("")
+        one = either(some)
+        return (
+            {"type": "optional", "content": one} if len(some) < len(options) + (() in rows) else one
+        )
+
+    def _written(self, item: _Item) -> list[TagFormat]:
+        return self._end(item) if isinstance(item, Literal) else [self._item(item)]
+
+    def _item(self, item: StrictItem) -> TagFormat:
+        if isinstance(item, str):
+            return constant(item)
+        match item.part:
+            case Part.CALLS if self.tags is not None:
+                return self.tags.whole(item.begun)
+            case Part.CONTENT if self.json_schema is not None:
+                return json_tag(self.rules.json_content)
+            case Part.REASONING:
+                # In reasoning that a text closes, a trigger is a word like others.
+                block = self.rules.turn.reasoning
+                closed = block is not None and block.close.core
+                return _free_text(self.rules.in_reasoning, () if closed else self.triggers)
+            case _:
+                return _free_text(self.rules.in_content, self.triggers)
+
+    def _end(self, end: Literal) -> list[TagFormat]:
+        """Write the end of a turn, which an engine may take for itself."""
+        if not end.text:
+            return []
+        rest: list[TagFormat] = []
+        if end.after:
+            rest = [{"type": "optional", "content": constant(end.after)}]
+        ended = in_row([constant(f"{end.before}{end.core}"), *rest])
+        return [{"type": "optional", "content": ended}]
+
+
+def _free_text(marks: Sequence[str], triggers: Sequence[GrammarTrigger]) -> TagFormat:
+    """Write free text without marks, and without what begins calls."""
+    texts = (*marks, *(trigger.text for trigger in triggers if trigger.text))
+    return {"type": "any_text", "excludes": [*dict.fromkeys(texts)]}
+
+
+def _is_calls(item: StrictItem) -> bool:
+    return isinstance(item, Body) and item.part is Part.CALLS

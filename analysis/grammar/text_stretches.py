@@ -1,0 +1,412 @@
+"""Free text that plain text closes, as a lexer reads it: stretches of text, each with its sign.
+
+A mask of llguidance is quick where it knows without looking that a whole slice of the vocabulary is
+allowed. It knows that where a terminal goes on with any characters of a class, not of "anything
+that does not hold ``</a>``". So each text that closes, or is kept out, has a sign, and all text up
+to and with a sign is one terminal: until a sign comes any text may follow, whatever stands before
+it. What is complete with a sign is told by the states of `until`.
+
+For the close ``</a>`` the sign is ``>``, and after each sign nothing is left of a close::
+
+    state 0      [^>]*> but not [^>]*</a> -> 0         [^>]*</a> closes
+
+Each token with a sign has to be looked at, so the sign is the rarest one in a text that stands at
+its end, or far in it. In ``<e~(`` that is ``~``. After it ``(`` is a sign as well, so that a look
+at tokens with a bracket is taken there alone::
+
+    state 0      [^~]*~ but not [^~]*<e~ -> 0          [^~]*<e~ -> 1
+    state 1      [^(~]*[(~] but neither ( nor [^(~]*<e~ -> 0        [^(~]*<e~ -> 1        ( closes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import inf
+from typing import TypeAlias
+
+from .rule_paths import State, states
+from .string_ways import escaped
+
+_FIRST = 0xF0000
+"""The character that stands for the first token where states are made of characters."""
+
+
+Symbol: TypeAlias = str | int
+"""A text, or an opaque token by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextStep:
+    """A stretch that is read, and the state of the text before it; None: nothing stands before."""
+
+    origin: int | None
+    terminal: str
+    """In Lark's words, the sign at its end included; empty: nothing is read."""
+    token: int | None = None
+    """The opaque token at its end, in place of a sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class StretchedText:
+    """Text as steps from state to state."""
+
+    steps: Mapping[int, Sequence[TextStep]]
+    """The steps that lead to a state; the text may go on from each with any stretch."""
+    closes: Sequence[Sequence[TextStep]]
+    """The last step of each text that closes it."""
+    signs: Mapping[int, str]
+    """The signs at which the stretches after a state end."""
+    marks: Mapping[str, Sequence[str]]
+    """Texts that stand in its place, cut where its stretches would end."""
+
+
+_FAR = 2
+"""A sign as far in a text says that it is this text: what stands before it is seldom met."""
+_SHARE = {
+    **dict.fromkeys("!?;", 2),
+    **dict.fromkeys("$[]{}|*\\=", 2),
+    **dict.fromkeys("\n\t)", 3),
+    **dict.fromkeys("/<>:,'\"", 5),
+    **dict.fromkeys("(-", 10),
+    **dict.fromkeys("_.", 20),
+}
+"""How many of a thousand tokens hold a sign, in the vocabularies of Qwen and DeepSeek, and more for
+those of prose, where they begin a stretch too often; else one."""
+_STATE = 4
+"""What a state costs, of such shares: after each stretch the parser looks at the steps of all."""
+_TRIED = 8
+"""How many signs of one text are tried, the rare ones first."""
+
+
+def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
+    """Return the signs of free text, with which its masks are as quick as can be.
+
+    None where a text has none: letters, digits and blanks stand in most tokens.
+    """
+    before: list[str] = []
+    to_tell = set(exclude)
+    for close in closes:
+        text = "".join(each for each in close if isinstance(each, str))
+        before.append(text)
+        # A token tells where a text ends before it.
+        if isinstance(close[-1], str):
+            to_tell.add(text)
+    texts = tuple(text for text in dict.fromkeys([*before, *exclude]) if text)
+    return _cheapest(texts, tuple(text for text in texts if text in to_tell))
+
+
+@lru_cache(maxsize=256)
+def _cheapest(texts: tuple[str, ...], to_tell: tuple[str, ...]) -> str | None:
+    """Return the cheapest signs; what closes a text is the same in many requests."""
+    return _Signs(texts).cheapest([_possible(each) for each in to_tell])
+
+
+def _possible(text: str) -> list[str]:
+    """Return the signs that a text may have."""
+    far = {sign for sign in text[_FAR:] + text[-1] if not sign.isalnum() and sign != " "}
+    return sorted(far, key=lambda sign: (_SHARE.get(sign, 1), sign != text[-1], sign))[:_TRIED]
+
+
+@dataclass(slots=True)
+class _Signs:
+    texts: Sequence[str]
+    best: str | None = None
+    least: float = inf
+
+    def cheapest(self, open_: Sequence[Sequence[str]], chosen: str = "") -> str | None:
+        """Add signs until each text has one of its own; return what costs the least."""
+        cost = self._cost(chosen)
+        rest = [signs for signs in open_ if not set(signs) & set(chosen)]
+        if cost < self.least and rest:
+            for sign in min(rest, key=len):
+                self.cheapest(rest, chosen + sign)
+        elif cost < self.least:
+            self.best, self.least = "".join(sorted(chosen)), cost
+        return self.best
+
+    def _cost(self, signs: str) -> int:
+        begun = {
+            text[: at + 1]
+            for text in self.texts
+            for at, char in enumerate(text[:-1])
+            if char in signs
+        }
+        return sum(_SHARE.get(sign, 1) for sign in signs) + _STATE * len(begun)
+
+
+def stretched(
+    closes: Sequence[Sequence[Symbol]],
+    exclude: Sequence[str],
+    signs: str,
+    not_alone: Collection[Sequence[Symbol]] = (),
+    marks: Iterable[str] = (),
+    *,
+    may_be_empty: bool = False,
+) -> StretchedText:
+    """Return the text that one of `closes` ends, without any of `exclude` before.
+
+    Before those that are `not_alone`, the text is not empty; it may begin with one, if that is a
+    single sign which begins nothing else: a line break that closes a text may come first in it.
+    Where it may be empty, the state 0 is there before any text. `marks` may stand in its place.
+    """
+    tokens: dict[int, str] = {}
+    for symbol in (symbol for close in closes for symbol in close):
+        if isinstance(symbol, int):
+            tokens.setdefault(symbol, chr(_FIRST + len(tokens)))
+
+    def encoded(texts: Collection[Sequence[Symbol]]) -> list[str]:
+        return [
+            "".join(each if isinstance(each, str) else tokens[each] for each in text)
+            for text in texts
+        ]
+
+    ends = encoded(closes)
+    lone = encoded(not_alone)
+    begins = {text[0] for text in ends if len(text) > 1} | {text[0] for text in exclude}
+    first = [text for text in lone if text in signs and text not in begins]
+    ids = {char: token for token, char in tokens.items()}
+    found = states(ends, exclude)
+    tails = list(_tails((text for text in (*ends, *exclude) if text[-1] not in ids), signs))
+    told = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
+    made = _Stretcher(found, told, ids, lone, first)
+    cut = {mark: made.cut(mark) for mark in marks}
+    return replace(made.text(len(closes), may_be_empty=may_be_empty), marks=cut)
+
+
+def _tails(texts: Iterable[str], signs: str) -> Iterator[tuple[str, str]]:
+    """Return the beginnings of texts that hold their sign, and what each text ends with."""
+    for text in texts:
+        key = max((at for at, char in enumerate(text) if char in signs), default=len(text))
+        yield from ((text[:size], text[-1]) for size in range(key + 1, len(text)))
+
+
+def _last(read: str, tails: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Return what the texts end with that have begun."""
+    return (last for begun, last in tails if read.endswith(begun))
+
+
+_Place: TypeAlias = tuple[int, str | None]
+"""A state after a sign; the whole text, where it may become a close that must not stand alone."""
+_START: _Place = (0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    """The text is closed, by one of its closes."""
+
+    close: int
+
+
+_Outcome: TypeAlias = _Place | _Closed | None
+"""What follows a stretch; None: it must not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Stretches that end alike."""
+
+    end: str
+    """What stands before the sign or token."""
+    outcome: _Outcome
+    is_whole: bool = False
+    """Whether nothing stands before that."""
+
+    def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
+        """Return those of others that are of these, too, and of which something else comes."""
+        alike = [] if self.is_whole else [each for each in others if each.end.endswith(self.end)]
+        return [each for each in alike if each.outcome != self.outcome]
+
+    def regex(self, ends: Sequence[str], any_: str) -> str:
+        """Write the stretches with one of some ends, of characters `any_` before it."""
+        return f"{'' if self.is_whole else f'{any_}*'}{_one_of(ends)}"
+
+
+class _Stretcher:
+    def __init__(
+        self,
+        found: Sequence[State],
+        signs: Sequence[str],
+        tokens: Mapping[str, int],
+        not_alone: Sequence[str],
+        first: Sequence[str],
+    ) -> None:
+        self.found, self.signs, self.tokens = found, signs, tokens
+        """`signs` are those of each state."""
+        self.not_alone, self.first = not_alone, first
+        self.known: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
+        """What may stand before each sign or token, among some signs, wherever the text is."""
+
+    def text(self, closes: int, *, may_be_empty: bool) -> StretchedText:
+        """Follow all states from the first one."""
+        start: _Place = (0, "" if self.not_alone else None)
+        number: dict[_Place, int] = {start: 0} if may_be_empty else {}
+        steps: dict[int, list[TextStep]] = {0: []} if may_be_empty else {}
+        closed: list[list[TextStep]] = [[] for _ in range(closes)]
+        waiting: list[tuple[int | None, _Place]] = [(0 if may_be_empty else None, start)]
+        for origin, place in waiting:
+            for outcome, terminal, token in self._steps(place):
+                step = TextStep(origin, terminal, token)
+                if isinstance(outcome, _Closed):
+                    closed[outcome.close].append(step)
+                    continue
+                if outcome not in number:
+                    number[outcome] = len(number)
+                    waiting.append((number[outcome], outcome))
+                steps.setdefault(number[outcome], []).append(step)
+        signs = {at: self.signs[state] for (state, _), at in number.items()}
+        return StretchedText(steps, closed, signs, {})
+
+    def cut(self, text: str) -> list[str]:
+        """Cut a text where stretches of it would end."""
+        found, at, signs = [""], 0, self.signs[0]
+        for char in text:
+            found[-1] += char
+            at = self.found[at].goes.get(char, 0)
+            if char in signs:
+                found.append("")
+                signs = self.signs[at]
+        return [each for each in found if each]
+
+    def _after(self, place: _Place, run: str, end: str) -> _Outcome:
+        """Return what follows a run of text and the sign or token after it."""
+        at, whole = place
+        for char in run:
+            at = self.found[at].goes.get(char, 0)
+        state = self.found[at]
+        read = None if whole is None else whole + run + end
+        if end in state.closes:
+            if read is None or read not in self.not_alone:
+                return _Closed(state.closes[end])
+            return _START if read in self.first else None
+        if end in state.refused or end in self.tokens:
+            return None
+        return state.goes.get(end, 0), read if self._is_begun(read) else None
+
+    def _is_begun(self, whole: str | None) -> bool:
+        return whole is not None and any(text.startswith(whole) for text in self.not_alone)
+
+    def _anywhere(self, signs: str, end: str) -> list[tuple[_Stretch, list[str]]]:
+        """Return what tells one outcome from another, whatever stands before it.
+
+        With each stands what looks like it and is something else, as regular expressions.
+        """
+        known = self.known.get((signs, end))
+        if known is None:
+            found: list[_Stretch] = []
+            for state in self.found:
+                word = state.read
+                is_told = end in state.goes or end in state.closes or end in state.refused
+                if word and (not is_told or set(word) & set(signs)):
+                    continue
+                outcome = self._after(_START, word, end)
+                if not word or outcome != self._after(_START, word[1:], end):
+                    found.append(_Stretch(word, outcome))
+            known = [(each, self._written(each.unlike(found), signs, end)) for each in found]
+            self.known[signs, end] = known
+        return known
+
+    def _written(self, stretches: Iterable[_Stretch], signs: str, end: str) -> list[str]:
+        """Write stretches that are not empty, each with its sign; a token is none of them."""
+        sign, any_ = "" if end in self.tokens else end, any_but(signs)
+        return [
+            each.regex([escaped(each.end + sign)], any_) for each in stretches if each.end + sign
+        ]
+
+    def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
+        """Return the stretches of which what stands before them makes something else."""
+        at, whole = place
+        waiting = [("", at)]
+        for run, state in waiting:
+            outcome = self._after(place, run, end)
+            if outcome != self._after(_START, run, end):
+                yield _Stretch(run, outcome, is_whole=True)
+            for char, to in self.found[state].goes.items():
+                longer = run + char
+                goes_on = len(self.found[to].read) > len(longer) or self._is_begun(
+                    None if whole is None else whole + longer
+                )
+                if char not in self.signs[at] and goes_on:
+                    waiting.append((longer, to))
+
+    def _steps(self, place: _Place) -> Iterator[tuple[_Place | _Closed, str, int | None]]:
+        """Return where the stretches after a state lead, and the terminals of those."""
+        any_ = any_but(self.signs[place[0]])
+        for end, token in self.tokens.items():
+            for each, but_not in self._told(place, end):
+                if each.outcome is None:
+                    continue
+                if not each.end and each.outcome == self._after(place, "", end):
+                    yield each.outcome, "", token
+                if each.end or not each.is_whole:
+                    whole = each.regex([escaped(each.end)], any_) if each.end else f"{any_}+"
+                    yield each.outcome, _but(whole, but_not), token
+        alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
+        for end in self.signs[place[0]]:
+            for each, but_not in self._told(place, end):
+                # Those of which nothing is taken away may be one terminal, and so may those that
+                # only their signs tell apart.
+                own = each.end if but_not and each.end else None
+                key = (each.outcome, each.is_whole, not each.end, own)
+                _, texts, others = alike.setdefault(key, (each, [], []))
+                texts.append(escaped(each.end + end))
+                others += but_not
+        for each, texts, but_not in alike.values():
+            if each.outcome is not None:
+                yield each.outcome, _but(each.regex(texts, any_), but_not), None
+
+    def _told(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
+        """Return the stretches up to a sign or token, and what looks like each and is not it."""
+        signs, here = self.signs[place[0]], list(self._here(place, end))
+        for each, but_not in self._anywhere(signs, end):
+            unlike = each.unlike(here) if here else []
+            yield each, [*but_not, *self._written(unlike, signs, end)] if unlike else but_not
+        yield from ((each, []) for each in here)
+
+
+def _but(regex: str, but_not: Sequence[str]) -> str:
+    return f"/{regex}/ & ~/{'|'.join(but_not)}/" if but_not else f"/{regex}/"
+
+
+def _one_of(regexes: Sequence[str]) -> str:
+    return regexes[0] if len(regexes) == 1 else f"(?:{'|'.join(regexes)})"
+
+
+_JSON = r'[^"\\\x00-\x1F\x7F]'
+"""A character that a JSON string holds as it is."""
+_FILLED = r'[^\s"\\\x00-\x1F\x7F]'
+"""One of these that is no whitespace."""
+
+
+def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
+    """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
+
+    They are its own slices for JSON; what stands between the signs of each text; and all text, so
+    that text which nothing but a token closes is as quick as it was. `edge` is the class of the
+    characters that such a text begins with: where it is given, a slice has tokens of these alone.
+    """
+    if not signs:
+        return ()
+    # Where two slices overlap and one of them is allowed, all of the other are looked at: so each
+    # of these is within the next.
+    every: list[str] = [""]
+    for each in sorted(signs, key=lambda each: (len(each), each)):
+        every.append("".join(sorted({*every[-1], *each})))
+    stretches = [
+        f"{any_but(each)}{some}"
+        for each in dict.fromkeys(reversed(every[1:]))
+        # The first one is for texts of bounded length.
+        for some in ("{1,30}", "+")
+    ]
+    json = (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+")
+    if edge:
+        # What such a text begins with is sorted out of the first slice, and out of the last one.
+        return (f"{_FILLED}{{1,10}}", *json, *stretches, f"{edge}+", "(?s:.)+")
+    return (*json, *stretches, "(?s:.)+")
+
+
+def any_but(signs: Iterable[str]) -> str:
+    """Write any character but these, as Rust's regular expressions have it."""
+    codes = "".join(f"\\x{{{ord(sign):x}}}" for sign in signs)
+    return f"[^{codes}]"

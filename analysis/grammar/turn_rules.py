@@ -1,0 +1,458 @@
+"""The turn as rules: every row that the expression has for a strict writer, for one request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal as FormatLiteral
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.parsing.call_ends import section_closers
+from autoparser.analysis.parsing.turn_request import (
+    Body,
+    IdentityCache,
+    Strict,
+    StrictItem,
+    StrictRow,
+    Turn,
+)
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+
+from .call_writer import CallWriter, GrammarError, id_pattern, literal_at
+from .grammar_rules import NOTHING, GrammarRules, JsonStyle, JsonValue, LiteralNode, Prose, choice
+from .rule_paths import Path, RuleTable, joined
+from .schema_reader import SchemaReader
+
+# Where a lazy grammar begins: texts that begin the calls of an answer, and stand in no other one.
+#
+# A server that waits for a trigger lets text pass until one is written, and holds what follows to
+# the grammar, the trigger included. So a trigger begins what the lazy grammar accepts, and none
+# stands in what the template writes of an answer without calls, or before them. It is as short as
+# that allows: after ``<|open|>tools<|sep|><|call|>`` the text ``<|open|>`` will do only where
+# nothing else is opened with it, and ``<|open|>tools<|sep|>`` where something is. Without a
+# marker or a word before it, a call is told from other text by its function's name: ``{"name":
+# "get_weather"``.
+
+
+class TriggerKind(IntEnum):
+    """How a server looks for a trigger; the numbers are those of llama.cpp."""
+
+    WORD = 1
+    """A text, wherever it stands."""
+    PATTERN = 2
+    """A regular expression, wherever it matches; from its first group on the grammar holds."""
+    PATTERN_FULL = 3
+    """A regular expression for all that was written so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarTrigger:
+    """What a lazy grammar waits for."""
+
+    kind: TriggerKind
+    value: str
+    text: str = ""
+    """The text that it looks for; empty where that differs from call to call."""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a text that may stand anywhere."""
+        return self.kind is TriggerKind.WORD
+
+    def to_llama_server(self) -> dict[str, Json]:
+        """Return it as a member of ``grammar_triggers`` in a request to llama-server."""
+        return {"type": int(self.kind), "value": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class _CallHead:
+    """What a call of one function begins with."""
+
+    before: str
+    """The text up to its first slot."""
+    section: int
+    """How much of that opens the section of calls."""
+    named: str = ""
+    """All up to the name and the mark that ends it; empty where the name comes too late."""
+    pattern: str = ""
+    """A regular expression for that, where an id or a number stands before the name."""
+
+
+def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
+    """Return what begins the calls of these functions and nothing else; none: there are no calls.
+
+    Raises GrammarError where nothing tells the calls from other text.
+    """
+    calls = strict.calls
+    if calls is None or not any(row.has(Part.CALLS) for row in strict.rows):
+        return ()
+    others = list(dict.fromkeys(text for row in strict.rows for text in _around(row)))
+    found: dict[GrammarTrigger, None] = {}
+    for begun in dict.fromkeys(begun_of(row, calls) for row in strict.rows if row.has(Part.CALLS)):
+        for name in names:
+            for row in filter(None, (calls.row, calls.empty_row)):
+                head = _head(calls, row, name, begun)
+                found.setdefault(_trigger(head, calls, others, first=bool(begun.strip())))
+    return tuple(found)
+
+
+def begun_of(row: StrictRow, calls: CallFormat) -> str:
+    """Return what stands of the calls before a lazy grammar: whitespace, what the prompt wrote."""
+    begun = next(
+        item.begun for item in row.items if isinstance(item, Body) and item.part is Part.CALLS
+    )
+    text = f"{calls.section_open}{literal_at(calls.row, 0)}".removeprefix(begun)
+    return begun + text[: len(text) - len(text.lstrip())]
+
+
+def _around(row: StrictRow) -> Iterator[str]:
+    """Return the texts that a row has without calls, or before them."""
+    for item in row.items:
+        if isinstance(item, str):
+            yield item
+        elif item.part is Part.CALLS:
+            return
+    yield row.end.text
+
+
+def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _CallHead:
+    before = f"{calls.section_open}{literal_at(row, 0)}".removeprefix(begun)
+    section = len(calls.section_open) - len(begun)
+    text = pattern = ""
+    pieces = (before, *(row[1:] if literal_at(row, 0) else row))
+    for at, piece in enumerate(pieces):
+        match piece:
+            case Slot.NAME:
+                ending = _ending(literal_at(pieces, at + 1))
+                pattern += _escaped(name + ending)
+                named = f"{text}{name}{ending}"
+                plain = _escaped(named) == pattern
+                return _CallHead(before, section, named if plain else "", "" if plain else pattern)
+            case Slot.ID:
+                pattern += id_pattern(calls.naming, name, literal_at(pieces, at + 1)).regex
+            case Slot.INDEX:
+                pattern += "[0-9]+"
+            case Slot():
+                break
+            case _:
+                pattern += _escaped(piece)
+                text += piece
+    return _CallHead(before, section)
+
+
+def _ending(literal: str) -> str:
+    """Return the mark after a name that tells it from a longer one."""
+    bare = literal.lstrip()
+    if not bare:
+        return literal
+    unit = edge_units(bare)[0]
+    return literal[: len(literal) - len(bare)] + (unit if is_unit(unit) else bare[0])
+
+
+def _trigger(
+    head: _CallHead, calls: CallFormat, others: Sequence[str], *, first: bool
+) -> GrammarTrigger:
+    """Choose the shortest text that begins the calls and stands in no other text.
+
+    `first`: the prompt has written the mark of the calls, so that they are the first thing.
+    """
+    for text in _call_beginnings(head, calls, first=first):
+        if not any(text in other for other in others):
+            if first:
+                value = f"({_escaped(text)})[\\s\\S]*"
+                return GrammarTrigger(TriggerKind.PATTERN_FULL, value, text)
+            return GrammarTrigger(TriggerKind.WORD, text, text)
+    if head.pattern:
+        return GrammarTrigger(TriggerKind.PATTERN, head.pattern)
+    raise GrammarError(
+        f"nothing tells calls from other text: they begin with {head.before!r}",
+        place="triggers",
+        hint="hold the whole answer to the grammar, and leave lazy out",
+    )
+
+
+def _call_beginnings(head: _CallHead, calls: CallFormat, *, first: bool) -> Iterator[str]:
+    """Return the texts that may begin calls, the shorter ones first."""
+    if not first:
+        yield from _marked(head, calls)
+    if head.named:
+        yield head.named
+
+
+def _marked(head: _CallHead, calls: CallFormat) -> Iterator[str]:
+    """Return the beginnings of a call that end with a marker, or with a word before JSON."""
+    end = 0
+    for unit in edge_units(head.before):
+        end += len(unit)
+        if is_unit(unit):
+            yield head.before[:end].rstrip()
+    section, row = head.before[: max(0, head.section)], head.before[max(0, head.section) :]
+    if any(map(str.isalnum, section)):
+        yield section.rstrip()
+    if calls.json_fields is None and any(map(str.isalnum, row)):
+        yield head.before.rstrip()
+
+
+_SPECIAL = re.compile(r"([\\^$.*+?()\[\]{}|])")
+
+
+def _escaped(text: str) -> str:
+    """Escape a text for the regular expressions of ECMAScript, as servers read them."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+_CONTENT_STYLE = JsonStyle()
+_LONG = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleFrame:
+    """A turn's rules but for those of the tools."""
+
+    rules: GrammarRules
+    open: Mapping[str, bool]
+    """The rules of the calls that are still to be made, as `CallWriter.fill` takes them."""
+
+
+_FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
+
+
+def parts_of(turn: Turn) -> tuple[object, ...]:
+    """Return the parts of a turn that decide its rules: they stay the same between requests."""
+    return turn.strict, turn.reasoning, turn.content, turn.ends, turn.header
+
+
+def rules_of(
+    turn: Turn,
+    tools: Mapping[str, Json],
+    *,
+    parallel: bool = True,
+    json_schema: Json = None,
+    lazy: bool = False,
+    opaque: OpaqueTokens,
+) -> GrammarRules:
+    """Make the rules of a turn.
+
+    `tools` gives the parameters' schema by function name. With `json_schema`, content is JSON that
+    it allows. A lazy grammar begins where the calls begin. No rule cuts an opaque token.
+    Raises GrammarError and SchemaError.
+    """
+    table = RuleTable(opaque)
+    maker = TurnRules(turn, tools, table, parallel=parallel, json_schema=json_schema)
+    calls = maker.calls
+    if json_schema is not None or (calls is not None and not calls.head):
+        frame, kept = maker.frame(lazy=lazy), None
+    else:
+        owners = (*parts_of(turn), opaque)
+        frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
+        kept = frame.rules
+    # In the same order whether it was kept or made here.
+    table.named.clear()
+    table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
+    if calls is not None:
+        for name, first in frame.open.items():
+            calls.fill(name, first=first)
+    return GrammarRules(frame.rules.root, table.named, table.tools, kept)
+
+
+def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
+    """Leave out what stands before the calls, up to where a trigger begins."""
+    at = next(
+        at
+        for at, item in enumerate(row.items)
+        if isinstance(item, Body) and item.part is Part.CALLS
+    )
+    body = Body(Part.CALLS, begun=begun_of(row, calls))
+    return StrictRow((body, *row.items[at + 1 :]), row.end)
+
+
+class TurnRules:
+    """Makes the ways through the rows of a turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        tools: Mapping[str, Json],
+        table: RuleTable,
+        *,
+        parallel: bool,
+        json_schema: Json,
+    ) -> None:
+        self.turn = turn
+        self.table = table
+        self.json_schema = json_schema
+        self._paths: dict[tuple[StrictRow, ...], list[Path]] = {}
+        """What is left of rows, and the ways to write it: rows that begin otherwise end alike."""
+        calls = turn.strict.calls
+        self.heads = [] if calls is None else call_heads(calls, tuple(tools))
+        self.calls = (
+            CallWriter(self.table, calls, tools, parallel=parallel, stops=self.call_stops(calls))
+            if calls is not None
+            else None
+        )
+
+    @cached_property
+    def in_content(self) -> tuple[str, ...]:
+        """The texts that end content: of free text there, the marks."""
+        turn, reasoning = self.turn, self.turn.reasoning
+        around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
+        content = [turn.content.open, turn.content.close, *turn.content.others]
+        header = [turn.header.core] if turn.header.markers else []
+        ends = [end.core for end in turn.ends]
+        marks = [*around, *(literal.core for literal in content), *header, *ends, *self.heads]
+        return _stop_texts([*marks, *_stray_after_calls(turn)])
+
+    @cached_property
+    def in_reasoning(self) -> tuple[str, ...]:
+        """The texts that end reasoning, or that a reader skips in it."""
+        reasoning = self.turn.reasoning
+        edges = [] if reasoning is None else [reasoning.close.core]
+        if reasoning is not None and reasoning.open.is_marker:
+            edges.append(reasoning.open.core)
+        return _stop_texts([*edges, *(end.core for end in self.turn.ends if end.is_marker)])
+
+    @cached_property
+    def json_content(self) -> JsonValue:
+        """What content is where a schema is asked for."""
+        reader = SchemaReader(self.json_schema, "json_schema")
+        root = reader.root if isinstance(reader.root, dict) else {}
+        return JsonValue(reader.alone(root), _CONTENT_STYLE)
+
+    @cached_property
+    def forgiven(self) -> tuple[str, ...]:
+        """The texts that begin calls whose first marker is missing."""
+        calls = self.turn.strict.calls
+        return () if calls is None else _stop_texts(_forgiven(calls))
+
+    def frame(self, *, lazy: bool) -> _RuleFrame:
+        """Make the rules that tools do not change."""
+        rows = self.turn.strict.rows
+        calls = self.turn.strict.calls
+        if lazy and calls is not None:
+            called = [row for row in rows if row.has(Part.CALLS)]
+            rows = tuple(dict.fromkeys(_from_calls(row, calls) for row in called))
+        if self.json_schema is not None:
+            # An answer without content is not JSON.
+            rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
+        if not rows:
+            raise GrammarError(
+                "the template writes no message that this request asks for",
+                hint="offer tools where calls are required, and only to a template that writes "
+                "calls",
+            )
+        root = self.table.brancher.branch(self.paths(rows), self.in_content)
+        opened = {} if self.calls is None else dict(self.calls.open)
+        named = {name: rule for name, rule in self.table.named.items() if name not in opened}
+        return _RuleFrame(GrammarRules(root, named), opened)
+
+    def call_stops(self, calls: CallFormat) -> list[str]:
+        """Return the texts that end a value which was not closed, as a reader sees it."""
+        texts = [end.core for end in self.turn.ends]
+        begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
+        return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
+
+    def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
+        """Give the ways to write rows, or what is left of them; rows that begin alike go together.
+
+        What may follow a call has to be told in one place: it is what the next call parts from.
+        """
+        key = tuple(rows)
+        known = self._paths.get(key)
+        if known is None:
+            known = self._paths[key] = self._found(rows)
+        return known
+
+    def _found(self, rows: Sequence[StrictRow]) -> list[Path]:
+        alike: dict[StrictItem | None, list[StrictRow]] = {}
+        for row in rows:
+            alike.setdefault(row.items[0] if row.items else None, []).append(row)
+        found: list[Path] = []
+        for first, same in alike.items():
+            if first is None:
+                found += [path for row in same for path in self._end(row)]
+            else:
+                found += self._item(first, [StrictRow(row.items[1:], row.end) for row in same])
+        return found
+
+    def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
+        """Return the ways to write one item and what is left after it."""
+        if isinstance(item, str):
+            return [joined(item, *path) for path in self.paths(behind)]
+        if item.part is Part.CALLS:
+            if self.calls is None:
+                raise GrammarError("the row has calls, the format has none")
+            return self.calls.ways(self.paths(behind), item.begun)
+        if item.part is Part.CONTENT and self.json_schema is not None:
+            return [joined(self.json_content, *path) for path in self.paths(behind)]
+        content = item.part is Part.CONTENT
+        prose = Prose(
+            self.in_content if content else self.in_reasoning,
+            self.forgiven if content else (),
+            item.edges.left,
+            item.edges.right,
+            part=item.part.value,
+        )
+        blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
+        others = [row for row in behind if row not in blank]
+        found = [(replace(prose, space=row.end.before),) for row in blank]
+        return [*found, *(joined(prose, *path) for path in self.paths(others))]
+
+    def _end(self, row: StrictRow) -> list[Path]:
+        """Return the ways to end: a model may stop, or write the end that the template has."""
+        end = row.end
+        if not end.text:
+            return [()]
+        after = choice(NOTHING, LiteralNode(end.after)) if end.after else ""
+        return [(), joined(f"{end.before}{end.core}", after)]
+
+
+def _stray_after_calls(turn: Turn) -> list[str]:
+    """Return what a reader takes for stray closers, where content follows calls."""
+    parts = [
+        [item.part for item in row.items if isinstance(item, Body)] for row in turn.strict.rows
+    ]
+    follows = any(Part.CALLS in each and each[-1] is Part.CONTENT for each in parts)
+    return list(section_closers(turn, turn.calls)) if follows and turn.calls else []
+
+
+def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts that a reader stops at, once each, without those that hold another.
+
+    Of a long one, its beginning is enough; a single sign is too little to be markup.
+    """
+    known = list(dict.fromkeys(text[:_LONG] for text in texts if text[1:] or text.isalnum()))
+    return tuple(
+        text for text in known if not any(other in text for other in known if other != text)
+    )
+
+
+def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
+    """Give the texts that begin calls, as a reader notices them: a marker, or all up to a name."""
+    row = calls.row
+    first = literal_at(row, 0)
+    heads: list[str] = []
+    for literal in (calls.section_open, first):
+        written = FormatLiteral.of(literal)
+        if written.is_marked or written.mark:
+            heads.append(written.trigger)
+    if heads:
+        return heads
+    head = calls.opening.strip()
+    at = row.index(Slot.NAME) if Slot.NAME in row else -1
+    follows = literal_at(row, at + 1).strip()[:1]
+    return [f"{head}{name}{follows}" for name in names]
+
+
+def _forgiven(calls: CallFormat) -> list[str]:
+    """Return what begins a call whose first marker was forgotten: the marker before its name."""
+    units = FormatLiteral.of(literal_at(calls.row, 0)).units
+    if calls.row[1:2] != (Slot.NAME,) or len(units) == 1:
+        return []
+    return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]

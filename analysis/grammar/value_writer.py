@@ -1,0 +1,576 @@
+"""Values in a format's notation: the ways to write one that a schema allows.
+
+In the notation of a template that writes strings as they are and all else as Python does:
+
+    >>> from autoparser import analyze, load_template
+    >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
+    >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
+    >>> notation = analyze(template).format.calls.arguments.values
+    >>> def ways(schema):
+    ...     writer = ValueWriter(RuleTable(OpaqueTokens()), SchemaReader(schema))
+    ...     return writer.ways(schema, notation, exclude=["</parameter>"])
+    >>> ways({"enum": ["Oslo", "Rio"]})
+    [('Oslo',), ('Rio',)]
+    >>> ways({"type": ["boolean", "null"]})
+    [('True',), ('False',), ('None',)]
+    >>> [[free]] = ways({"type": "string", "maxLength": 5})
+    >>> free.exclude, free.shape.most
+    (('</parameter>',), 5)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import Container, Notation, Order, Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_document import ROOT, place_of
+from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
+from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.parsing.turn_request import IdentityCache
+
+from .grammar_rules import JsonStyle, JsonValue, Node, Ref, refers
+from .member_rows import MemberRules, closed_alike, closes_of, filled, kinds_told, opening_of
+from .rule_paths import Item, Path, RuleTable, distinct, joined, without
+from .schema_reader import SchemaReader
+from .schema_rules import may_be_met
+from .schema_survey import plain_words
+from .string_ways import json_style, kind_style, string_ways
+from .value_forms import (
+    BareValue,
+    by_its_text,
+    is_bare,
+    least_of_any_text,
+    told_apart,
+    within_floats,
+)
+
+# The members of one of several objects: what all of them begin with is written once.
+#
+# Of `{city, days}` and `{city, night}` a rule is made for the members after `city` in either:
+# readers of grammars that never go back could not tell which object is meant before.
+
+
+_Place: TypeAlias = tuple[int, int]
+"""One of the objects, and a place among its members."""
+
+
+class MergedMembers:
+    """Makes the rules for the members of one of several objects in one notation."""
+
+    def __init__(self, table: RuleTable, objects: Sequence[MemberRules]) -> None:
+        """Take objects, each with members."""
+        self.table, self.objects = table, objects
+
+    def begin(self) -> Ref:
+        """Return the rule for all members of one of the objects; at least one is written."""
+        if len(self.objects) == 1:
+            return self.objects[0].begin()
+        return self._state([(each, 0) for each in range(len(self.objects))])
+
+    def _state(self, places: Sequence[_Place], lead: str = "") -> Ref:
+        """Return the rule for the members from some places on, after what each begins with."""
+        if len(places) == 1:
+            ((each, at),) = places
+            rules = self.objects[each]
+            return rules.led(at) if lead else rules.begin(at)
+        key = f"{[self.objects[each].key for each, _ in places]} {places} {lead}"
+        return self.table.rule(key, "member", lambda: self._from(places, lead))
+
+    def _from(self, places: Sequence[_Place], lead: str) -> Node:
+        """Make the rule for the members from some places on, parted where their texts differ."""
+        entries: dict[tuple[object, ...], Path] = {}
+        after: dict[tuple[object, ...], list[_Place]] = {}
+        for each, at in places:
+            for entry, following in self.objects[each].steps(at):
+                told = tuple(map(_told, entry))
+                entries.setdefault(told, entry)
+                after.setdefault(told, []).append((each, following))
+        paths: list[Path] = []
+        for told, found in after.items():
+            entry = entries[told]
+            first = self.objects[found[0][0]]
+            # Where names are sorted, several members of one object lead to the same place.
+            on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
+            if on:
+                leads = {self.objects[each].lead(entry) for each, _ in on}
+                next_lead = leads.pop() if len(leads) == 1 else ""
+                later = self._state(on, next_lead)
+                paths.append(joined(*entry, first.container.separator, next_lead, later))
+            if any(self.objects[each].may_end(at) for each, at in found):
+                paths.append(joined(*entry, first.close))
+        return self.table.brancher.branch([without(path, lead) if lead else path for path in paths])
+
+
+def _told(item: Item) -> object:
+    """Return what is equal for values of equal schemas."""
+    return (json.dumps(item.schema), item.style) if isinstance(item, JsonValue) else item
+
+
+_ORDER = {kind: at for at, kind in enumerate(JsonType)}
+
+
+_EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType] | None]
+"""Place, schema, container, stops, and the types that the value of an entry is read as."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedEntries:
+    """What was found of entries; the rules are of those that a text of their own closes."""
+
+    rules: dict[_EntryCase, tuple[Row, Ref]] = field(
+        default_factory=dict[_EntryCase, tuple[Row, Ref]]
+    )
+    """What stands before the value, and the rule from there."""
+    paths: dict[tuple[str, _EntryCase], Path] = field(
+        default_factory=dict[tuple[str, _EntryCase], Path]
+    )
+    """The whole entry, by its name: tools share names of parameters, too."""
+    ways: dict[_EntryCase, list[tuple[Row, list[Path]]]] = field(
+        default_factory=dict[_EntryCase, list[tuple[Row, list[Path]]]]
+    )
+    """The rows of entries that nothing of their own closes, and the values in each."""
+
+
+_ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
+"""Entries as `alone` gives them: the parameters of most tools have one of a few schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWriter:
+    """Makes the rules for values of one schema in one notation."""
+
+    table: RuleTable
+    reader: SchemaReader
+    order: Order = Order.GIVEN
+    closed: ClosedEntries = field(default_factory=ClosedEntries)
+    """What was found of entries; writers may share it."""
+    is_apart: bool = False
+    """Whether its rules are thrown away."""
+
+    def ways(
+        self,
+        schema: Json,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType] | None = None,
+        bare: BareValue | None = None,
+    ) -> list[Path]:
+        """Return the ways to write a value; `kinds` are the types that are meant here.
+
+        `bare` is the whole value of which this is an option.
+        """
+        found = self.reader.resolved(schema)
+        allowed = self.reader.kinds(found)
+        kinds = allowed if kinds is None else kinds & allowed
+        bare = BareValue(found, kinds) if bare is None else bare
+        style = json_style(notation)
+        if style is not None:
+            return self._json(found, kinds, style) if kinds else []
+        fixed = self.reader.only_values(found, kinds)
+        if fixed is not None:
+            return distinct([joined(each) for each in bare.told(fixed, found, notation)])
+        options = self.reader.options(found)
+        taken_apart = options != [found]
+        least = self._least_of_any_text(found, notation, kinds) if taken_apart else None
+        if taken_apart and least is None:
+            objects = self._objects(options, notation, kinds)
+            others = kinds - {JsonType.OBJECT} if objects else kinds
+            ways = [
+                way
+                for option in options
+                for way in self.ways(
+                    option, notation, exclude, others if option in objects else kinds, bare
+                )
+            ]
+            if objects:
+                ways += self._written_objects(objects, notation, exclude)
+            return told_apart(ways, exclude)
+        only = options[0] if len(options) == 1 else found
+        if least:
+            only = {**only, "minLength": least}
+        if JsonType.STRING in kinds and is_bare(notation.string):
+            bare.hold(self.reader)
+        return self._by_type(only, notation, exclude, kinds, bare.kinds)
+
+    def _least_of_any_text(
+        self, schema: Schema, notation: Notation, kinds: frozenset[JsonType]
+    ) -> int | None:
+        """Return from how many characters on any text may stand; None where not any may."""
+        raw = _is_raw(notation.string)
+        return least_of_any_text(self.reader, schema, kinds) if raw else None
+
+    def _objects(
+        self, options: Sequence[Schema], notation: Notation, kinds: frozenset[JsonType]
+    ) -> list[Schema]:
+        """Return the options that are objects, where several are and JSON does not write them.
+
+        They are written together: of objects that begin alike no reader sees which one it reads.
+        """
+        if JsonType.OBJECT not in kinds or kind_style(notation, JsonType.OBJECT) is not None:
+            return []
+        found = [
+            option
+            for option in options
+            if JsonType.OBJECT in self.reader.kinds(option)
+            and self.reader.only_values(option, kinds) is None
+        ]
+        return found if len(found) > 1 else []
+
+    def _written_objects(
+        self, schemas: Sequence[Schema], notation: Notation, exclude: Sequence[str]
+    ) -> list[Path]:
+        """Return the ways to write an object of one of several schemas that is not JSON."""
+        if notation.string.open:
+            # What encloses strings is counted where a value ends with its own bracket.
+            exclude = (*exclude, notation.string.close)
+        each = [only for schema in schemas for only in self.reader.objects(schema)]
+        return self.one_of(each, notation.object, notation, exclude)
+
+    def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
+        """Return the way to write values of some types as JSON; none where there are no values."""
+        part = self.reader.alone(schema, kinds, self.order)
+        return [(JsonValue(part, style),)] if may_be_met(part) else []
+
+    def _by_type(
+        self,
+        schema: Schema,
+        notation: Notation,
+        exclude: Sequence[str],
+        kinds: frozenset[JsonType],
+        beside: frozenset[JsonType],
+    ) -> list[Path]:
+        """Return the ways to write values of some types; a reader takes text for those `beside`."""
+        ways: list[Path] = []
+        if JsonType.STRING in kinds and kind_style(notation, JsonType.STRING) is None:
+            self.reader.hold(schema, JsonType.STRING)
+            is_any = self._least_of_any_text(schema, notation, kinds) is not None
+            kept_out = [*exclude, *_elements(notation, beside)]
+            others = _openings(notation, kinds) if is_any else []
+            ways += string_ways(notation.string, schema, kept_out, others)
+            if is_any:
+                # Whatever is written on its own is such a text, if it is not made of elements
+                # and holds nothing between its items that ends a text.
+                kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
+        by_style: dict[JsonStyle, set[JsonType]] = {}
+        for kind in sorted(kinds, key=_ORDER.__getitem__):
+            style = kind_style(notation, kind)
+            if style is not None:
+                by_style.setdefault(style, set()).add(kind)
+            elif kind is not JsonType.STRING:
+                ways += self._written(schema, kind, notation, exclude)
+        for each, same in by_style.items():
+            ways += self._json(schema, frozenset(same), each)
+        return told_apart(ways, exclude)
+
+    def _written(
+        self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
+    ) -> list[Path]:
+        """Return the ways to write a value of a type that is not written as JSON."""
+        self.reader.hold(schema, kind)
+        match kind:
+            case JsonType.BOOLEAN:
+                return [joined(notation.true), joined(notation.false)]
+            case JsonType.NULL:
+                return [joined(notation.null)]
+            case JsonType.INTEGER | JsonType.NUMBER:
+                numbers = self._json(schema, frozenset({kind}), JsonStyle())
+                around = notation.number
+                return [
+                    joined(around.open, by_its_text(number), around.close) for (number,) in numbers
+                ]
+            case JsonType.ARRAY:
+                inside = (*exclude, notation.string.close) if notation.string.open else exclude
+                return self.array(schema, notation, inside)
+            case JsonType.OBJECT:
+                return self._written_objects([schema], notation, exclude)
+            case JsonType.STRING:
+                return string_ways(notation.string, schema, exclude)
+
+    def key(
+        self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
+    ) -> Hashable:
+        """Name a rule by all that it depends on."""
+        # Nothing is equal to the whole schema that stands in it, but by a reference.
+        is_whole = schema is self.reader.root and not self.reader.document.refers
+        told = "" if is_whole else repr(schema)
+        # What refers to nothing means the same in every tool: most make up values of any type.
+        is_own = is_whole or self._refers_back(told)
+        return what, self.reader.place if is_own else "", told, id(container), tuple(texts)
+
+    def _refers_back(self, told: str) -> bool:
+        """Whether a schema, as it is told, means what it does in its own document alone."""
+        return self.reader.document.refers and "'$ref'" in told
+
+    def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
+        """Return the ways to write an array: an empty one, one with items."""
+        container = notation.array
+        items = schema.get("items", True)
+        key = self.key("items", items, container, exclude)
+        each = self.table.rule(
+            key, "item", lambda: self._item(items, container, notation, exclude, key)
+        )
+        ways = [joined(container.open, each)]
+        if not schema.get("minItems"):
+            ways.insert(0, joined(container.empty))
+        return ways
+
+    def _item(
+        self,
+        items: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        key: Hashable,
+    ) -> Node:
+        again = self.table.rule(key, "item", lambda: Ref(""))
+        paths: list[Path] = []
+        for entry in self.entries("", items, container, outer, exclude):
+            paths.append(joined(*entry, container.separator, again))
+            paths.append(joined(*entry, container.close))
+        return self.table.brancher.branch(paths)
+
+    def entries(
+        self,
+        name: str,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        made_up: Path = (),
+        read_as: frozenset[JsonType] | None = None,
+    ) -> list[Path]:
+        """Return the ways to write an item or a member; `made_up` writes a key that has no name.
+
+        Where an entry is closed by a text of its own, the value and that text are one rule.
+        `read_as` are the types that its reader takes a text for; None: those of the schema.
+        """
+        told = repr(schema)
+        refers_back = self._refers_back(told)
+        exclude = tuple(exclude)
+        case = (self.reader.place if refers_back else "", told, id(container), exclude, read_as)
+        whole = None if made_up else self.closed.paths.get((name, case))
+        if whole is not None:
+            return [whole]
+        key: Path = made_up or (container.key.write(name),)
+        known = self.closed.rules.get(case)
+        if known is None and not refers_back:
+            alone = _ALONE.of(
+                (container, outer, self.table.brancher.opaque),
+                (told, self.order, repr(read_as and sorted(read_as)), *exclude),
+                lambda: self._apart.alone(schema, container, outer, exclude, read_as),
+            )
+            if alone is not None:
+                before, node = alone
+                hints = f"alone {len(self.closed.rules)}", f"{name} value"
+                value = self.table.rule(*hints, lambda: node)
+                known = self.closed.rules[case] = (before, value)
+        if known is not None:
+            before, closed = known
+            path = joined(*filled(before, key, ()), closed)
+            if not made_up:
+                self.closed.paths[name, case] = path
+            return [path]
+        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        head = closed_alike(list(ways), self.table.brancher.shared)
+        if head is None:
+            open_ways = self.closed.ways.get(case)
+            if open_ways is None:
+                open_ways = [(row, made()) for row, made in ways.items()]
+                self.closed.ways[case] = open_ways
+            return [joined(*filled(row, key, way)) for row, found in open_ways for way in found]
+        made = partial(self._closed, ways, head, schema)
+        value = self.table.rule(f"value {case!r}", f"{name} value", made)
+        self.closed.rules[case] = (head, value)
+        return [joined(*filled(head, key, ()), value)]
+
+    def _ways_by_row(
+        self,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
+    ) -> dict[Row, Callable[[], list[Path]]]:
+        """Return the rows of an entry, and what makes the ways to write the values in each."""
+        by_row: dict[Row, set[JsonType]] = {}
+        for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
+            row = container.row(kind)
+            if row is not None:
+                by_row.setdefault(row, set()).add(kind)
+        return {
+            row: partial(
+                self._ways_of, row, frozenset(kinds), schema, container, outer, exclude, read_as
+            )
+            for row, kinds in by_row.items()
+        }
+
+    def _ways_of(
+        self,
+        row: Row,
+        kinds: frozenset[JsonType],
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
+    ) -> list[Path]:
+        """Return the ways to write the value in a row."""
+        closes = list(dict.fromkeys([*exclude, *closes_of(row, container, outer)]))
+        told = kinds_told(container, row)
+        bare = BareValue(schema, told or read_as or self.reader.kinds(schema))
+        ways = self.ways(schema, container.values or outer, closes, kinds, bare)
+        is_inside = container in (outer.object, outer.array)
+        return [within_floats(way, closes) for way in ways] if is_inside else ways
+
+    def _closed(
+        self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
+    ) -> Node:
+        """Make the rule for what stands behind the text that rows begin with: values, closes."""
+        found: list[Path] = []
+        for row, made in ways.items():
+            head = row[len(before) - 1 : len(before)]
+            text = str(head[0])[len(str(before[-1])) :] if head else ""
+            found += [joined(text, *filled(row[len(before) :], (), way)) for way in made()]
+        if not found:
+            raise SchemaError("no value meets this schema", pointer=_place(schema))
+        return self.table.brancher.branch(found)
+
+    @property
+    def _apart(self) -> ValueWriter:
+        """A writer whose rules are thrown away: a request writes the same, whatever was before."""
+        if self.is_apart:
+            return self
+        table = RuleTable(self.table.brancher.opaque)
+        return replace(self, table=table, closed=ClosedEntries(), is_apart=True)
+
+    def alone(
+        self,
+        schema: Json,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        read_as: frozenset[JsonType] | None,
+    ) -> tuple[Row, Node] | None:
+        """Return what stands before a value, and the rule for it and its close.
+
+        None where nothing of its own closes it, or where it refers to other rules.
+        """
+        ways = self._ways_by_row(schema, container, outer, exclude, read_as)
+        before = closed_alike(list(ways), self.table.brancher.shared)
+        if before is None:
+            return None
+        node = self._closed(ways, before, schema)
+        return None if refers(node) else (before, node)
+
+    def one_of(
+        self,
+        schemas: Sequence[Schema],
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        behind: str = "",
+        part: SchemaPart | None = None,
+    ) -> list[Path]:
+        """Return the ways to write an object of one of several schemas.
+
+        `behind` is the text that follows it in every case, `part` what its reader knows of it.
+        """
+        each = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
+        found = [*{rules.key: rules for rules in each if not rules.impossible}.values()]
+        ways: list[Path] = []
+        if any(not rules.required for rules in found):
+            ways.append(joined(container.empty, behind))
+        held = [rules for rules in found if rules.names or rules.more]
+        if held:
+            ways.append(joined(container.open, MergedMembers(self.table, held).begin()))
+        return ways
+
+    def _members(
+        self,
+        schema: Schema,
+        container: Container,
+        outer: Notation,
+        exclude: Sequence[str],
+        behind: str,
+        part: SchemaPart | None,
+    ) -> MemberRules:
+        """Take the members of an object's schema."""
+        close = container.close + behind
+        key = self.key("members", schema, container, (*exclude, behind))
+        last = close.strip()
+        if last and container.entry[-1:] == (Slot.VALUE,):
+            # Nothing but this ends the last text, so that its reader stops at any of it.
+            if is_bare(outer.string):
+                exclude = (*exclude, last)
+            elif outer.string.escape is Escape.VERBATIM:
+                exclude = (*exclude, outer.string.close + Literal.of(last).first)
+
+        # Of a plain object its reader knows just what its writer does.
+        is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
+
+        def entries(name: str, member: Json, made_up: Path) -> list[Path]:
+            read_as = None
+            if part is not None and not is_read_alike:
+                read_as = part.member(name).kinds or ANY
+                if read_as == self.reader.kinds(member):
+                    read_as = None
+            return self.entries(name, member, container, outer, exclude, made_up, read_as)
+
+        all_written = None not in container.typed.values()
+        # Whatever stands in a plain schema is plain: its members need no walk of their own.
+        is_plain = all_written and plain_words(dict(schema)) is not None
+
+        def writes(member: Json) -> bool:
+            if is_plain:
+                return member is not False
+            kinds = self.reader.kinds(member)
+            written = all_written or any(container.row(kind) is not None for kind in kinds)
+            return bool(kinds) and written and self.reader.may_be_met(member)
+
+        return MemberRules(self.table, schema, container, entries, writes, close, key)
+
+
+def _place(schema: Json) -> str:
+    return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
+
+
+def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool:
+    """Whether values of a type may be written as what a text without quotes is not.
+
+    They are made of elements, without anything around them, or parted by what ends a text.
+    """
+    container = _container(notation, kind)
+    if container is None:
+        return False
+    return not container.open.strip() or any(
+        each in container.separator for each in exclude if each
+    )
+
+
+def _openings(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what values of types begin with, where something always stands around them."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    return [each.open for each in containers if each is not None and each.open.strip()]
+
+
+def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+    """Return what the elements of values begin with: text that holds it is read as elements."""
+    containers = [_container(notation, kind) for kind in sorted(kinds)]
+    made_of = [each for each in containers if each is not None and not each.open.strip()]
+    return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
+
+
+def _container(notation: Notation, kind: JsonType) -> Container | None:
+    return {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}.get(kind)
+
+
+def _is_raw(text: Text) -> bool:
+    """Whether a string stands without anything around it."""
+    return not text.open and text.escape is Escape.VERBATIM

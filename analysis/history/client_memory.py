@@ -1,0 +1,366 @@
+"""What an engine and a client put into the history: the parsed message, and what follows it."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jiter import from_json
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError, is_mapping
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.message_shape import (
+    CallForm,
+    ContentForm,
+    EmptyContent,
+    ReasoningForm,
+    Setting,
+    Shape,
+)
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.learning.prober import Prober
+from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import SpanKind
+
+from .scenarios import (
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    MessagesAs,
+    Next,
+    UnreadCalls,
+)
+
+# JSON that was cut: as much of an object as engines make of it.
+
+
+def readable_part(text: str) -> Mapping[str, Json]:
+    """Return the object in the longest beginning of a text that more text could make JSON.
+
+    A string that was cut ends where it was cut; a key without a value is left out, and so is a
+    number or a word that was cut in its middle. Empty where no beginning holds an object.
+
+    For example `{"city": "Oslo", "days": 3, "draft": tr` is the city and the days, and so is
+    `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
+    """
+    text = text.lstrip()
+    # What cannot become JSON cannot with more after it either, so halving finds where that begins.
+    ends = range(1, len(text) + 1)
+    readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
+    value = _read(text[:readable])
+    return value if is_mapping(value) else {}
+
+
+_UNREADABLE = object()
+
+
+def _read(text: str) -> Any:
+    try:
+        return from_json(text.encode(errors="surrogatepass"), partial_mode="trailing-strings")
+    except ValueError:
+        return _UNREADABLE
+
+
+# Messages as an engine hands them to the template: the turn that was parsed, and those before it.
+#
+# For example an engine that passes no reasoning on and no content beside calls has made of an
+# earlier turn `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}`
+# only `{content: "", tool_calls: […]}`.
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMessages:
+    """Writes messages as an engine with these habits does."""
+
+    best: Shape
+    """The shape that the template takes best."""
+    engine: EngineHabits
+    parts: bool
+    """Whether the template takes content as a list of parts."""
+
+    def conversation(self, dialogue: Dialogue, system: str = "") -> list[Mapping[str, Json]]:
+        """Return a conversation whose turns went through this engine."""
+        shape = self._shape
+        messages: list[Mapping[str, Json]] = [*shape.messages((), system)]
+        for entry in dialogue:
+            match entry:
+                case Message():
+                    texts = [json.dumps(call.arguments, ensure_ascii=False) for call in entry.calls]
+                    messages.append(self.turn(entry, texts))
+                case ToolResult():
+                    messages += map(self._result, self._result_shape.messages((entry,)))
+                case _:
+                    messages += shape.messages((entry,))
+        return messages
+
+    def turn(self, said: Message, arguments: Sequence[str]) -> Mapping[str, Json]:
+        """Return the message of a turn; `arguments` has those of each call, as JSON text."""
+        engine, shape = self.engine, self._shape
+        content = said.content
+        if said.calls and engine.beside_calls is not BesideCalls.VERBATIM:
+            content = content.strip() if engine.beside_calls is BesideCalls.STRIPPED else ""
+        reasoning = said.reasoning.rstrip() if engine.strips_reasoning else said.reasoning
+        fields = engine.reasoning_fields
+        message = shape.message(Message(content, reasoning if fields is None else "", said.calls))
+        if fields is None and shape.reasoning_field is None:
+            fields = ("reasoning_content",)
+        if reasoning:
+            message.update(dict.fromkeys(fields or (), reasoning))
+        return self._with_arguments(message, arguments)
+
+    @property
+    def _shape(self) -> Shape:
+        if self.engine.messages is MessagesAs.TEMPLATE:
+            return self.best
+        form = self.engine.messages is MessagesAs.API_PARTS and self.parts
+        shape = replace(self.best, calls=CallForm.WRAPPED, empty_content=EmptyContent.EMPTY)
+        parts = ContentForm.PARTS
+        return replace(shape, user_content=parts, assistant_content=parts) if form else shape
+
+    @property
+    def _result_shape(self) -> Shape:
+        """Return that of a result, whose texts an engine that makes parts joins again."""
+        parts = self.engine.messages is MessagesAs.API_PARTS
+        return replace(self.best, assistant_content=ContentForm.TEXT) if parts else self.best
+
+    def _result(self, message: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Leave out the function's name, which a result of OpenAI's API does not have."""
+        if self.engine.messages is MessagesAs.TEMPLATE:
+            return message
+        return {key: value for key, value in message.items() if key != "name"}
+
+    def _with_arguments(self, message: dict[str, Json], texts: Sequence[str]) -> Mapping[str, Json]:
+        """Return the arguments in the form that the engine gives them."""
+        form, shape = self.engine.arguments, self._shape
+        string = form is ArgumentsAs.STRING or (
+            form is ArgumentsAs.TEMPLATE and shape.arguments_as_string
+        )
+        calls = message.get("tool_calls")
+        if not isinstance(calls, list):
+            return message
+        given: list[Json] = []
+        for call, text in zip(calls, texts, strict=True):
+            if not isinstance(call, dict):
+                continue
+            arguments: Json = text if string else json_value(text)
+            function = call.get("function")
+            if shape.calls is CallForm.WRAPPED and isinstance(function, dict):
+                given.append({**call, "function": {**function, "arguments": arguments}})
+            else:
+                given.append({**call, "arguments": arguments})
+        return {**message, "tool_calls": given}
+
+
+def json_value(text: str) -> Json:
+    """Return what a JSON text says; the text itself where it is not JSON."""
+    try:
+        value: Json = json.loads(text)
+    except ValueError:
+        return text
+    return value
+
+
+ANSWER = '{"ok": true}'
+CONCLUSION = "All of it is done."
+NEXT_QUESTION = "Thanks. What else is there?"
+
+PLAIN_IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
+"""Ids that every template takes; where a turn shows no ids, none of this matters."""
+
+MADE_ID = "chatcmpl-tool-{:032x}"
+"""An id as engines make them: nothing of it was sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """An assistant message in the history."""
+
+    message: Mapping[str, Json]
+    """In the form that the engine gives it."""
+    calls: tuple[ToolCall, ...]
+    """Its calls, which want answers."""
+
+
+def remembered(
+    messages: EngineMessages, format_: TurnFormat, parsed: ParsedMessage, sampled: str
+) -> Remembered:
+    """Return the message that goes into the history, as the engine of `messages` makes it."""
+    engine = messages.engine
+    seen = _calls(format_, parsed, engine)
+    content = _content(format_, parsed, sampled, engine)
+    made = _makes_ids(format_, engine)
+    calls = tuple(_call(call, at, made=made) for at, call in enumerate(seen))
+    said = Message(content, parsed.reasoning_content or "", calls)
+    return Remembered(messages.turn(said, [_text(call, engine) for call in seen]), calls)
+
+
+def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
+    """Say whether the engine's ids are none that the model wrote."""
+    naming = format_.calls is not None and format_.calls.naming is not None
+    return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
+
+
+def unreadable(parsed: ParsedMessage) -> bool:
+    """Say whether a call was not written whole; a forgiving parser may read it all the same."""
+    return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
+
+
+def _broken(call: ParsedCall) -> bool:
+    return call.status in _BROKEN
+
+
+_BROKEN = (Status.REPAIRED, Status.MALFORMED)
+
+
+def _calls(
+    format_: TurnFormat, parsed: ParsedMessage, engine: EngineHabits
+) -> Sequence[ParsedCall]:
+    """Return the calls that the engine sees."""
+    if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
+        return ()
+    if engine.malformed is UnreadCalls.DROPPED:
+        return [call for call in parsed.tool_calls if not _broken(call)]
+    partial = parsed.partial_call
+    if partial is None or not partial.name:
+        return parsed.tool_calls
+    arguments = _unstopped(format_, partial.arguments)
+    return (
+        *parsed.tool_calls,
+        replace(partial, arguments=json.dumps(readable_part(arguments))),
+    )
+
+
+def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: EngineHabits) -> str:
+    content = parsed.content or ""
+    if parsed.malformed_calls and engine.malformed is not UnreadCalls.READ:
+        # What follows the place where a call broke is read as content.
+        broke = _first_broken(parsed)
+        spans = [each for each in parsed.spans if each.start >= broke]
+        rest = (sampled[each.start : each.end] for each in spans if each.kind is SpanKind.CONTENT)
+        content = content.removesuffix("".join(rest))
+    if unreadable(parsed) and engine.malformed is not UnreadCalls.READ:
+        kept = engine.malformed is UnreadCalls.CONTENT
+        return content + _call_text(format_, parsed, sampled) if kept else content
+    opener = call_opener(format_)
+    unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
+    if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
+        # What is no call may go on otherwise than calls do behind their first marker.
+        return content.partition(Literal.of(opener).first)[0]
+    return content
+
+
+def _call_text(format_: TurnFormat, parsed: ParsedMessage, sampled: str) -> str:
+    """Return the text from after the reasoning or the content on, where a call was cut."""
+    said = (SpanKind.CONTENT, SpanKind.REASONING)
+    broke = _first_broken(parsed) if parsed.malformed_calls else len(sampled)
+    spans = (span for span in parsed.spans if span.kind in said and span.start < broke)
+    start = max((span.end for span in spans), default=0)
+    text = _unstopped(format_, sampled[start:].removeprefix("" if start else format_.header))
+    block = None if parsed.content else format_.reasoning
+    if block is None or not block.close.core:
+        return text
+    head, close, rest = text.partition(block.close.core)
+    closed = bool(close) and head.strip() in ("", block.open.core)
+    return rest.removeprefix(block.close.after) if closed else text
+
+
+def _first_broken(parsed: ParsedMessage) -> int:
+    """Return where the first call begins that broke."""
+    return min(each.start for each in parsed.attempts if each.status is Status.MALFORMED)
+
+
+def _unstopped(format_: TurnFormat, text: str) -> str:
+    """Take off what stopped the model, as engines do."""
+    return text.removesuffix(
+        next((stop for stop in format_.stop_strings if text.endswith(stop)), "")
+    )
+
+
+def call_opener(format_: TurnFormat) -> str:
+    """Return what opens calls, without the whitespace at its edges; empty where nothing does."""
+    calls = format_.calls
+    if calls is None:
+        return ""
+    first = calls.row[0]
+    return (calls.section_open.strip() or ("" if isinstance(first, Slot) else first)).strip()
+
+
+def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
+    plain = PLAIN_IDS[at] if at < len(PLAIN_IDS) else f"{PLAIN_IDS[0][:7]}{at:02}"
+    return ToolCall(call.name, _decoded(call), MADE_ID.format(at + 1) if made else call.id or plain)
+
+
+def _decoded(call: ParsedCall) -> Mapping[str, Json]:
+    value = json_value(call.arguments)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(call: ParsedCall, engine: EngineHabits) -> str:
+    if not engine.rewrites_json:
+        return call.arguments
+    try:
+        return json.dumps(json.loads(call.arguments), ensure_ascii=False)
+    except ValueError:
+        return call.arguments
+
+
+def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
+    """Give the messages that come after the turn. Where nothing was called, nothing is answered."""
+    answered = list(calls[:1] if answers is Answers.FIRST else calls)
+    if answers is Answers.REVERSED:
+        answered.reverse()
+    results = tuple(ToolResult(ANSWER, call.name, call.id) for call in answered)
+    if coming is Next.TOOL and results:
+        return results
+    if coming is Next.LATER and results:
+        return (*results, Message(CONCLUSION), User(NEXT_QUESTION))
+    return (User(NEXT_QUESTION),)
+
+
+def _tagged(part: Json) -> Json:
+    """Put the tag after the text of a part of the content."""
+    if not isinstance(part, dict):
+        return part
+    return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
+
+
+_TAG = "CONTINUE_FINAL_MESSAGE_TAG "
+
+
+def continued(
+    prober: Prober, messages: Sequence[Mapping[str, Json]], *, tools: bool, setting: Setting
+) -> str:
+    """Render a conversation whose last message goes on, as transformers 5.23.0 does.
+
+    `apply_chat_template(continue_final_message=…)` puts a tag after the text to continue and
+    cuts the render there. Raises TemplateRenderError where it is not to be found.
+    """
+    last = dict(messages[-1])
+    content = last.get("content")
+    if isinstance(content, list) and content:
+        last["content"] = [*content[:-1], _tagged(content[-1])]
+    elif content:
+        last["content"] = f"{content}{_TAG}"
+    else:
+        field = prober.shape.reasoning_field or "reasoning_content"
+        if prober.shape.reasoning_form is ReasoningForm.FIELD and field in last:
+            last[field] = f"{last[field]}{_TAG}"
+    text = prober.render_messages([*messages[:-1], last], tools=tools, setting=setting)
+    at = text.rfind(_TAG.strip())
+    if at < 0:
+        raise TemplateRenderError("the message to continue does not appear in the text")
+    return text[:at] if text.startswith(_TAG, at) else text[:at].rstrip()

@@ -1,0 +1,306 @@
+"""One step of a conversation as an engine takes it: prompt, parse, history, next prompt.
+
+Contract: a replay is a pure function of its exchange; a template's refusal is part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_format import PartsOutcome
+from autoparser.analysis.core.turn_format import Begun, TurnFormat, ending
+from autoparser.analysis.learning.prober import Prober, choose_sentinels
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.render_trace import RenderTrace
+
+from .client_memory import EngineMessages, Remembered, continued, following, remembered
+from .sampled_turns import Prompt, common_start
+from .scenarios import Answers, EngineHabits, MessagesAs, Next
+
+SYSTEM = "You are a helpful assistant."
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """All that decides how one step goes."""
+
+    setting: Setting
+    history: Dialogue
+    tools: tuple[Tool, ...]
+    sampled: str
+    cut: bool
+    next: Next
+    answers: Answers = Answers.ALL
+    engine: EngineHabits = field(default_factory=EngineHabits)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What became of the sampled text."""
+
+    exchange: Exchange
+    format: TurnFormat
+    """How turns are written under its setting."""
+    prompt: Prompt
+    parsed: ParsedMessage
+    kept: Remembered
+    """The message as it stands in the history."""
+    text: str
+    """The next prompt; empty where the template raised."""
+    error: TemplateRenderError | None = None
+
+    @property
+    def whole(self) -> str:
+        """What the next prompt should begin with."""
+        return self.prompt.text + self.exchange.sampled
+
+    @property
+    def at(self) -> int | None:
+        """Where the next prompt departs from that, in characters; None where it does not."""
+        whole = self.whole
+        if self.error is None and self.text.startswith(whole):
+            return None
+        return prefix_length(whole, self.text)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the next prompt begins with the last one and what was sampled."""
+        return self.error is None and self.at is None
+
+
+class ReplayStage:
+    """Plays exchanges through one analysis."""
+
+    def __init__(self, analysis: Analysis, template: ChatTemplate | None = None) -> None:
+        """Prepare to render through the template of an analysis, in the shape that it takes.
+
+        `template` is another one that writes turns alike, as an edit of it may.
+        """
+        self.analysis = analysis
+        template = analysis.rendering if template is None else template
+        self._prober = Prober(
+            template,
+            choose_sentinels(template.text),
+            tokens={**template.special_tokens, **analysis.stand_ins},
+            tools=(),
+            shape=analysis.shape,
+        )
+        self._probers: dict[str, Prober] = {}
+        self._prompts: dict[str, Prompt] = {}
+        self._last_turns: dict[str, str] = {}
+        self._parsers: dict[tuple[str, str, int], OutputParser] = {}
+        self._formats: dict[str, TurnFormat] = {}
+
+    @property
+    def beyond(self) -> int:
+        """How many renders a limit ended."""
+        return self._prober.meter.beyond
+
+    def prompt(
+        self,
+        history: Dialogue,
+        tools: tuple[Tool, ...],
+        setting: Setting,
+        engine: EngineHabits | None = None,
+    ) -> Prompt:
+        """Render the prompt of a request. Raises TemplateRenderError.
+
+        The turns of the history went through `engine`, or through one that keeps all of them.
+        """
+        key = repr((history, tools, dict(setting), engine or EngineHabits()))
+        if key not in self._prompts:
+            prober = self._offering(tools)
+            messages = self._messages(engine).conversation(history, SYSTEM)
+            offered = bool(tools)
+            text = prober.render_messages(messages, tools=offered, generation=True, setting=setting)
+            try:
+                base = prober.render_messages(messages, tools=offered, setting=setting)
+            except TemplateRenderError:
+                base = text
+            self._prompts[key] = Prompt(text, common_start(text, base))
+        return self._prompts[key]
+
+    def last_turn(
+        self,
+        history: Dialogue,
+        turn: Message,
+        tools: tuple[Tool, ...],
+        setting: Setting,
+        engine: EngineHabits,
+    ) -> str:
+        """Render a conversation that ends with this turn. Raises TemplateRenderError.
+
+        The turn itself is as the template takes it best: a model writes it.
+        """
+        key = repr((history, turn, tools, dict(setting), engine))
+        if key not in self._last_turns:
+            before = self._messages(engine).conversation(history, SYSTEM)
+            messages = [*before, self.analysis.shape.message(turn)]
+            self._last_turns[key] = self._offering(tools).render_messages(
+                messages, tools=bool(tools), setting=setting
+            )
+        return self._last_turns[key]
+
+    def trace(self, history: Dialogue, tools: tuple[Tool, ...], setting: Setting) -> RenderTrace:
+        """Render the prompt of a request, and tell what happened on the way."""
+        messages = self.analysis.shape.messages(history, SYSTEM)
+        return self._offering(tools).traced_messages(
+            messages, tools=bool(tools), generation=True, setting=setting
+        )
+
+    def begun(self, prompt: Prompt, tools: tuple[Tool, ...], setting: Setting) -> Begun:
+        """Say how turns are written under a setting, and how much of one a prompt has written."""
+        key = repr((bool(tools), dict(setting)))
+        if key not in self._formats:
+            self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
+        format_ = self._formats[key]
+        return Begun(format_, ending(format_, prompt.text))
+
+    def read(self, exchange: Exchange) -> ParsedMessage:
+        """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
+        prompt = self._prompt_of(exchange)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        return self._parser(begun, prompt, exchange).parse(
+            exchange.sampled, complete=not exchange.cut
+        )
+
+    def play(self, exchange: Exchange) -> Replay:
+        """Parse what was sampled, put it into the history, and render the next prompt.
+
+        Raises TemplateRenderError where there is no prompt to begin with.
+        """
+        prompt = self._prompt_of(exchange)
+        begun = self.begun(prompt, exchange.tools, exchange.setting)
+        parsed = self.read(exchange)
+        kept = remembered(self._messages(exchange.engine), begun.format, parsed, exchange.sampled)
+        return self._rendered(exchange, begun.format, prompt, parsed, kept)
+
+    def again(self, replay: Replay) -> Replay:
+        """Render a step that was played through another template, as far as it was read there.
+
+        Raises TemplateRenderError where there is no prompt to begin with.
+        """
+        exchange = replay.exchange
+        prompt = self._prompt_of(exchange)
+        return self._rendered(exchange, replay.format, prompt, replay.parsed, replay.kept)
+
+    def places_at(self, replay: Replay, at: int) -> Iterator[int]:
+        """Return the places of the template that wrote what stands there in the next prompt.
+
+        And those that wrote it while the turn was the last one. Nothing where it cannot be
+        rendered.
+        """
+        exchange = replay.exchange
+        turn = [*self._before(exchange), replay.kept.message]
+        prober = self._offering(exchange.tools)
+        for messages in (turn, [*turn, *self._after(exchange, replay.kept)]):
+            try:
+                written = prober.mapped_messages(
+                    messages,
+                    tools=bool(exchange.tools),
+                    generation=messages is not turn,
+                    setting=exchange.setting,
+                )
+            except TemplateRenderError:
+                continue
+            span = written.span_at(at)
+            if span is not None:
+                yield span.start
+
+    def line_at(self, replay: Replay, at: int) -> int | None:
+        """Return the template's line that wrote what stands there in the next prompt.
+
+        None where that is not known: after its end, and where the turn itself goes on.
+        """
+        exchange = replay.exchange
+        if exchange.next is Next.CONTINUATION:
+            return None
+        written = self._offering(exchange.tools).mapped_messages(
+            [
+                *self._before(exchange),
+                replay.kept.message,
+                *self._after(exchange, replay.kept),
+            ],
+            tools=bool(exchange.tools),
+            generation=True,
+            setting=exchange.setting,
+        )
+        return written.line_at(at)
+
+    def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
+        """Return the next prompt with another message in the history; empty where it raises."""
+        kept = Remembered(message, replay.kept.calls)
+        known = replay.exchange, replay.format, replay.prompt, replay.parsed
+        return self._rendered(*known, kept).text
+
+    def _rendered(
+        self,
+        exchange: Exchange,
+        format_: TurnFormat,
+        prompt: Prompt,
+        parsed: ParsedMessage,
+        kept: Remembered,
+    ) -> Replay:
+        messages = [*self._before(exchange), kept.message]
+        prober = self._offering(exchange.tools)
+        try:
+            if exchange.next is Next.CONTINUATION:
+                text = continued(
+                    prober, messages, tools=bool(exchange.tools), setting=exchange.setting
+                )
+            else:
+                messages += self._after(exchange, kept)
+                text = prober.render_messages(
+                    messages,
+                    tools=bool(exchange.tools),
+                    generation=True,
+                    setting=exchange.setting,
+                )
+        except TemplateRenderError as error:
+            return Replay(exchange, format_, prompt, parsed, kept, "", error)
+        return Replay(exchange, format_, prompt, parsed, kept, text)
+
+    def _prompt_of(self, exchange: Exchange) -> Prompt:
+        return self.prompt(exchange.history, exchange.tools, exchange.setting, exchange.engine)
+
+    def _messages(self, engine: EngineHabits | None) -> EngineMessages:
+        habits = engine or EngineHabits()
+        # Whether parts are taken takes renders to know.
+        parts = (
+            habits.messages is MessagesAs.API_PARTS
+            and self.analysis.content_parts.texts is PartsOutcome.WRITTEN
+        )
+        return EngineMessages(self.analysis.shape, habits, parts)
+
+    def _before(self, exchange: Exchange) -> list[Mapping[str, Json]]:
+        return self._messages(exchange.engine).conversation(exchange.history, SYSTEM)
+
+    def _after(self, exchange: Exchange, kept: Remembered) -> list[Mapping[str, Json]]:
+        coming = following(kept.calls, exchange.next, exchange.answers)
+        return self._messages(exchange.engine).conversation(coming)
+
+    def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:
+        opening, tools = begun.opening, exchange.tools
+        tail = prompt.text if opening is None else opening.text
+        key = (tail, repr(tools), id(begun.format))
+        if key not in self._parsers:
+            # Where the prompt writes nothing of the turn, its end tells nothing of it.
+            asked = prompt.text if tail.strip() else None
+            self._parsers[key] = self.analysis.parser(
+                list(tools) or None, prompt=asked, chat_template_kwargs=exchange.setting
+            )
+        return self._parsers[key]
+
+    def _offering(self, tools: tuple[Tool, ...]) -> Prober:
+        key = repr(tools)
+        if key not in self._probers:
+            self._probers[key] = self._prober.using(tools=tools)
+        return self._probers[key]

@@ -1,0 +1,254 @@
+"""Whether the template leaves the history as it was when new messages follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import product
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Message as Turn,
+    Presence,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.sources.tokenizer import TokenText
+
+from .history_renders import Message, Messages
+from .message_attribution import agreed
+from .prompt_tokens import PromptPast
+from .text_skeleton import Base, Skeletons
+
+
+def dropped_block(whose: str, *, is_empty: bool) -> str:
+    """Name the dropped block that stood at `whose`, such as ``of an earlier turn``."""
+    return f"an empty block {whose}" if is_empty else whose
+
+
+_EARLIER = "of an earlier turn"
+
+
+class EarlierTurns(StrEnum):
+    """What becomes of the turns before the last one."""
+
+    ALL = "all stays"
+    NOT_REASONING = "reasoning is dropped"
+    NOT_BLOCKS = "reasoning is dropped, and the blocks that held none"
+    NOT_BLANKS = "the blocks that held none are dropped, and reasoning stays"
+    NOT_AT_FIRST = "reasoning is dropped, unless the model has answered before"
+    CHANGED = "other text changes, too"
+    DEPENDS = "all stays, but what is new is written otherwise after a longer history"
+
+
+class History:
+    """Finds out by renders, once for each kind of turn and each row of roles that follows."""
+
+    def __init__(self, format_: TurnFormat, skeletons: Skeletons, tokens: TokenText) -> None:
+        """Prepare; nothing is rendered yet."""
+        self._skeletons = skeletons
+        self._text = tokens
+        self._known: dict[tuple[object, ...], EarlierTurns] = {}
+        block = format_.reasoning
+        self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
+        self._header = format_.header.strip()
+        first = "" if format_.calls is None else format_.calls.row[0]
+        self._call = "" if isinstance(first, Slot) else first.strip()
+        """What begins each call; empty where that is no text."""
+        self._ends = tuple(each.text for each in format_.ends)
+        self._headed: dict[bool, bool] = {}
+
+    def kept(
+        self,
+        base: Base,
+        presence: Presence,
+        turn: Message,
+        new: Messages,
+        roles: tuple[str, ...],
+        rest: Callable[[int], str],
+    ) -> EarlierTurns:
+        """Say what becomes of earlier turns when `new` follows `turn`.
+
+        `rest` returns what the template writes after the turn where no other turn, or only so
+        many calls, stand before it.
+        """
+        key = (presence, roles, bool(base.renders.tools), base.answered)
+        known = self._known.get(key)
+        if known is None:
+            known = self._find(base, turn, new, rest)
+            if known is EarlierTurns.ALL and self._drops_at_first(base, turn, new):
+                known = EarlierTurns.NOT_AT_FIRST
+            self._known[key] = known
+        return known
+
+    def _drops_at_first(self, base: Base, turn: Message, new: Messages) -> bool:
+        """Whether the reasoning of calls is dropped when no answer stands before this turn.
+
+        Every other history that is asked holds an answer.
+        """
+        if not base.answered:
+            return False
+        marks, call = self._skeletons.marks, self._skeletons.call(base.renders)
+        answer = ToolResult(marks.answer, call.name, call.id)
+        called = Turn(reasoning=marks.reasoning, calls=(call,))
+        after = self._rendered(base, (User(marks.user), called, answer), turn, new)
+        return after is not None and not after[1].startswith(after[0])
+
+    def keeps_later(self, base: Base, later: Base | None, turn: Message, new: Messages) -> bool:
+        """Whether a turn's reasoning is dropped after a base, and stays after a `later` one."""
+        return (
+            later is not None and not self._keeps(base, turn, new) and self._keeps(later, turn, new)
+        )
+
+    def _keeps(self, base: Base, turn: Message, new: Messages) -> bool:
+        text = base.renders.attempt([*base.messages, turn, *new], generation=True) or ""
+        return self._skeletons.marks.reasoning in text.rpartition(base.last)[2]
+
+    def begins(self, base: Base, past: PromptPast, opening: str) -> bool:
+        """Whether no turn stands in a prompt before its `opening`, as far as headers tell."""
+        header = self._header
+        if not header or not self._is_headed(base):
+            return False
+        if header not in past.found and header in past.text.removesuffix(opening).removesuffix(
+            header
+        ):
+            past.found.add(header)
+        return header not in past.found
+
+    def answers(self, past: PromptPast, opening: str) -> bool:
+        """Whether a prompt holds more turns before its `opening` than calls, by what begins them.
+
+        False where that cannot be told: a turn may have several calls, and tools show some.
+        """
+        if not self._header or not self._call:
+            return False
+        before = past.text.removesuffix(opening).removesuffix(self._header)
+        return before.count(self._header) > before.count(self._call)
+
+    def _is_headed(self, base: Base) -> bool:
+        """Whether a header stands in the history after each user message that a turn answers."""
+        tools = bool(base.renders.tools)
+        if tools not in self._headed:
+            call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+            self._headed[tools] = all(
+                self._has_headers(base, self._skeletons.earlier(reasoning=reasoning, call=each))
+                for each, reasoning in product((call, None), (True, False))
+            )
+        return self._headed[tools]
+
+    def _has_headers(self, base: Base, entries: Dialogue) -> bool:
+        text = base.renders.attempt(self._skeletons.dialogue(entries))
+        marks = self._skeletons.marks
+        if text is None:
+            return False
+        _, _, first = text.partition(marks.user)
+        first, _, second = first.partition(marks.next_user)
+        return self._header in first and self._header in second
+
+    def _find(
+        self, base: Base, turn: Message, new: Messages, rest: Callable[[int], str]
+    ) -> EarlierTurns:
+        plain = self._after(base, turn, new, reasoning=False)
+        thought = self._after(base, turn, new, reasoning=True)
+        dropped = thought is not None and not thought[1].startswith(thought[0])
+        if plain is not None and not plain[1].startswith(plain[0]):
+            if not self._same_but_blocks(*plain):
+                return EarlierTurns.CHANGED
+            stays = thought is not None and not dropped
+            return EarlierTurns.NOT_BLANKS if stays else EarlierTurns.NOT_BLOCKS
+        if dropped:
+            return EarlierTurns.NOT_REASONING
+        longer = [each[1] for each in (plain, thought) if each is not None]
+        after = rest(1 + base.answered)
+        return (
+            EarlierTurns.ALL
+            if all(text.endswith(after) for text in longer)
+            else EarlierTurns.DEPENDS
+        )
+
+    def _after(
+        self, base: Base, turn: Message, new: Messages, *, reasoning: bool
+    ) -> tuple[str, str] | None:
+        """Render a history, and with more after it; None where the template refuses them all."""
+        call = self._skeletons.call(base.renders) if self._skeletons.calls else None
+        for each in (call, None):
+            entries = self._skeletons.earlier(
+                reasoning=reasoning, call=each, answered=base.answered
+            )
+            if self._skeletons.numbered:
+                # As many calls as `rest` asks for, and another turn before them.
+                marks = self._skeletons.marks
+                entries = (User(marks.user), Turn(marks.content), *entries)
+            after = self._rendered(base, entries, turn, new)
+            if after is not None:
+                return after
+        return None
+
+    def _rendered(
+        self, base: Base, entries: Dialogue, turn: Message, new: Messages
+    ) -> tuple[str, str] | None:
+        messages = self._skeletons.dialogue(entries)
+        prompt = base.renders.attempt(messages, generation=True)
+        after = base.renders.attempt([*messages, turn, *new], generation=True)
+        if prompt is None or after is None:
+            return None
+        # What the prompt writes of the turn itself is asked for elsewhere.
+        ended = base.renders.attempt(messages)
+        return prompt if ended is None else prompt[: agreed(ended, prompt)], after
+
+    def _same_but_blocks(self, before: str, after: str) -> bool:
+        return self.bare(after).startswith(self.bare(before))
+
+    def bare(self, text: str) -> str:
+        """Return a text without whitespace and without the marks of reasoning."""
+        for mark in (self._open, self._close):
+            text = text.replace(mark, "") if mark else text
+        return "".join(text.split())
+
+    def _is_opened(self, base: Base) -> bool:
+        """Whether a block needs an opener: what closes reasoning ends other texts, too."""
+        after = base.before.rpartition(base.last)[2]
+        ends = (*self._ends, after) if self._header and self._header not in after else self._ends
+        return bool(self._open) and any(self._close in each for each in ends)
+
+    def dropped(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
+        """Name the block of a prompt before its `opening` that is dropped; empty where none is.
+
+        `kept` says which blocks are: those with reasoning, those that hold none, or both.
+        """
+        if not self._close:
+            return _EARLIER
+        known = past.dropped.get(kept)
+        if known is not None:
+            return known
+        close = self._text.single(self._close)
+        if close is not None and not past.holds(close):
+            return ""
+        text = past.text.removesuffix(opening)
+        opened = self._is_opened(base)
+        for end, blank in self._blocks(text, past.looked.get(kept, 0), opened=opened):
+            if kept is EarlierTurns.NOT_BLOCKS or blank is (kept is EarlierTurns.NOT_BLANKS):
+                past.dropped[kept] = dropped_block(_EARLIER, is_empty=blank)
+                return past.dropped[kept]
+            past.looked[kept] = end
+        return ""
+
+    def _blocks(self, text: str, start: int, *, opened: bool) -> Iterator[tuple[int, bool]]:
+        """Yield for each block of reasoning in a text its end, and whether it is empty.
+
+        `opened` says that a block needs an opener.
+        """
+        marks = (self._open,) if opened else (self._open, self._header)
+        at = text.find(self._close, start)
+        while at >= 0:
+            begins = [
+                found + len(mark)
+                for mark in marks
+                if mark and (found := text.rfind(mark, start if opened else 0, at)) >= 0
+            ]
+            start = at + len(self._close)
+            if begins or not opened:
+                yield start, not text[max(begins, default=0) : at].strip()
+            at = text.find(self._close, start)

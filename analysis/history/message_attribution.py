@@ -1,0 +1,551 @@
+"""A rendered conversation, and for every character of it whose it is.
+
+Each character is in exactly one segment: of a message or of the template, text that the message
+brought or what the template wrote around it, sampled by the model or written by the prompt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeAlias
+
+from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.turn_format import TurnFormat, whole_stops
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+
+from .history_renders import HistoryRenders, Message, Messages, generation_ranges
+from .text_marks import LeafKind, Marks, Path, Run, Style, leaves, replaced
+
+# Where in a render the texts of its messages stand, found by rendering them again with marks.
+#
+# Contract: what is found is checked. A marked render counts only if it is the plain render once
+# its marks are taken out. Where a template looks at a text and so writes something else, the
+# texts are marked in another style, then each kind of text for itself, then each text; a text
+# that cannot be marked at all is left out.
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The stretches of one render that came from its messages' texts."""
+
+    marks: Marks
+    styles: Mapping[int, Style]
+    """How each text was marked; a text that is not here cannot be."""
+    runs: tuple[Run, ...]
+    """In the order of the render, none of them touching another's characters."""
+
+    def marked(self, messages: Messages) -> list[Message]:
+        """Return these messages, or the first of them, with marks in their texts."""
+        return replaced(messages, self._texts(len(messages)))
+
+    def read(self, marked: str) -> tuple[str, list[Run]]:
+        """Take the marks out of a render: its text, and what came from the messages' texts."""
+        text, found = self.marks.read(marked)
+        return text, self.marks.runs(text, found, self.styles)
+
+    def _texts(self, count: int) -> dict[tuple[int, Path], str]:
+        leaves = self.marks.leaves
+        known = {at: style for at, style in self.styles.items() if leaves[at].message < count}
+        return _texts(self.marks, known)
+
+    def message(self, run: Run) -> int:
+        """Say which message a stretch came from."""
+        return self.marks.leaves[run.leaf].message
+
+
+def find_places(
+    renders: HistoryRenders,
+    messages: Messages,
+    text: str,
+    *,
+    generation: bool,
+    reasoning_fields: Sequence[str] = REASONING_FIELDS,
+) -> Places:
+    """Find the texts of `messages` in `text`, their render."""
+    search = _Search(renders, messages, text, generation, reasoning_fields)
+    search.mark_all()
+    search.widen()
+    return _own(Places(search.marks, search.styles, _apart(search.runs)), renders, messages)
+
+
+def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
+    """Leave out what a later message repeats of an earlier one, such as the name of a call.
+
+    How often a message writes a text itself shows where the conversation ends with it.
+    """
+    repeated = [leaf for leaf, times in Counter(r.leaf for r in places.runs).items() if times > 1]
+    allowed: dict[int, int] = {}
+    for leaf in repeated:
+        count = places.marks.leaves[leaf].message + 1
+        marked = renders.attempt(places.marked(messages[:count]))
+        if marked is not None:
+            _, runs = places.read(marked)
+            allowed[leaf] = max(1, sum(run.leaf == leaf for run in runs))
+    if not allowed:
+        return places
+    seen: Counter[int] = Counter()
+    kept: list[Run] = []
+    for run in places.runs:
+        seen[run.leaf] += 1
+        if seen[run.leaf] <= allowed.get(run.leaf, seen[run.leaf]):
+            kept.append(run)
+    return Places(places.marks, places.styles, tuple(kept))
+
+
+class _Search:
+    """Marks texts until each is found or cannot be."""
+
+    def __init__(
+        self,
+        renders: HistoryRenders,
+        messages: Messages,
+        text: str,
+        generation: bool,
+        reasoning_fields: Sequence[str],
+    ) -> None:
+        self.leaves = leaves(messages, reasoning_fields)
+        self.marks = Marks(self.leaves, renders.template.text + text)
+        self.styles: dict[int, Style] = {}
+        self.runs: list[Run] = []
+        self._renders = renders
+        self._messages = messages
+        self._text = text
+        self._generation = generation
+
+    def mark_all(self) -> None:
+        """Mark all texts at once if that can be, else in smaller and smaller groups."""
+        everything = range(len(self.leaves))
+        if not everything or self._found(everything):
+            return
+        for kind in LeafKind:
+            group = [leaf for leaf in everything if self.leaves[leaf].kind is kind]
+            if group and not self._found(group):
+                for leaf in group:
+                    self._found([leaf])
+
+    def widen(self) -> None:
+        """Count the whitespace at a text's edges in, where the template keeps it."""
+        padded = [run.leaf for run in self.runs if self._padded(run)]
+        for kind in LeafKind:
+            group = {leaf for leaf in padded if self.leaves[leaf].kind is kind}
+            runs = self._try(dict.fromkeys(group, Style.OUTER)) if group else None
+            if runs is not None:
+                self.styles |= dict.fromkeys(group, Style.OUTER)
+                self.runs = [run for run in self.runs if run.leaf not in group] + runs
+
+    def _padded(self, run: Run) -> bool:
+        whole = self.leaves[run.leaf].text
+        if self.styles[run.leaf] is not Style.EDGES or whole == whole.strip():
+            return False
+        before, behind = self._text[: run.start], self._text[run.end :]
+        return before[-1:] == whole[0] or behind[:1] == whole[-1]
+
+    def _found(self, group: Iterable[int]) -> bool:
+        for style in (Style.EDGES, Style.MIDDLE):
+            styles = dict.fromkeys(group, style)
+            runs = self._try(styles)
+            if runs is not None:
+                self.styles |= styles
+                self.runs += runs
+                return True
+        return False
+
+    def _try(self, styles: Mapping[int, Style]) -> list[Run] | None:
+        """Render with marks; None where that is another text."""
+        texts = _texts(self.marks, styles)
+        marked = self._renders.attempt(replaced(self._messages, texts), generation=self._generation)
+        if marked is None:
+            return None
+        text, found = self.marks.read(marked)
+        return self.marks.runs(text, found, styles) if text == self._text else None
+
+
+def _texts(marks: Marks, styles: Mapping[int, Style]) -> dict[tuple[int, Path], str]:
+    return {
+        (marks.leaves[leaf].message, marks.leaves[leaf].path): marks.put(leaf, style)
+        for leaf, style in styles.items()
+    }
+
+
+def _apart(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Sort runs; of characters that two of them claim, the first keeps them."""
+    kept: list[Run] = []
+    end = 0
+    for run in sorted(runs, key=lambda run: (run.start, run.end)):
+        start = max(run.start, end)
+        if run.end > start:
+            kept.append(Run(start, run.end, run.leaf))
+            end = run.end
+    return tuple(kept)
+
+
+# Which stretch of a render is whose: the share of each message, and what the prompt wrote of it.
+#
+# The rule: a message's share is what the template writes when the conversation comes to end with
+# it. So the text between two messages is cut where the render of the conversation up to the first
+# of them ends; and what the template would write as the generation prompt before an assistant
+# message is the prompt's, not the model's. Both are read off renders of the first so many
+# messages, in which marks show where the last text of the earlier message ended.
+
+
+TEMPLATE = -1
+"""Stands for a message's number where the text is of no message."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageShare:
+    """One message's stretch of the render."""
+
+    message: int
+    start: int
+    end: int
+    prompted: int
+    """Up to where a generation prompt writes it; `start` where none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a conversation of the first so many messages ends with, after a text of theirs."""
+
+    plain: str | None
+    """None: the template refuses to end there, or does not write that text."""
+    prompt: str | None
+    """With the generation prompt."""
+
+
+TailKey: TypeAlias = tuple[tuple[str, ...], str, str, bool]
+
+
+@dataclass(slots=True)
+class Joints:
+    """What was learnt about the texts between messages; serves all renders of one renderer."""
+
+    format: TurnFormat
+    tails: dict[TailKey, tuple[Tail, ...]] = field(
+        default_factory=dict["TailKey", "tuple[Tail, ...]"]
+    )
+    """By the roles on both sides, the kind of the last text, the text between, and with tools."""
+    headers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """What was seen to begin a message of each role."""
+
+
+class Shares:
+    """Cuts one render between its messages."""
+
+    def __init__(
+        self, renders: HistoryRenders, messages: Messages, text: str, places: Places, joints: Joints
+    ) -> None:
+        """Prepare to cut `text`, the render of `messages`."""
+        self._renders = renders
+        self._messages = messages
+        self._text = text
+        self._places = places
+        self._joints = joints
+        self._roles = [str(message.get("role")) for message in messages]
+
+    def cut(self) -> list[MessageShare]:
+        """Return the shares in the order of the text; what is in none is the template's."""
+        return list(self._cut())
+
+    def _cut(self) -> Iterator[MessageShare]:
+        runs = self._places.runs
+        if not runs:
+            return
+        message = self._places.message
+        start, prompted = self._first(runs[0])
+        for run, following in zip(runs, [*runs[1:], None], strict=True):
+            current = message(run)
+            if following is not None and message(following) == current:
+                continue
+            end = len(self._text) if following is None else following.start
+            then = len(self._messages) if following is None else message(following)
+            if then <= current:
+                # Written out of order: what stands between goes with what it leads to.
+                yield MessageShare(current, start, run.end, prompted)
+                start = prompted = run.end
+                continue
+            cuts = [*self._cuts(run, end, then)]
+            yield MessageShare(current, start, cuts[0][0], prompted)
+            for at, ((begin, opened), (stop, _)) in enumerate(pairwise(cuts), 1):
+                if stop > begin:
+                    yield MessageShare(current + at, begin, stop, opened)
+            start, prompted = cuts[-1]
+            if following is not None:
+                header = self._text[start:end]
+                self._joints.headers.setdefault(self._roles[then], set()).add(header)
+
+    def _cuts(self, run: Run, end: int, then: int) -> Iterator[tuple[int, int]]:
+        """Say where each message after `run`, up to `then`, begins, and its prompt ends."""
+        current = self._places.message(run)
+        gap = self._text[run.end : end]
+        tails = self._tails(run, gap, then)
+        cut = 0
+        for at, tail in enumerate(tails, 1):
+            assistant = self._roles[current + at - 1] == "assistant"
+            cut = max(cut, self._cut_at(tail.plain, gap, assistant=assistant))
+            prompted = cut
+            if tail.prompt is not None and self._is_assistant(current + at):
+                prompted = max(cut, self._prompted(tail.prompt, run.end, end))
+            yield run.end + cut, run.end + prompted
+
+    def _prompted(self, prompt: str, start: int, end: int) -> int:
+        """Count the characters after `start` that a prompt writes; the turn's text is at `end`.
+
+        A prompt that goes on otherwise may begin like the model's text at random.
+        """
+        if self._text.startswith(prompt, start):
+            return len(prompt)
+        return agreed(prompt, self._text[start:end])
+
+    def _is_assistant(self, at: int) -> bool:
+        return at < len(self._roles) and self._roles[at] == "assistant"
+
+    def _cut_at(self, tail: str | None, gap: str, *, assistant: bool) -> int:
+        cut = 0 if tail is None else agreed(tail, gap)
+        if not assistant:
+            return cut
+        # A turn may be closed only once another message follows it.
+        for end in self._joints.format.ends:
+            close = (end.text if end.historic is None else end.historic).strip()
+            rest = gap[cut:]
+            at = rest.find(close) if tail is None else len(rest) - len(rest.lstrip())
+            if close and at >= 0 and rest.startswith(close, at):
+                behind = rest[at + len(close) :]
+                space = len(behind) - len(behind.lstrip()) if tail is None else 0
+                return cut + at + len(close) + space
+        return cut
+
+    def _tails(self, run: Run, gap: str, then: int) -> tuple[Tail, ...]:
+        current = self._places.message(run)
+        roles = tuple(self._roles[current : then + 1])
+        kind = self._places.marks.leaves[run.leaf].kind
+        key = (roles, kind.value, gap, bool(self._renders.tools))
+        known = self._joints.tails.get(key)
+        if known is None:
+            known = tuple(self._tail(run.leaf, count) for count in range(current + 1, then + 1))
+            self._joints.tails[key] = known
+        return known
+
+    def _tail(self, leaf: int, count: int) -> Tail:
+        plain = self._behind(leaf, count, generation=False)
+        prompt = self._behind(leaf, count, generation=True) if self._is_assistant(count) else None
+        return Tail(plain, prompt)
+
+    def _behind(self, leaf: int, count: int, *, generation: bool) -> str | None:
+        """Render the first messages, and give what stands after a text of theirs."""
+        marked = self._places.marked(self._messages[:count])
+        rendered = self._renders.attempt(marked, generation=generation)
+        if rendered is None:
+            return None
+        text, runs = self._places.read(rendered)
+        end = max((run.end for run in runs if run.leaf == leaf), default=None)
+        return None if end is None else text[end:]
+
+    def _first(self, run: Run) -> tuple[int, int]:
+        """Say where the share of the first message begins, and where its prompt ends."""
+        before = self._text[: run.start]
+        message = self._places.message(run)
+        begin = self._header_start(before, message)
+        if not self._is_assistant(message):
+            return begin, begin
+        written = max(
+            (agreed(opening.text, before[begin:]) for opening in self._joints.format.openings),
+            default=0,
+        )
+        return begin, begin + written
+
+    def _header_start(self, before: str, message: int) -> int:
+        """Say where the header of the first message begins; before it the text is the template's.
+
+        The header is what the template writes before a later message of that role. No later one
+        tells that of a system message: all but the beginning of the text is its turn.
+        """
+        role = self._roles[message]
+        if role in _ONLY_FIRST:
+            bos = str(self._renders.template.special_tokens.get("bos_token") or "")
+            return len(bos) if before.startswith(bos) else 0
+        if role not in self._joints.headers:
+            self._joints.headers[role] = set()
+            self._learn_header(message)
+        known = [header for header in self._joints.headers[role] if before.endswith(header)]
+        return len(before) - max(map(len, known), default=0)
+
+    def _learn_header(self, message: int) -> None:
+        """Render a message of that role after an assistant's, where its header is seen."""
+        one = self._messages[message]
+        dialogue = [one, {"role": "assistant", "content": "done"}, one]
+        text = self._renders.attempt(dialogue)
+        if text is not None:
+            places = find_places(self._renders, dialogue, text, generation=False)
+            Shares(self._renders, dialogue, text, places, self._joints).cut()
+
+
+_ONLY_FIRST = ("system", "developer")
+"""Roles that most templates take in the first message alone."""
+
+
+def agreed(left: str, right: str) -> int:
+    """Count the characters with which both begin; where they part in a marker, not its own."""
+    return len(left) if right.startswith(left) else len(common_prefix(left, right))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of the text that is all of one kind."""
+
+    start: int
+    end: int
+    message: int
+    """The number of its message; -1 where it is the template's own."""
+    content: bool
+    """Whether the message brought it: its content, its reasoning, a call's name or argument."""
+    sampled: bool
+    """Whether the model writes it: after the generation prompt, up to the stop, which counts."""
+    loss: bool
+    """Whether a loss counts it: what `{% generation %}` marks in a template that has it, else
+    what is sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attributed:
+    """A render, cut into segments that follow each other without a gap."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    marked: bool
+    """Whether the template's own `{% generation %}` says what a loss counts."""
+
+
+def attribute(
+    renders: HistoryRenders,
+    messages: Messages,
+    joints: Joints,
+    *,
+    generation: bool = False,
+    reasoning_fields: Sequence[str] = REASONING_FIELDS,
+    text: str | None = None,
+) -> Attributed:
+    """Render a conversation and attribute its text. Raises TemplateRenderError.
+
+    `text` is its render, where it is known already.
+    """
+    if text is None:
+        text = renders.text(messages, generation=generation)
+    places = find_places(
+        renders, messages, text, generation=generation, reasoning_fields=reasoning_fields
+    )
+    shares = Shares(renders, messages, text, places, joints).cut()
+    roles = [message.get("role") for message in messages]
+    sampled = _sampled(shares, roles, places, text, joints.format)
+    own = generation_ranges(renders, messages, text, generation=generation)
+    counted = sampled if own is None else own
+    segments = _segments(text, shares, places, sampled, counted)
+    return Attributed(text, tuple(segments), own is not None)
+
+
+def _sampled(
+    shares: Sequence[MessageShare],
+    roles: Sequence[object],
+    places: Places,
+    text: str,
+    format_: TurnFormat,
+) -> list[tuple[int, int]]:
+    """Say what the model writes: from where the prompt ends to the end of the stop string."""
+    found: list[tuple[int, int]] = []
+    for share in shares:
+        if roles[share.message] != "assistant":
+            continue
+        inside = [run.end for run in places.runs if share.start < run.end <= share.end]
+        body = max([*inside, share.prompted])
+        following = [run.start for run in places.runs if run.start >= share.end]
+        limit = min(following, default=len(text))
+        start = _after_header(text, share.prompted, body, format_.prompted_header)
+        found.append((start, _end(text, body, share.end, limit, format_)))
+    return found
+
+
+def _after_header(text: str, start: int, body: int, header: str) -> int:
+    """Return the place after a header that a prompt leaves out, as after the result of a call."""
+    lead = text[start:body]
+    space = len(lead) - len(lead.lstrip())
+    return start + space + len(header) if header and lead.startswith(header, space) else start
+
+
+def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int:
+    """Say where a turn's sampled text ends, whose last text of its message ends at `body`.
+
+    The stop may be the first of what is written after the turn: where nothing else closes a turn,
+    the model ends it by opening the next. Before `limit` stands no text of another message.
+    """
+    stops = [
+        at + len(whole if text.startswith(whole, at) else stop)
+        for stop, whole in whole_stops(format_).items()
+        if (at := text.find(stop, body, limit)) >= 0 and not text[end:at].strip()
+    ]
+    if stops:
+        return min(stops)
+    written = [len(close) for close in historic_closes(format_) if text[body:end].endswith(close)]
+    return end - max(written, default=0)
+
+
+def historic_closes(format_: TurnFormat) -> list[str]:
+    """Return what stands after turns in the history, the longest first."""
+    closes = {each.text if each.historic is None else each.historic for each in format_.ends}
+    return sorted(filter(None, closes), key=len, reverse=True)
+
+
+def _segments(
+    text: str,
+    shares: Sequence[MessageShare],
+    places: Places,
+    sampled: Sequence[tuple[int, int]],
+    counted: Sequence[tuple[int, int]],
+) -> Iterator[Segment]:
+    cuts = {0, len(text)}
+    cuts.update(place for share in shares for place in (share.start, share.end))
+    cuts.update(place for run in places.runs for place in (run.start, run.end))
+    cuts.update(place for pair in (*sampled, *counted) for place in pair)
+    owners = _Cursor([(share.start, share.end, share.message) for share in shares])
+    texts = _Cursor([(run.start, run.end, places.message(run)) for run in places.runs])
+    model = _Cursor([(start, end, 0) for start, end in sampled])
+    loss = _Cursor([(start, end, 0) for start, end in counted])
+    last: Segment | None = None
+    for start, end in pairwise(sorted(cuts)):
+        brought = texts.at(start)
+        owner = owners.at(start) if brought is None else brought
+        segment = Segment(
+            start,
+            end,
+            TEMPLATE if owner is None else owner,
+            brought is not None,
+            model.at(start) is not None,
+            loss.at(start) is not None,
+        )
+        if last is not None and replace(segment, start=last.start, end=last.end) == last:
+            last = replace(last, end=end)
+            continue
+        if last is not None:
+            yield last
+        last = segment
+    if last is not None:
+        yield last
+
+
+class _Cursor:
+    """Finds the stretch that holds a place; places are asked for in rising order."""
+
+    def __init__(self, stretches: list[tuple[int, int, int]]) -> None:
+        self._stretches = sorted(stretches)
+        self._next = 0
+
+    def at(self, place: int) -> int | None:
+        """Return the label of the stretch that holds this place."""
+        while self._next < len(self._stretches) and self._stretches[self._next][1] <= place:
+            self._next += 1
+        if self._next == len(self._stretches):
+            return None
+        start, _, label = self._stretches[self._next]
+        return label if start <= place else None

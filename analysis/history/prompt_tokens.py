@@ -1,0 +1,407 @@
+"""A prompt as token ids, and whose each token is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat, starmap
+from typing import NamedTuple, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import MediaKind
+from autoparser.analysis.core.errors import is_mapping, misspelt, suggest
+from autoparser.analysis.core.turn_format import StopText
+from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.sources.tokenizer import Encoded, TokenText
+from autoparser.analysis.templates.chat_template import plain, prepared_messages, prepared_tools
+from autoparser.analysis.templates.source_text import PASSED
+
+from .history_renders import Message, Retention
+from .message_attribution import Attributed, Segment
+
+# What a caller gives, checked: messages, tools, switches, and what reasoning to keep.
+#
+# Contract: what is not as it should be is a RequestError that names its place, such as
+# `messages[2]`, and what was expected there. Nothing is asked of a message but a role: what it
+# may hold is for the template to say.
+
+
+_MESSAGE = "give {role: user, content: …}"
+_TOOL = "give {type: function, function: {name: …, parameters: …}}"
+
+
+def messages_of(given: object, what: str = "messages") -> list[Message]:
+    """Return messages as a template sees them. Raises RequestError."""
+    listed = _listed(given, what, "messages", "[{role: user, content: …}, …]")
+    if not listed:
+        raise RequestError("there is no message", place=what, hint=_MESSAGE)
+    return [_message(each, f"{what}[{at}]") for at, each in enumerate(listed)]
+
+
+def _message(given: object, place: str) -> Message:
+    try:
+        message = prepared_messages([given])[0]
+    except TypeError:
+        raise RequestError(
+            f"{type(given).__name__} is not a message", place=place, hint=_MESSAGE
+        ) from None
+    if not isinstance(message.get("role"), str):
+        raise RequestError(
+            "this message has no role",
+            place=place,
+            hint=misspelt("role", message, "give one such as user, assistant, system or tool"),
+        )
+    return message
+
+
+def ids_of(given: Sequence[int]) -> Sequence[int]:
+    """Return ids that may stand in an array of numpy or torch as a list of integers."""
+    if isinstance(given, list | tuple):
+        return given
+    listed = getattr(given, "tolist", None)
+    return cast("Sequence[int]", given if listed is None else listed())
+
+
+def tools_of(given: object) -> list[object] | None:
+    """Return tools as a template sees them; None stays None. Raises RequestError."""
+    if given is None:
+        return None
+    listed = _listed(
+        given, "tools", "tools", "[{type: function, function: {name: …, parameters: …}}, …]"
+    )
+    for at, each in enumerate(listed):
+        if not isinstance(each, Mapping):
+            raise RequestError(
+                f"{type(each).__name__} is not a tool", place=f"tools[{at}]", hint=_TOOL
+            )
+    return prepared_tools(listed)
+
+
+def tools_key(tools: Sequence[object] | None) -> bytes:
+    """Return what tells tools from others by their content: a caller may change them in place.
+
+    Every turn asks it, and `json.dumps` takes eight times as long.
+    """
+    try:
+        return b"" if tools is None else msgspec.json.encode(tools, enc_hook=repr)
+    except UnicodeEncodeError:  # of half a pair of UTF-16, which a schema may hold
+        return json.dumps(tools, default=repr).encode()
+
+
+def switches_of(given: object) -> dict[str, object]:
+    """Return the template's variables. Raises RequestError for those that a render sets itself."""
+    if given is None:
+        return {}
+    if not is_mapping(given):
+        raise RequestError(
+            f"{type(given).__name__} is not a mapping of the template's variables",
+            place="switches",
+            hint='give them by name, such as {"today": "Monday"}',
+        )
+    switches = {str(name): plain(value) for name, value in given.items()}
+    for name in switches:
+        if name in PASSED:
+            raise RequestError(
+                f"{name} is not a switch", place="switches", hint="give it with each render"
+            )
+    return switches
+
+
+def retention_of(given: str) -> Retention:
+    """Return which reasoning a bridge keeps. Raises RequestError."""
+    known = [each.value for each in Retention]
+    if given in known:
+        return Retention(given)
+    raise RequestError(
+        f"there is no retention {given!r}",
+        place="thinking_retention",
+        hint=suggest(str(given), known, f"there are {', '.join(known)}"),
+    )
+
+
+def _listed(given: object, place: str, what: str, hint: str) -> Sequence[object]:
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        return cast("Sequence[object]", given)
+    raise RequestError(
+        f"{type(given).__name__} is not a list of {what}", place=place, hint=f"give {hint}"
+    )
+
+
+# The prompts that bridges have given: each comes back, and the next one begins with it.
+#
+# So its ids are known to be in the vocabulary, and of its text only what was added is read. Many
+# conversations may take turns, and several outputs may follow one prompt.
+
+
+MOST_IDS = 1 << 22
+"""Ids of all prompts that are kept at a time; the oldest are dropped first."""
+KEY_IDS = 16
+"""Ids at the end of a prompt by which it is looked up, before it is compared."""
+
+Ids: TypeAlias = tuple[int, ...]
+
+
+class _Unread(NamedTuple):
+    """A stretch of ids that were not decoded, and the text after them."""
+
+    start: int
+    end: int
+    text: str
+
+
+class PromptPast:
+    """A prompt, and what was found in it or in one that it begins with.
+
+    What stands in a prompt stands in all that go on from it, so nothing is looked at twice.
+    """
+
+    def __init__(self, tokens: TokenText, ids: Ids) -> None:
+        """Begin with nothing looked at."""
+        self.ids = ids
+        self.found: set[Hashable] = set()
+        """What stands in it, as far as that was asked."""
+        self.dropped: dict[Hashable, str] = {}
+        """Which block of it the template drops, by what becomes of earlier turns."""
+        self.looked: dict[Hashable, int] = {}
+        """Up to where in its text something was looked for, and does not stand."""
+        self._tokens = tokens
+        self._text = ""
+        self._unread: tuple[_Unread, ...] = (_Unread(0, len(ids), ""),)
+
+    def followed_by(self, ids: Ids, written: int, text: str) -> PromptPast:
+        """Return the past of a prompt that begins with this one.
+
+        After it stand so many ids that a model has written, and then this text.
+        """
+        past, known = PromptPast(self._tokens, ids), len(self.ids)
+        past.found, past.looked = {*self.found}, {**self.looked}
+        past.dropped = {**self.dropped}
+        past._text = self._text
+        past._unread = (*self._unread, _Unread(known, known + written, text))
+        return past
+
+    @property
+    def text(self) -> str:
+        """The prompt's text. Raises TokenizerError."""
+        if self._unread:
+            decode = self._tokens.decode_between
+            said = (decode(self.ids, start, end) + text for start, end, text in self._unread)
+            self._text, self._unread = "".join((self._text, *said)), ()
+        return self._text
+
+    def holds(self, id_: int) -> bool:
+        """Whether an id is in it."""
+        if id_ not in self.found and id_ in self.ids[self.looked.get(id_, 0) :]:
+            self.found.add(id_)
+        self.looked[id_] = len(self.ids)
+        return id_ in self.found
+
+
+class GivenPrompts:
+    """Knows the prompts that were given last."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._known: dict[tuple[int, Ids], PromptPast] = {}
+        self._length = 0
+
+    def find(self, ids: Ids) -> PromptPast | None:
+        """Return the past of a prompt that was given; None for any other ids."""
+        found = self._known.get(_key(ids))
+        return found if found is not None and found.ids == ids else None
+
+    def keep(self, past: PromptPast) -> None:
+        """Keep a prompt that is given now."""
+        key = _key(past.ids)
+        self._drop(key)
+        self._known[key] = past
+        self._length += len(past.ids)
+        while self._length > MOST_IDS:
+            self._drop(next(iter(self._known)))
+
+    def _drop(self, key: tuple[int, Ids]) -> None:
+        known = self._known.pop(key, None)
+        self._length -= 0 if known is None else len(known.ids)
+
+
+def _key(ids: Ids) -> tuple[int, Ids]:
+    return len(ids), ids[-KEY_IDS:]
+
+
+# What ends an output, as texts and as ids, by what stands before it.
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStop:
+    """A text that ends a turn, as a tokenizer writes it."""
+
+    text: str
+    ids: tuple[int, ...]
+    eos: int | None
+    """The token at which it is complete: it, or the last of several; None where its last marker is
+    no token of the vocabulary."""
+    inside: bool
+    """It also stands inside turns: only after content, or after a call, an output ends there."""
+
+
+@dataclass(frozen=True)
+class TurnStops:
+    """What ends turns, that which the template writes first."""
+
+    after_content: tuple[TurnStop, ...]
+    after_calls: tuple[TurnStop, ...]
+
+    @cached_property
+    def all(self) -> tuple[TurnStop, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys((*self.after_content, *self.after_calls)))
+
+    @cached_property
+    def ids(self) -> tuple[int, ...]:
+        """The tokens at which an output ends wherever they stand."""
+        return _eos(self.all, inside=False)
+
+    @cached_property
+    def inside_ids(self) -> tuple[int, ...]:
+        """The tokens at which an output ends once it has content or a call, and no sooner."""
+        return tuple(id_ for id_ in _eos(self.all, inside=True) if id_ not in self.ids)
+
+
+def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
+    """Return what ends the turns of a template, as this tokenizer writes it."""
+    texts = analysis.stop_texts
+    return TurnStops(
+        tuple(_stops(texts.after_content, tokens)), tuple(_stops(texts.after_calls, tokens))
+    )
+
+
+def _stops(texts: tuple[StopText, ...], tokens: TokenText) -> Iterator[TurnStop]:
+    for stop in texts:
+        last = tokens.single(stop.last)
+        ids = (last,) if last is not None and stop.last == stop.text else tokens.ids(stop.text)
+        yield TurnStop(stop.text, tuple(ids), last, stop.inside)
+
+
+def _eos(stops: tuple[TurnStop, ...], *, inside: bool) -> tuple[int, ...]:
+    found = (stop.eos for stop in stops if stop.inside is inside)
+    return tuple(dict.fromkeys(id_ for id_ in found if id_ is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTokens:
+    """The tokens that stand for an image, a video or a sound of a message."""
+
+    message: int
+    """The number of the message."""
+    part: int
+    """The number of the part in the message's content."""
+    kind: MediaKind
+    start: int
+    end: int
+    """After the last of its tokens."""
+    token_ids: tuple[int, ...]
+    """Those of the placeholder, as the template writes it."""
+
+
+_Told = TypeVar("_Told")
+
+
+class TokenOwner(NamedTuple):
+    """Whose so many tokens are that stand side by side."""
+
+    length: int
+    message: int
+    """The number of the message; -1 where they are the template's own."""
+    content: bool
+    sampled: bool
+    loss: bool
+
+
+@dataclass(frozen=True)
+class RenderedTokens:
+    """Token ids, and for each of them where it came from; all are as long as each other.
+
+    A token may hold characters of two owners. The rule: it belongs to the message of its first
+    character; it is content if any of its characters is; it is sampled only if all of them are,
+    since a model that is given the first part does not write that token.
+    """
+
+    token_ids: tuple[int, ...]
+    owners: tuple[TokenOwner, ...]
+    """Whose the tokens are, stretch by stretch: what is told of each token comes from it."""
+    notes: tuple[str, ...] = ()
+    """What a bridge has kept that a render of the whole conversation would not have."""
+    media: tuple[MediaTokens, ...] = ()
+    """What stands for images, videos and sounds, in the order of the tokens. A part that has no one
+    stretch of the prompt is not here."""
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @cached_property
+    def message_indices(self) -> tuple[int, ...]:
+        """The number of the message; -1 where the token is the template's own."""
+        return _each_token((each.message, each.length) for each in self.owners)
+
+    @cached_property
+    def is_content(self) -> tuple[bool, ...]:
+        """Whether it holds text that the message brought, not what the template wrote around it."""
+        return _each_token((each.content, each.length) for each in self.owners)
+
+    @cached_property
+    def sampled(self) -> tuple[bool, ...]:
+        """Whether the model writes it. The stop token is in, what the prompt writes is not."""
+        return _each_token((each.sampled, each.length) for each in self.owners)
+
+    @cached_property
+    def loss_mask(self) -> tuple[bool, ...]:
+        """What a loss counts: what `{% generation %}` marks where it is, else what is sampled."""
+        return _each_token((each.loss, each.length) for each in self.owners)
+
+
+def _each_token(stretches: Iterable[tuple[_Told, int]]) -> tuple[_Told, ...]:
+    """Repeat what is told of each stretch for so many tokens."""
+    return tuple(chain.from_iterable(starmap(repeat, stretches)))
+
+
+def own_tokens(attributed: Attributed, tokens: Encoded, first: int = 0) -> RenderedTokens:
+    """Return each token of a text its owner.
+
+    `first` is where the text begins in that which the tokens' places count in.
+    """
+    owners: list[TokenOwner] = []
+    segments = attributed.segments
+    at, length = 0, len(tokens.ids)
+    for order, segment in enumerate(segments):
+        end = segment.end + first
+        # All tokens that end in a segment lie in it, but for the first: it may begin before.
+        until = max(at, tokens.ending_by(end))
+        if until > at:
+            whose = segment.message, segment.content, segment.sampled, segment.loss
+            owners.append(TokenOwner(until - at, *whose))
+        if until < length and tokens.start(until) < end:
+            under = _under(segments, order, tokens.end(until) - first)
+            owners.append(
+                TokenOwner(
+                    1,
+                    segment.message,
+                    any(each.content for each in under),
+                    all(each.sampled for each in under),
+                    all(each.loss for each in under),
+                )
+            )
+            until += 1
+        at = until
+    return RenderedTokens(tuple(tokens.ids), tuple(owners))
+
+
+def _under(segments: Sequence[Segment], at: int, end: int) -> Sequence[Segment]:
+    """Return the segments that a token touches, the one at `at` first."""
+    last = at + 1
+    while last < len(segments) and segments[last].start < end:
+        last += 1
+    return segments[at:last]

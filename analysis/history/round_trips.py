@@ -1,0 +1,420 @@
+"""All scenarios, times the switches that the analysis found, times the next role."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.parsing.parsed_message import Status
+from autoparser.shown import Shown
+
+from .conversation_replay import ReplayStage
+from .scenarios import EngineProfile, Next, Scenario, UnreadCalls, engine_decides, played_by
+from .trip_causes import Cause
+from .trip_verdict import Encoder, Outcome, Verdict, judge
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+MOST_SETTINGS = 12
+"""So many settings of the switches are tried; the report says how many were left out."""
+
+Progress = Callable[[int, int], None]
+"""Told how many scenarios of how many are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One scenario with one next role: the usual verdict, and those under other settings."""
+
+    scenario: Scenario
+    verdict: Verdict
+    """Under the first setting to which it applies: the template's usual one, where that does."""
+    others: tuple[Verdict, ...] = ()
+    """Under the further settings to which it applies."""
+
+    @property
+    def next(self) -> Next:
+        """Whose message comes next."""
+        return self.verdict.next
+
+    @property
+    def differing(self) -> tuple[Verdict, ...]:
+        """The verdicts that are not the usual one."""
+        usual = self.verdict
+        return tuple(
+            each
+            for each in self.others
+            if (each.outcome, each.holds, each.cause) != (usual.outcome, usual.holds, usual.cause)
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RoundTrip(Shown):
+    """The verdicts on one template."""
+
+    shown_as: ClassVar[str] = "round trip"
+
+    rows: tuple[Row, ...]
+    """Scenarios that apply, in their order."""
+    left_out: tuple[tuple[Scenario, Next, str], ...]
+    """Those that do not, and why."""
+    settings: tuple[Setting, ...]
+    """The settings of the switches that were tried, the usual one first."""
+    untried: int
+    """How many more settings there are."""
+    tokenized: bool
+    """Whether there was a tokenizer."""
+    split_stops: tuple[tuple[str, int], ...] = ()
+    """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
+    profile: EngineProfile | None = None
+    """The engine that was played; None where each scenario has habits of its own."""
+    beyond: int = 0
+    """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
+
+    def __repr__(self) -> str:
+        """Count the outcomes, in one line."""
+        counts = Counter(row.verdict.outcome.value for row in self.rows)
+        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        return f"<{type(self).__name__}: {told or 'no scenario applies'}>"
+
+
+def round_trip(
+    analysis: Analysis,
+    scenarios: Sequence[Scenario],
+    *,
+    tokenizer: Tokenizer | None = None,
+    setting: Setting | None = None,
+    profile: EngineProfile | None = None,
+    progress: Progress | None = None,
+) -> RoundTrip:
+    """Play every scenario under every setting that may matter.
+
+    With `profile` the engine is that one, and scenarios about another engine's habits are left
+    out. With `setting` only that one, on top of the template's usual one, is tried. Raises
+    AutoparserError for a tokenizer that cannot encode.
+    """
+    stage = ReplayStage(analysis)
+    encoder = None if tokenizer is None else Encoder(tokenizer)
+    usual = analysis.formats.base
+    every = [{**usual, **setting}] if setting else list(settings_of(analysis))
+    chosen = tuple(every[:MOST_SETTINGS])
+    rows: list[Row] = []
+    left_out: list[tuple[Scenario, Next, str]] = []
+    for at, given in enumerate(scenarios):
+        scenario = given if profile is None else played_by(given, profile)
+        for coming in given.next:
+            if profile is not None and engine_decides(given):
+                reason = f"{profile.engine.name} decides what it is about"
+                left_out.append((given, coming, reason))
+                continue
+            verdicts = [judge(stage, scenario, coming, each, encoder) for each in chosen]
+            applying = [verdict for verdict in verdicts if verdict.applies]
+            if applying:
+                rows.append(Row(scenario, applying[0], tuple(applying[1:])))
+            else:
+                left_out.append((scenario, coming, verdicts[0].reason))
+        if progress is not None:
+            progress(at + 1, len(scenarios))
+    return RoundTrip(
+        tuple(rows),
+        tuple(left_out),
+        chosen,
+        len(every) - len(chosen),
+        encoder is not None,
+        () if encoder is None else tuple(_split(analysis, encoder)),
+        profile,
+        analysis.beyond + stage.beyond,
+    )
+
+
+def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
+    for stop in dict.fromkeys(stop for each in analysis.formats for stop in each.stop_strings):
+        size = encoder.size(stop)
+        if size > 1:
+            yield stop, size
+
+
+_MATTERING = frozenset(
+    {Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN, Effect.CALLS}
+)
+
+
+def settings_of(analysis: Analysis) -> Iterator[Setting]:
+    """Return the settings of the switches that may matter, the template's usual one first.
+
+    Those are the values that change the generation prompt, the turn or what becomes of earlier
+    reasoning, and the pairs of a value that changes the prompt and one that changes the history.
+    A switch that only changes the text before the turn is not tried.
+    """
+    usual = analysis.formats.base
+    single = [
+        (switch, value, set(effects))
+        for switch in analysis.switches
+        for value, effects in _values(switch)
+        if set(effects) & _MATTERING
+    ]
+    seen: list[Setting] = [usual]
+    yield usual
+    changes: list[dict[str, Json]] = [{}] if usual else []
+    changes += [{switch.name: value} for switch, value, _ in single]
+    changes += [
+        {one.name: left, other.name: right}
+        for one, left, effects in single
+        for other, right, others in single
+        if one is not other
+        and Effect.GENERATION_PROMPT in effects
+        and Effect.HISTORY_REASONING in others
+        and Effect.GENERATION_PROMPT not in others
+    ]
+    for change in changes:
+        setting = {**usual, **change} if change else {}
+        if setting not in seen:
+            seen.append(setting)
+            yield setting
+
+
+def _values(switch: Switch) -> Iterator[tuple[Json, tuple[Effect, ...]]]:
+    if not switch.inserted:
+        for value, effects in zip(switch.values, switch.effects, strict=True):
+            if Effect.RAISES not in effects:
+                yield value, effects
+
+
+def failing(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
+    """Return the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
+    return [row for row in rows if _kinds(row.verdict) & set(wanted)]
+
+
+def _kinds(verdict: Verdict) -> set[str]:
+    kinds: set[str] = set()
+    if not verdict.holds:
+        kinds.add("any")
+        kinds |= {"string"} if verdict.outcome is not Outcome.HOLDS else set()
+        kinds |= {"tokens"} if verdict.tokens is None or not verdict.tokens.holds else set()
+    if verdict.cause is not None:
+        kinds.add(code_of(verdict.cause))
+    return kinds
+
+
+def code_of(cause: Cause) -> str:
+    """Return a cause as one word for a command line."""
+    return cause.value.lower().replace(" ", "-")
+
+
+# What would fix a round trip: for whoever writes the template, runs the engine, or calls it.
+
+
+class AdviceReader(StrEnum):
+    """Whom an advice is for."""
+
+    TEMPLATE = "template author"
+    ENGINE = "engine"
+    CALLER = "caller"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to do."""
+
+    reader: AdviceReader
+    text: str
+
+
+_BRIDGE = "send the tokens of the last turn again as they are, and render only the new messages"
+
+_TEXTS: Mapping[Cause, tuple[str, str, str]] = {
+    Cause.RAISES: (
+        "take what engines send: see the template's own words",
+        "shape the history as this template wants it before rendering",
+        "send the message in the shape that the analysis shows",
+    ),
+    Cause.EARLIER: (
+        "write each message alike whatever comes later; put tools and dates where they stay",
+        _BRIDGE,
+        "leave earlier messages, tools and dates as they were; else all after them is computed"
+        " again",
+    ),
+    Cause.REASONING_DROPPED: (
+        "keep reasoning by default while tools are in use, and offer a switch that keeps it",
+        f"pass the switch on, or {_BRIDGE}",
+        "keep reasoning in the messages that you send back",
+    ),
+    Cause.HEADER: (
+        "let the generation prompt be exactly what a turn in the history begins with",
+        _BRIDGE,
+        "leave the switches as they are during a conversation",
+    ),
+    Cause.REASONING_STRIPPED: (
+        "write reasoning as it is given, without strip or trim",
+        "give reasoning back with its whitespace; do not strip it",
+        "send reasoning back as it came, to the character",
+    ),
+    Cause.CONTENT_STRIPPED: (
+        "write content as it is given, without strip or trim",
+        f"give content back with its whitespace; or {_BRIDGE}",
+        "send content back as it came, to the character",
+    ),
+    Cause.CONTENT_DROPPED: (
+        "write content beside calls, too",
+        _BRIDGE,
+        "ask the model not to write content beside calls",
+    ),
+    Cause.WHITESPACE: (
+        "write between two parts what the model writes there",
+        f"keep the raw text of a turn beside its parts; or {_BRIDGE}",
+        "nothing to do: the messages do not hold this whitespace",
+    ),
+    Cause.ENCODED_TWICE: (
+        "write arguments that are a string as they are, and use tojson for objects only",
+        "decode the arguments before rendering",
+        "send arguments as an object, not as a JSON string",
+    ),
+    Cause.ARGUMENT_FORM: (
+        "write arguments alike, whether they come as an object or as a JSON string",
+        "decode the arguments before rendering",
+        "send arguments as an object, not as a JSON string",
+    ),
+    Cause.JSON_SPACING: (
+        "write arguments that are a string as they are; or write values without JSON",
+        "keep the text of the arguments as it was sampled; constrain it to the template's spacing",
+        "send arguments back as the string that came, where the template pastes it",
+    ),
+    Cause.JSON_ESCAPES: (
+        "write arguments that are a string as they are",
+        "keep the text of the arguments as it was sampled",
+        "send arguments back as the string that came, where the template pastes it",
+    ),
+    Cause.LITERALS: (
+        "write values with tojson, not with string: True is Python's",
+        "keep the text of the arguments as it was sampled; constrain it to the template's literals",
+        "nothing to do: decoded arguments do not tell how they were written",
+    ),
+    Cause.ORDER: (
+        "write arguments in the order in which they are given, without sorting",
+        "keep the order of the arguments when decoding them",
+        "send arguments back in the order in which they came",
+    ),
+    Cause.VALUES: (
+        "write values as they are given, without strip, trim or rounding",
+        f"keep the text of the arguments as it was sampled; or {_BRIDGE}",
+        "send arguments back as they came, to the character",
+    ),
+    Cause.IDS: (
+        "leave ids out of the turn, or let the model write them",
+        "keep the ids that the model wrote",
+        "send the ids back that came",
+    ),
+    Cause.CALL_LOST: (
+        "write every call of a message",
+        "leave the text of a call that cannot be read in the content, verbatim",
+        "send such a message back as it came, or ask for the turn again",
+    ),
+    Cause.CALL_REPAIRED: (
+        "nothing to do: a template writes whole calls",
+        f"constrain the output to the template's calls, or {_BRIDGE}",
+        "nothing to do: the messages do not hold what was missing",
+    ),
+    Cause.END: (
+        "end a turn in the history as the model ends it",
+        _BRIDGE,
+        "nothing to do: the messages do not hold the end of a turn",
+    ),
+    Cause.RETOKENIZED: (
+        "put a special token, which no token goes across, wherever sampled text begins or ends",
+        "keep the token ids of earlier turns instead of encoding their text again",
+        "send token ids where the engine takes them",
+    ),
+    Cause.REWRITTEN: (
+        "write a turn in the history as the model writes it",
+        f"keep the raw text of a turn beside its parts; or {_BRIDGE}",
+        "send the turn back as it came; where you do, the messages do not hold the difference",
+    ),
+}
+
+
+_READ = (Status.OK, Status.UNFINISHED, Status.STRAY)
+"""No call was lost in the reading."""
+
+_UNREAD = (
+    "nothing to do: a call that could not be read is none in the messages",
+    _TEXTS[Cause.CALL_LOST][1],
+    "send such a message back as it came, or ask for the turn again",
+)
+"""For a call that could not be read: the template was not asked to write it."""
+
+
+def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
+    if cause is not Cause.CALL_LOST or row.verdict.status in _READ:
+        return _TEXTS[cause]
+    template, engine, caller = _UNREAD
+    if row.scenario.engine.malformed is UnreadCalls.CONTENT:
+        engine = _BRIDGE
+    return template, engine, caller
+
+
+def cause_advice(cause: Cause, setting: Setting | None = None) -> tuple[Advice, ...]:
+    """Say what fixes a cause, whatever row it is found in; `setting` is one that is known to."""
+    return _advice(_TEXTS[cause], setting)
+
+
+def _advice(texts: tuple[str, str, str], setting: Setting | None) -> tuple[Advice, ...]:
+    given = [Advice(reader, text) for reader, text in zip(AdviceReader, texts, strict=True)]
+    if setting is not None:
+        words = ", ".join(f"{name}={_json(value)}" for name, value in setting.items())
+        given[-1] = Advice(AdviceReader.CALLER, f"set {words}: it holds then")
+    return tuple(given)
+
+
+def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Cause, Setting]:
+    """Return for each cause the setting under which most of the rows hold that break by it."""
+    seen: dict[Cause, Counter[str]] = {cause: Counter() for cause in causes}
+    settings: dict[str, Setting] = {}
+    for row in rows:
+        cause, setting = row.verdict.cause, fixing(row)
+        if setting is not None and cause is not None and cause in seen:
+            name = json.dumps(setting, sort_keys=True)
+            settings[name] = setting
+            seen[cause][name] += 1
+    return {cause: settings[found.most_common(1)[0][0]] for cause, found in seen.items() if found}
+
+
+def advice_of(row: Row) -> tuple[Advice, ...]:
+    """Say what would fix a row; nothing where it holds.
+
+    A setting under which it was seen to hold comes before all else.
+    """
+    cause = row.verdict.cause
+    if cause is None:
+        return ()
+    return _advice(_texts(row, cause), fixing(row))
+
+
+def fixing(row: Row) -> Setting | None:
+    """Return the setting nearest to the usual one under which the row holds."""
+    usual = row.verdict.setting
+    holding = [each.setting for each in row.others if each.holds]
+    best = min(holding, key=lambda each: len(changed(usual, each)), default=None)
+    return None if best is None else changed(usual, best)
+
+
+def changed(usual: Setting, setting: Setting) -> Setting:
+    """Return what differs between two settings; None unsets a switch."""
+    return {
+        name: setting.get(name)
+        for name in {**usual, **setting}
+        if setting.get(name) != usual.get(name)
+    }
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,268 @@
+"""Scenarios from YAML: those of the package, and those of a person.
+
+Contract: what is wrong with a file is an AutoparserError with the place in it, such as
+`scenarios[2].engine`, and what was expected there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from msgspec import Meta, Struct
+
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Entry,
+    MediaKind,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    User,
+    beyond_json,
+    function_of,
+)
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import AutoparserError, is_list, suggest
+from autoparser.analysis.core.request_files import given_tools
+
+from .client_memory import PLAIN_IDS
+from .scenarios import (
+    PROFILES,
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    MessagesAs,
+    Next,
+    Scenario,
+    UnreadCalls,
+)
+from .turn_variations import VARIATIONS
+
+SHIPPED = Path(__file__).parent / "scenarios.yaml"
+
+
+class ScenarioError(AutoparserError):
+    """A scenario file is not what it should be."""
+
+
+@lru_cache(maxsize=1)
+def shipped_scenarios() -> tuple[Scenario, ...]:
+    """Return the scenarios that come with the package."""
+    # Where libyaml is there it reads them, in an eighth of the time.
+    loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
+    given = read(content, _File, file=SHIPPED.name)
+    # That their schemas are valid is a test's affair: to ask jsonschema takes longer than a lint.
+    return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
+
+
+class _Given(Struct, frozen=True, forbid_unknown_fields=True):
+    """A mapping of a file, with the keys that it may have."""
+
+
+class _Call(_Given, frozen=True):
+    name: Annotated[str, Meta(description="the name of a function")]
+    arguments: Annotated[dict[str, Any], Meta(description="{name: value}")] = {}
+    id: str | None = None
+
+
+class _Message(_Given, frozen=True):
+    reasoning: str | None = None
+    content: str | None = None
+    calls: tuple[_Call, ...] | None = None
+
+
+class _ScenarioEntry(_Given, frozen=True):
+    user: str | None = None
+    tool: str | None = None
+    media: Annotated[tuple[MediaKind, ...], Meta(description=", ".join(MediaKind))] = ()
+    reasoning: str | None = None
+    content: str | None = None
+    calls: tuple[_Call, ...] | None = None
+
+
+class _Engine(_Given, frozen=True):
+    """Habits; those that are not given are the usual ones."""
+
+    arguments: ArgumentsAs = ArgumentsAs.TEMPLATE
+    ids: Ids = Ids.KEPT
+    malformed: UnreadCalls = UnreadCalls.CONTENT
+    reasoning: Literal["verbatim", "stripped"] = "verbatim"
+    json: Literal["verbatim", "rewritten"] = "verbatim"
+    field: str | tuple[str, ...] | None = None
+    beside_calls: BesideCalls = BesideCalls.VERBATIM
+    messages: MessagesAs = MessagesAs.TEMPLATE
+
+
+_Comers = Annotated[tuple[Next, ...], Meta(min_length=1)]
+
+
+class _Scenario(_Given, frozen=True):
+    name: Annotated[str, Meta(min_length=1, description="a name")]
+    about: str = ""
+    history: tuple[_ScenarioEntry, ...] | None = None
+    message: _Message | None = None
+    variation: str | tuple[str, ...] | None = None
+    sampled: str | None = None
+    cut: bool = False
+    next: Annotated[Next | _Comers, Meta(description=", ".join(Next))] = Next.USER
+    answers: Answers = Answers.ALL
+    engine: Annotated[str | _Engine, Meta(description="habits, or the name of an engine")] = (
+        _Engine()
+    )
+    tools: bool = True
+
+
+_TOOL = "{name: …, parameters: …}"
+
+
+class _File(_Given, frozen=True):
+    scenarios: Annotated[tuple[_Scenario, ...], Meta(min_length=1, description="a list of them")]
+    tools: Annotated[tuple[dict[str, Any], ...] | None, Meta(description=_TOOL)] = None
+
+
+def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
+    """Read scenarios: `{scenarios: […], tools: […]}`, or the list alone.
+
+    Without tools those of the package are offered. Raises ScenarioError.
+    """
+    reader = _ScenarioReader(file)
+    if value is None:
+        raise reader.wrong("", "this is empty", "give a list of scenarios")
+    if is_list(value):
+        value = {"scenarios": value}
+    given = read(value, _File, file=file, wrong=ScenarioError)
+    if given.tools is None:
+        tools = shipped_scenarios()[0].tools
+    else:
+        offered = given_tools(list(given.tools), file, ScenarioError)
+        tools = tuple(map(function_of, offered))
+    return _scenarios(given, tools, file)
+
+
+def _scenarios(given: _File, tools: tuple[Tool, ...], file: str) -> tuple[Scenario, ...]:
+    reader = _ScenarioReader(file)
+    found: dict[str, Scenario] = {}
+    for at, each in enumerate(given.scenarios):
+        place = f"scenarios[{at}]"
+        if each.name in found:
+            words = f"there are two scenarios {each.name!r}"
+            raise reader.wrong(f"{place}.name", words, "rename one")
+        found[each.name] = reader.scenario(each, place, tools)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _ScenarioReader:
+    """Makes values of what one file says, and checks what no kind says."""
+
+    file: str
+
+    def wrong(self, place: str, words: str, hint: str) -> ScenarioError:
+        return ScenarioError(words, file=self.file, place=place or None, hint=hint)
+
+    def known(self, place: str, what: str, given: str, known: Iterable[str]) -> None:
+        """Raise where a name is not among the known ones."""
+        names = list(known)
+        if given not in names:
+            hint = suggest(given, names, f"there are {', '.join(names)}")
+            raise self.wrong(place, f"there is no {what} {given!r}", hint)
+
+    def scenario(self, given: _Scenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
+        said, sampled = given.message, given.sampled
+        if sampled is None and said is None:
+            raise self.wrong(place, "there is nothing to write", "add message, or sampled")
+        if sampled is not None and (said is not None or given.variation is not None):
+            raise self.wrong(place, "sampled is the text itself", "leave out message and variation")
+        offered = tools if given.tools else ()
+        message = self.message(said or _Message(), f"{place}.message")
+        for at, call in enumerate(message.calls if offered else ()):
+            names = (str(tool.get("name")) for tool in offered)
+            self.known(f"{place}.message.calls[{at}]", "tool", call.name, names)
+        variations = (
+            (given.variation,) if isinstance(given.variation, str) else given.variation or ()
+        )
+        for name in variations:
+            self.known(f"{place}.variation", "variation", name, VARIATIONS)
+        usual = Scenario("").history
+        return Scenario(
+            name=given.name,
+            about=given.about,
+            message=message,
+            silent=said is not None and said.reasoning is not None,
+            variations=variations,
+            sampled=sampled,
+            cut=given.cut,
+            history=usual if given.history is None else self.history(given.history, place),
+            tools=offered,
+            next=(given.next,) if isinstance(given.next, Next) else given.next,
+            answers=given.answers,
+            engine=self.engine(given.engine, place),
+        )
+
+    def engine(self, given: str | _Engine, place: str) -> EngineHabits:
+        if isinstance(given, _Engine):
+            return _habits(given)
+        self.known(f"{place}.engine", "engine", given, PROFILES)
+        return PROFILES[given].engine
+
+    def message(self, given: _Message | _ScenarioEntry, place: str) -> Message:
+        calls = (
+            self.call(call, f"{place}.calls[{at}]", at) for at, call in enumerate(given.calls or ())
+        )
+        return Message(given.content or "", given.reasoning or "", tuple(calls))
+
+    def call(self, given: _Call, place: str, at: int) -> ToolCall:
+        for where, what in beyond_json(given.arguments, f"{place}.arguments"):
+            raise self.wrong(where, f"{what} is nothing that JSON has", "put it in quotes")
+        plain = PLAIN_IDS[at % len(PLAIN_IDS)] if given.id is None else given.id
+        return ToolCall(given.name, given.arguments, plain)
+
+    def history(self, given: tuple[_ScenarioEntry, ...], place: str) -> Dialogue:
+        entries: list[Entry] = []
+        waiting: list[ToolCall] = []
+        for at, each in enumerate(given):
+            here = f"{place}.history[{at}]"
+            spoken = (each.reasoning, each.content, each.calls)
+            speakers = (each.user, each.tool, next((e for e in spoken if e is not None), None))
+            if sum(speaker is not None for speaker in speakers) > 1:
+                raise self.wrong(here, "this is of two speakers", "make two entries of it")
+            if each.user is not None:
+                entries.append(User(each.user, each.media))
+            elif each.tool is None:
+                if each.media:
+                    words, hint = "a model writes no media", "put them into user or tool"
+                    raise self.wrong(f"{here}.media", words, hint)
+                message = self.message(each, here)
+                waiting = list(message.calls)
+                entries.append(message)
+            elif waiting:
+                call = waiting.pop(0)
+                entries.append(ToolResult(each.tool, call.name, call.id, each.media))
+            else:
+                raise self.wrong(here, "this answers no call", "put a call before it")
+        if not entries or isinstance(entries[-1], Message):
+            words, hint = "this history ends with the model", "end it with user or tool"
+            raise self.wrong(f"{place}.history", words, hint)
+        return tuple(entries)
+
+
+def _habits(given: _Engine) -> EngineHabits:
+    return EngineHabits(
+        arguments=given.arguments,
+        ids=given.ids,
+        malformed=given.malformed,
+        strips_reasoning=given.reasoning == "stripped",
+        rewrites_json=given.json == "rewritten",
+        reasoning_fields=(given.field,) if isinstance(given.field, str) else given.field,
+        beside_calls=given.beside_calls,
+        messages=given.messages,
+    )

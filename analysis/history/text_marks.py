@@ -1,0 +1,256 @@
+"""Marks: words put into the texts of a conversation, by which a render shows where they went.
+
+A mark is letters alone, so it survives `trim`, `tojson`, escaping and, since it is searched in
+any case, `lower`. Its beginning occurs neither in the template nor in what is rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from itertools import count, product
+from typing import TypeAlias
+
+from autoparser.analysis.core.errors import is_list, is_mapping, is_row
+from autoparser.analysis.core.message_shape import Shape
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+
+from .history_renders import Message, Messages
+
+# The texts that messages bring: contents, reasoning, names and arguments of calls.
+#
+# A text is named by its message and its path in it, so that a conversation can be given again
+# with some texts replaced and all else the same.
+
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class LeafKind(StrEnum):
+    """What a text is in its message."""
+
+    CONTENT = "content"
+    REASONING = "reasoning"
+    NAME = "name"
+    ARGUMENT = "argument"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One text of one message."""
+
+    message: int
+    path: Path
+    kind: LeafKind
+    text: str
+
+
+def leaves(messages: Messages, reasoning_fields: Sequence[str] = REASONING_FIELDS) -> list[Leaf]:
+    """List every text of a conversation that holds more than whitespace."""
+    found: list[Leaf] = []
+    for at, message in enumerate(messages):
+        for path, kind, text in _texts(message, reasoning_fields):
+            if text.strip():
+                found.append(Leaf(at, path, kind, text))
+    return found
+
+
+def replaced(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[Message]:
+    """Return the conversation with some texts replaced."""
+    touched = {at for at, _ in texts}
+    return [
+        {
+            key: _replaced(item, (key,), partial(_text_at, texts, at))
+            for key, item in message.items()
+        }
+        if at in touched
+        else message
+        for at, message in enumerate(messages)
+    ]
+
+
+def _text_at(texts: Mapping[tuple[int, Path], str], message: int, path: Path) -> str | None:
+    return texts.get((message, path))
+
+
+def _texts(message: Message, reasoning: Sequence[str]) -> Iterator[tuple[Path, LeafKind, str]]:
+    yield from _strings(message.get("content"), ("content",), LeafKind.CONTENT, parts=True)
+    for name in reasoning:
+        yield from _strings(message.get(name), (name,), LeafKind.REASONING)
+    calls = message.get("tool_calls")
+    for at, call in enumerate(calls if is_list(calls) else ()):
+        if not is_mapping(call):
+            continue
+        inner = call.get("function")
+        function, key = (inner, ("function",)) if is_mapping(inner) else (call, ())
+        path = ("tool_calls", at, *key)
+        yield from _strings(function.get("name"), (*path, "name"), LeafKind.NAME)
+        yield from _strings(function.get("arguments"), (*path, "arguments"), LeafKind.ARGUMENT)
+
+
+_NO_TEXTS = frozenset({"type", "role", "id"})
+"""Keys of a content part whose values say what it is."""
+
+
+def _strings(
+    value: object, path: Path, kind: LeafKind, *, parts: bool = False
+) -> Iterator[tuple[Path, LeafKind, str]]:
+    """Return the texts inside a value, each with its path."""
+    if isinstance(value, str):
+        yield path, kind, value
+    elif is_row(value):
+        for at, item in enumerate(value):
+            yield from _strings(item, (*path, at), kind, parts=parts)
+    elif is_mapping(value):
+        for key, item in value.items():
+            if isinstance(key, str) and not (parts and key in _NO_TEXTS):
+                yield from _strings(item, (*path, key), kind, parts=parts)
+
+
+def _replaced(value: object, path: Path, text_for: Callable[[Path], str | None]) -> object:
+    if isinstance(value, str):
+        text = text_for(path)
+        return value if text is None else text
+    if is_row(value):
+        items = [_replaced(item, (*path, at), text_for) for at, item in enumerate(value)]
+        return items if isinstance(value, list) else tuple(items)
+    if is_mapping(value):
+        return {key: _replaced(item, (*path, key), text_for) for key, item in value.items()}
+    return value
+
+
+def fields_of(shape: Shape) -> tuple[str, ...]:
+    """Name the message fields in which a template of this shape takes reasoning."""
+    own = shape.reasoning_field
+    return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS
+
+
+_DIGITS = "bcdfghjklm"
+MARK_DIGITS = 5
+"""Digits of a mark's number: enough for fifty thousand texts."""
+
+
+class Style(StrEnum):
+    """Where in a text its marks stand."""
+
+    EDGES = "around the text, inside its whitespace"
+    OUTER = "around the text and its whitespace"
+    MIDDLE = "in the middle of the text"
+    """A template that looks at how a text begins or ends does not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of rendered text that came from one text of a message."""
+
+    start: int
+    end: int
+    leaf: int
+    """The number of the text."""
+
+
+class Marks:
+    """The marks of one conversation: its texts, numbered."""
+
+    def __init__(self, leaves: Sequence[Leaf], haystack: str) -> None:
+        """Choose marks that do not occur in `haystack`."""
+        self.leaves = leaves
+        self._prefix = unused_word(haystack)
+        self._pattern = re.compile(f"{self._prefix}([{_DIGITS}]{{{MARK_DIGITS}}})", re.IGNORECASE)
+
+    def put(self, leaf: int, style: Style) -> str:
+        """Return a text with its marks."""
+        text = self.leaves[leaf].text
+        start, end = _edges(text)
+        if style is Style.MIDDLE:
+            middle = start + max(1, (end - start) // 2)
+            return f"{text[:middle]}{self._word(2 * leaf)}{text[middle:]}"
+        if style is Style.OUTER:
+            start, end = 0, len(text)
+        core = text[start:end]
+        opened, closed = self._word(2 * leaf), self._word(2 * leaf + 1)
+        return f"{text[:start]}{opened}{core}{closed}{text[end:]}"
+
+    def read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
+        """Take the marks out: the text without them, and each mark's number and place in it."""
+        found: list[tuple[int, int]] = []
+        pieces: list[str] = []
+        at = length = 0
+        for match in self._pattern.finditer(marked):
+            piece = marked[at : match.start()]
+            pieces.append(piece)
+            length += len(piece)
+            found.append((_number(match[1].lower()), length))
+            at = match.end()
+        pieces.append(marked[at:])
+        return "".join(pieces), found
+
+    def runs(
+        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+    ) -> list[Run]:
+        """Say which stretches of a text the marks stand for; `styles` are those of the texts."""
+        return list(self._runs(text, found, styles))
+
+    def _runs(
+        self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
+    ) -> Iterator[Run]:
+        opened: dict[int, int] = {}
+        for number, place in found:
+            leaf, closes = divmod(number, 2)
+            if styles[leaf] is Style.MIDDLE:
+                yield self._around(text, leaf, place)
+            elif not closes:
+                if leaf in opened:
+                    yield self._forward(text, leaf, opened[leaf])
+                opened[leaf] = place
+            elif leaf in opened:
+                yield Run(opened.pop(leaf), place, leaf)
+            else:
+                yield self._backward(text, leaf, place)
+        for leaf, place in opened.items():
+            yield self._forward(text, leaf, place)
+
+    def _around(self, text: str, leaf: int, place: int) -> Run:
+        whole = self.leaves[leaf].text
+        start, end = _edges(whole)
+        middle = start + max(1, (end - start) // 2)
+        before = suffix_length(text[:place], whole[:middle])
+        after = prefix_length(text[place:], whole[middle:])
+        return Run(place - before, place + after, leaf)
+
+    def _forward(self, text: str, leaf: int, place: int) -> Run:
+        """Find the beginning of a text whose end was cut off."""
+        core = self.leaves[leaf].text.strip()
+        return Run(place, place + prefix_length(text[place:], core), leaf)
+
+    def _backward(self, text: str, leaf: int, place: int) -> Run:
+        """Find the end of a text whose beginning was cut off."""
+        core = self.leaves[leaf].text.strip()
+        return Run(place - suffix_length(text[:place], core), place, leaf)
+
+    def _word(self, number: int) -> str:
+        digits = f"{number:0{MARK_DIGITS}d}"
+        return self._prefix + "".join(_DIGITS[int(digit)] for digit in digits)
+
+
+def unused_word(haystack: str, least: int = 4) -> str:
+    """Return a word of at least so many letters that occurs in `haystack` in no case."""
+    lower = haystack.lower()
+    words = ("".join(letters) for n in count(least) for letters in product("zqxvw", repeat=n))
+    return next(word for word in words if word not in lower)
+
+
+def _edges(text: str) -> tuple[int, int]:
+    start = len(text) - len(text.lstrip())
+    return start, max(start, len(text.rstrip()))
+
+
+def _number(digits: str) -> int:
+    value = 0
+    for digit in digits:
+        value = value * 10 + _DIGITS.index(digit)
+    return value

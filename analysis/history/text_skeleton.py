@@ -1,0 +1,441 @@
+"""A short conversation that stands for the one after a prompt.
+
+A bridge is given ids, not messages. So the turn that the model wrote is put after a user message
+that stands for all before it: reasoning and content as sentinels, calls with their names and ids,
+since tool results refer to them. What the template writes after that turn is what it would
+write in the real conversation, as far as that depends on the turn and on what follows.
+
+How a template wrote new messages after a turn, cached for the next time.
+
+An attribution costs renders of its own. Where messages of the same roles come again, the text that
+they should make is put together from what stood around their texts the last time, with what the
+messages and the turn's calls bring: contents, names, ids. If that is what the template has
+written, the attribution is the same; if not, it is made anew. For example
+
+    <tool id=call_1>sunny</tool>   of {tool_call_id: call_1, content: sunny}
+
+is `<tool id=`, the id, `>`, the content, `</tool>`, and so is what another call's result makes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message as Turn,
+    Presence,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
+from autoparser.analysis.parsing.parsed_message import ParsedMessage
+from autoparser.analysis.parsing.turn_request import request_of
+
+from .history_renders import HistoryRenders, Message, Messages, Reason, RefusedBridge, prepared
+from .message_attribution import Segment, agreed
+from .prompt_tokens import tools_key
+
+MOST_PATTERNS = 8
+"""Cached for the same roles after the same kind of turn."""
+
+Word: TypeAlias = tuple[str, int, str]
+"""Where a word comes from: a new message or a call of the turn, its number, the field."""
+Words: TypeAlias = Mapping[Word, str]
+
+_SPELLINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    str.strip,
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: json.dumps(text)[1:-1],
+)
+"""Ways in which templates write a content: as it is, trimmed, inside a JSON string."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPiece:
+    """A stretch of the text that is all of one kind."""
+
+    message: int
+    content: bool
+    parts: tuple[str | Word, ...]
+    """What the template wrote, and the words of the conversation in it."""
+    spelling: int = 0
+    """How the content is written."""
+
+    def text(self, words: Words) -> str:
+        """Return the text that this piece makes of other words; empty where one is missing."""
+        said = "".join(
+            part if isinstance(part, str) else words.get(part, "") for part in self.parts
+        )
+        return _SPELLINGS[self.spelling](said) if self.content else said
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPattern:
+    """A text as what the template wrote around the words of its messages."""
+
+    pieces: tuple[RenderPiece, ...]
+
+    def segments(self, words: Words, text: str) -> tuple[Segment, ...] | None:
+        """Attribute a text; None where it is not by this pattern."""
+        found: list[Segment] = []
+        at = 0
+        for piece in self.pieces:
+            said = piece.text(words)
+            if not text.startswith(said, at) or (piece.content and not said.strip()):
+                return None
+            found.append(Segment(at, at + len(said), piece.message, piece.content, False, False))
+            at += len(said)
+        return tuple(found) if at == len(text) else None
+
+
+def words_of(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
+    """Return the words that may come again, changed: of new messages, and of the turn's calls."""
+    found: dict[Word, str] = {}
+    for at, message in enumerate(new):
+        for field in ("content", "tool_call_id", "name"):
+            value = message.get(field)
+            if isinstance(value, str) and value.strip():
+                found["message", at, field] = value
+    for at, call in enumerate(calls):
+        found |= {("call", at, "name"): call.name, ("call", at, "id"): call.id}
+    return {word: text for word, text in found.items() if text}
+
+
+def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPattern | None:
+    """Return the pattern of an attributed text; None where a content is written in another way."""
+    pieces: list[RenderPiece] = []
+    for segment in segments:
+        said = text[segment.start : segment.end]
+        if not segment.content:
+            pieces.append(RenderPiece(segment.message, False, tuple(_parts(said, words))))
+            continue
+        word: Word = ("message", segment.message, "content")
+        whole = words.get(word, "")
+        spelling = next((at for at, way in enumerate(_SPELLINGS) if way(whole) == said), None)
+        if spelling is None:
+            return None
+        pieces.append(RenderPiece(segment.message, True, (word,), spelling))
+    return RenderPattern(tuple(pieces))
+
+
+def _parts(said: str, words: Words) -> Iterator[str | Word]:
+    """Cut what the template wrote at the names and ids in it."""
+    sources = {text: word for word, text in words.items() if word[2] != "content"}
+    if not sources:
+        yield said
+        return
+    longest_first = sorted(sources, key=len, reverse=True)
+    pieces = re.split(f"({'|'.join(map(re.escape, longest_first))})", said)
+    yield from (sources.get(piece, piece) for piece in pieces if piece)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What stands before the turn: its messages, and their render."""
+
+    renders: HistoryRenders
+    messages: Messages
+    before: str
+    """What stands before the turn, whether the conversation ends there or goes on."""
+    prompt: str
+    """With the generation prompt."""
+    last: str
+    """The last message's text."""
+    tail: str
+    """What the prompt has after that text."""
+    unthought: str
+    """The prompt up to that text, without the reasoning of earlier turns."""
+    answered: bool
+    """Whether it ends with the result of a call."""
+    counted: int
+    """How many calls stand in it."""
+    told: bool
+    """Whether a turn of content alone stands in it."""
+
+    @property
+    def head(self) -> str:
+        """The prompt up to the last message's text, which is in it."""
+        return self.prompt[: len(self.prompt) - len(self.tail)]
+
+
+@dataclass(frozen=True, slots=True)
+class LastText:
+    """The last text of a turn, as it is written."""
+
+    before: str
+    """What is written of the turn before it."""
+    text: str
+    ends: bool
+    """Whether the turn's end stands right after it. Where it is not known what ends such a turn,
+    markup of its last part may come first."""
+
+
+class Skeletons:
+    """Builds such conversations for one template."""
+
+    def __init__(self, analysis: Analysis, format_: TurnFormat) -> None:
+        """Choose the sentinels; turns are written in this format."""
+        self._analysis = analysis
+        self._format = format_
+        self.marks: Sentinels = choose_sentinels(analysis.template.text)
+        self._template = analysis.rendering
+        self._bases: list[Base] = []
+        self._numbered: dict[tuple[bool, int], Base | None] = {}
+        """By whether a result stands last, and how many calls stand before the turn."""
+        self._tools = b""
+        self.first_number = 0 if format_.calls is None else format_.calls.index_base
+        self._number = _number_pattern(format_)
+
+    def bases(
+        self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
+    ) -> list[Base]:
+        """Render what may stand before the turn: a user message, or a call and its result.
+
+        What the template writes after the last text tells which of them a prompt ends with; if
+        it does not, it may be any. Raises TemplateRenderError where the template refuses all.
+        """
+        known, key = self._bases, tools_key(tools)
+        if not known or key != self._tools or not known[0].renders.clock.still():
+            known = self._bases = self._rendered(HistoryRenders.of(self._template, tools, switches))
+            self._tools = key
+            self._numbered.clear()
+        fitting = [base for base in known if base.tail.strip() and prompt.endswith(base.tail)]
+        longest = max((len(base.tail) for base in fitting), default=0)
+        return [base for base in fitting if len(base.tail) == longest] or known
+
+    def shorter(self, base: Base, named: Collection[str]) -> Iterator[Base]:
+        """Make what says less before the turn than this does, the shortest first.
+
+        That is a user message where a call and its result stand, and no tools, or those of these
+        names alone.
+        """
+        asked = partial(self._asked, calls=base.counted - base.answered, told=base.told)
+        answered = partial(self._answered, calls=base.counted, told=base.told)
+        make = [asked, answered] if base.answered else [asked]
+        for tools in self._fewer_tools(base.renders.tools, named):
+            renders = replace(base.renders, tools=tools)
+            shorter = make if tools != base.renders.tools else make[:-1]
+            for each in shorter:
+                yield from self._attempted(each, renders)
+
+    def _fewer_tools(
+        self, tools: list[object] | None, named: Collection[str]
+    ) -> Iterator[list[object] | None]:
+        if not tools:
+            yield tools
+            return
+        yield None
+        offered = tuple(request_of(tools).tools or ())
+        if len(offered) == len(tools):
+            kept = [tool for name, tool in zip(offered, tools, strict=True) if name in named]
+            if 0 < len(kept) < len(tools):
+                yield kept
+        yield tools
+
+    def with_calls(self, base: Base, calls: int) -> Base | None:
+        """Return what ends as a base does and holds so many calls; None where that is refused."""
+        if calls == base.counted:
+            return base
+        key = base.answered, calls
+        if key not in self._numbered:
+            make = self._answered if base.answered else self._asked
+            made = self._attempted(partial(make, calls=calls), base.renders)
+            self._numbered[key] = next(made, None) if calls >= base.answered else None
+        return self._numbered[key]
+
+    def behind_answer(self, base: Base) -> Base | None:
+        """Return what ends as a base does and holds an answer; None where that is refused."""
+        if base.told:
+            return base
+        make = self._answered if base.answered else self._asked
+        return next(
+            self._attempted(partial(make, calls=base.counted, told=True), base.renders), None
+        )
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the numbers of the calls in a text, where the template counts them."""
+        return [int(each) for each in self._number.findall(text)] if self._number else []
+
+    def _rendered(self, renders: HistoryRenders) -> list[Base]:
+        answered = self._attempted(self._answered, renders) if self.calls else ()
+        return [self._asked(renders), *answered]
+
+    def _attempted(
+        self, make: Callable[[HistoryRenders], Base], renders: HistoryRenders
+    ) -> Iterator[Base]:
+        with suppress(TemplateRenderError):
+            yield make(renders)
+
+    def _asked(self, renders: HistoryRenders, calls: int = 0, *, told: bool = False) -> Base:
+        user = User(self.marks.user)
+        answer = Turn(self.marks.content)
+        before = (user, *self._cycles(renders, calls), answer) if calls or told else ()
+        return self._base(renders, (*before, user), self.marks.user, counted=calls)
+
+    def _answered(self, renders: HistoryRenders, calls: int = 1, *, told: bool = False) -> Base:
+        marks = self.marks
+        user = User(marks.user)
+        first = (user, Turn(marks.content)) if told else ()
+        before = (*first, user, *self._cycles(renders, calls - 1))
+        called, answer = self._cycles(renders, 1)
+        thought = Turn(reasoning=marks.reasoning, calls=(self.call(renders),))
+        plain = renders.attempt(self.dialogue((*before, called, answer)), generation=True)
+        entries = (*before, thought, answer)
+        return self._base(renders, entries, marks.answer, plain or "", counted=calls)
+
+    def _cycles(self, renders: HistoryRenders, count: int) -> Dialogue:
+        call = self.call(renders)
+        return (Turn(calls=(call,)), ToolResult(self.marks.answer, call.name, call.id)) * count
+
+    def _base(
+        self,
+        renders: HistoryRenders,
+        entries: Dialogue,
+        last: str,
+        unthought: str = "",
+        *,
+        counted: int,
+    ) -> Base:
+        messages = self.dialogue(entries)
+        prompt = renders.text(messages, generation=True)
+        ended = renders.attempt(messages)
+        before = prompt if ended is None else prompt[: agreed(ended, prompt)]
+        unthought = unthought[: unthought.rfind(last) + len(last)]
+        tail = prompt.rpartition(last)[2]
+        answered = isinstance(entries[-1], ToolResult)
+        told = any(isinstance(each, Turn) and not each.calls for each in entries)
+        return Base(
+            renders, messages, before, prompt, last, tail, unthought, answered, counted, told
+        )
+
+    def call(self, renders: HistoryRenders) -> ToolCall:
+        """Return a call of the first tool that is offered."""
+        marks = self.marks
+        name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
+        return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
+
+    def dialogue(self, entries: Dialogue) -> list[Message]:
+        """Return a conversation in the shape that the template takes."""
+        shape = self._analysis.shape
+        return prepared(shape.messages(entries, self.marks.system))
+
+    def message(self, turn: Turn) -> Message:
+        """Return one turn in that shape."""
+        return prepared([self._analysis.shape.message(turn)])[0]
+
+    def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
+        """Return the turn with what a model wrote replaced by sentinels."""
+        answered = [str(message.get("tool_call_id") or "") for message in new]
+        answered = [id_ for id_ in answered if id_]
+        spare = [*answered, *self.marks.ids[len(answered) :]]
+        calls = tuple(
+            ToolCall(call.name, _arguments(call.arguments), call.id or _at(spare, at))
+            for at, call in enumerate(parsed.tool_calls)
+        )
+        content = self.marks.content if (parsed.content or "").strip() or not calls else ""
+        reasoning = self.marks.reasoning if (parsed.reasoning_content or "").strip() else ""
+        return Turn(content, reasoning, calls)
+
+    def last_text(self, turn: Turn, number: int | None = None) -> LastText:
+        """Return the last text of a turn as it is written. Raises RefusedBridge.
+
+        `number` is that of its first call, where the template counts them.
+        """
+        format_ = self._format_from(number)
+        layout = format_.layouts[turn.presence]
+        if not layout.parts:
+            raise RefusedBridge(Reason.END_UNKNOWN, str(turn.presence))
+        try:
+            *before, last, end = format_.pieces(turn)
+        except RefusedMessageError as error:
+            raise RefusedBridge(Reason.REFUSED, str(error)) from error
+        ends = [each.text for each in format_.ends if each.after is layout.parts[-1]]
+        known = any(end.endswith(each) for each in ends)
+        close = end.removesuffix(ends[0]) if known else ""
+        return LastText("".join(before), last + close, known)
+
+    def written(self, turn: Turn, number: int | None = None) -> str:
+        """Return a turn as the format has it; `number` is that of its first call."""
+        try:
+            return self._format_from(number).write(turn)
+        except RefusedMessageError:
+            return ""
+
+    def _format_from(self, number: int | None) -> TurnFormat:
+        calls = self._format.calls
+        if number is None or calls is None:
+            return self._format
+        return replace(self._format, calls=replace(calls, index_base=number))
+
+    def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
+        """Return a history with a finished exchange and one that is under way, with this call.
+
+        It ends with the call's result if that is `answered`, else with what a user says.
+        """
+        marks = self.marks
+        thought = marks.reasoning if reasoning else ""
+        told = Turn(marks.content, thought)
+        if call is None:
+            return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
+        called = Turn(reasoning=thought, calls=(call,))
+        answer = ToolResult(marks.answer, call.name, call.id)
+        cycle: Dialogue = (called, answer)
+        begun = cycle if answered else ()
+        return (User(marks.user), *cycle, told, User(marks.next_user), *begun)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether calls are counted through the conversation, and the number is written."""
+        return self._number is not None
+
+    @property
+    def calls(self) -> bool:
+        """Whether the template writes calls in a turn."""
+        layout = self._format.layouts.get(Presence(calls=True))
+        return self._format.calls is not None and layout is not None and not layout.refusal
+
+
+def refused_as(error: TemplateRenderError) -> RefusedBridge:
+    """Return a template's refusal as one of the bridge."""
+    return RefusedBridge(Reason.REFUSED, error.reason)
+
+
+def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
+    """Return what finds the number of each call in a text; None where calls are not counted on."""
+    calls = format_.calls
+    if calls is None or not calls.index_goes_on or not calls.has(Slot.INDEX):
+        return None
+    # Up to the literal behind the number: what comes later may hold anything.
+    until = calls.row.index(Slot.INDEX) + 2
+    pieces = {Slot.INDEX: r"(\d{1,9})"}
+    row = (
+        pieces.get(each, ".*?") if isinstance(each, Slot) else re.escape(each)
+        for each in calls.row[:until]
+    )
+    return re.compile("".join(row), re.DOTALL | re.ASCII)
+
+
+def _arguments(text: str) -> dict[str, Json]:
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _at(ids: Sequence[str], at: int) -> str:
+    return ids[at] if at < len(ids) else f"call{at:05d}"

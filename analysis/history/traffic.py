@@ -1,0 +1,484 @@
+"""Real traffic of an engine: what of the prefix cache was lost from one request to the next.
+
+A record is what an engine was given and what it wrote. The next prompt of the same conversation
+should begin with both; where it departs from them, the rest has to be computed again. For example
+of `<u>Hi<a>` and `<t>Hm.</t>Yes.` the next prompt `<u>Hi<a>Yes.<u>So?<a>` uses `<u>Hi<a>` again,
+and what the model wrote is lost: its reasoning was dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, cast
+
+from msgspec import Meta, Struct
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.sources.tokenizer import TokenText
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+
+from .traffic_lineage import LoggedTurn, lineage
+from .trip_causes import Cause, EditKind, edits_of
+from .trip_verdict import shared_tokens
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficRecord:
+    """One request: what the engine was given, and what it wrote."""
+
+    prompt: str
+    completion: str
+    prompt_ids: tuple[int, ...] | None = None
+    completion_ids: tuple[int, ...] | None = None
+    conversation: str | None = None
+    """What it belongs to; None where the log does not say."""
+    line: int = 0
+    """Where it stands in the log, from 1; 0 where it comes from none."""
+
+    @property
+    def whole(self) -> str:
+        """What the engine has computed after it."""
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixLoss:
+    """One request whose prompt does not begin with all that was computed before it."""
+
+    record: int
+    """Its place in the log, from 0."""
+    after: int
+    """The place of the request that it goes on from."""
+    cause: Cause
+    lost: int
+    """Tokens of the earlier request that could not be used again; characters without tokens."""
+    sampled: str
+    """What was written from the departure on."""
+    rendered: str
+    lines: tuple[int, int] | None = None
+    """Where the two stand in the log, where it has lines."""
+
+    @property
+    def place(self) -> str:
+        """Where the two stand, in words."""
+        if self.lines is not None:
+            return f"line {self.lines[0]} after line {self.lines[1]}"
+        return f"request {self.record + 1} after {self.after + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class CausedLosses:
+    """What was lost by one cause."""
+
+    cause: Cause
+    losses: tuple[PrefixLoss, ...]
+
+    @property
+    def lost(self) -> int:
+        """The sum, in the unit of the losses."""
+        return sum(loss.lost for loss in self.losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a log says of the prefix cache."""
+
+    records: int
+    continued: int
+    """Requests that go on from an earlier one."""
+    again: int
+    """Requests whose prompt was asked before, as by a retry or for several answers; they lose
+    nothing."""
+    kept: int
+    """Tokens of earlier requests that were used again; characters without tokens."""
+    losses: tuple[PrefixLoss, ...]
+    tokenized: bool
+
+    @property
+    def lost(self) -> int:
+        """All that was lost, in the same unit."""
+        return sum(loss.lost for loss in self.losses)
+
+    @property
+    def by_cause(self) -> list[CausedLosses]:
+        """The losses by what caused them, that which costs most first."""
+        causes: dict[Cause, list[PrefixLoss]] = {}
+        for loss in self.losses:
+            causes.setdefault(loss.cause, []).append(loss)
+        found = [CausedLosses(cause, tuple(losses)) for cause, losses in causes.items()]
+        return sorted(found, key=lambda each: -each.lost)
+
+
+CONTEXT = 60
+"""So many characters are kept of what departs."""
+
+
+def prefix_losses(
+    analysis: LearntFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
+) -> Traffic:
+    """Say what each request lost of what the one before it had computed.
+
+    Without token ids and without a tokenizer characters are counted. Raises TokenizerError for a
+    tokenizer that cannot encode.
+    """
+    reader = _TrafficReader(analysis, records, tokenizer)
+    losses: list[PrefixLoss] = []
+    continued = again = kept = 0
+    for at, origin in enumerate(reader.origins):
+        again += origin.again
+        if origin.before is None or origin.again:
+            continue
+        continued += 1
+        shared, whole = reader.shared(origin.before, at)
+        kept += shared
+        if shared < whole:
+            losses.append(reader.loss(origin.before, at, whole - shared))
+    return Traffic(len(records), continued, again, kept, tuple(losses), reader.tokenized)
+
+
+class _TrafficReader:
+    """Reads the records of one log."""
+
+    def __init__(
+        self, analysis: LearntFormat, records: Sequence[TrafficRecord], tokenizer: Tokenizer | None
+    ) -> None:
+        self._analysis = analysis
+        self._records = records
+        self._tokenizer = None if tokenizer is None else tokenizer_of(tokenizer)
+        self._parsed: dict[int, ParsedMessage] = {}
+        self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
+        self.tokenized = self._ids or tokenizer is not None
+        self.origins = lineage([self._turn(at) for at in range(len(records))])
+        """What each request goes on from."""
+
+    def _turn(self, at: int) -> LoggedTurn:
+        record, opening = self._records[at], self._begun(at)[0]
+        head = record.prompt.removesuffix(opening)
+        return LoggedTurn(head, record.whole, partial(self._words, at), record.conversation)
+
+    def _words(self, at: int) -> tuple[str, ...]:
+        """Return what was said, as later prompts are searched for it."""
+        message = self._message(at)
+        calls = message.begun_calls
+        return (message.content or "").strip(), *(call.name for call in calls)
+
+    def _begun(self, at: int) -> tuple[str, Sequence[str]]:
+        """Return what a prompt has written of the turn, and the strings that stop it."""
+        begun = next(iter(self._analysis.formats.behind(self._records[at].prompt)), None)
+        if begun is None or begun.opening is None:
+            return "", self._analysis.format.stop_strings
+        return begun.opening.text, begun.format.stop_strings
+
+    def _message(self, at: int) -> ParsedMessage:
+        if at not in self._parsed:
+            record = self._records[at]
+            parser = self._analysis.parser(prompt=record.prompt)
+            self._parsed[at] = parser.parse(record.completion)
+        return self._parsed[at]
+
+    def shared(self, before: int, at: int) -> tuple[int, int]:
+        """Count what could be used again, and all that was computed."""
+        whole, new = self._units(before, whole=True), self._units(at, whole=False)
+        return shared_tokens(whole, new), len(whole)
+
+    def _units(self, at: int, *, whole: bool) -> Sequence[object]:
+        record = self._records[at]
+        if self._ids:
+            return (*(record.prompt_ids or ()), *((record.completion_ids or ()) if whole else ()))
+        if self._tokenizer is None:
+            return record.whole if whole else record.prompt
+        written = self._tokenizer.encode(record.completion) if whole else []
+        return [*self._tokenizer.encode(record.prompt), *written]
+
+    def loss(self, before: int, at: int, lost: int) -> PrefixLoss:
+        """Say why a request lost what it did."""
+        whole, text = self._records[before].whole, self._records[at].prompt
+        here = prefix_length(whole, text)
+        cause = Cause.RETOKENIZED if here == len(whole) else self._cause(before, at, here)
+        lines = self._records[at].line, self._records[before].line
+        return PrefixLoss(
+            at,
+            before,
+            cause,
+            lost,
+            whole[here : here + CONTEXT],
+            text[here : here + CONTEXT],
+            lines if all(lines) else None,
+        )
+
+    def _cause(self, before: int, at: int, here: int) -> Cause:
+        earlier, text = self._records[before], self._records[at].prompt
+        opening, stops = self._begun(before)
+        if here < len(earlier.prompt) - len(opening):
+            turns = (self._message(each).reasoning_content for each in self._chain(before))
+            return Cause.REASONING_DROPPED if _gone(turns, earlier.prompt, text) else Cause.EARLIER
+        parsed = self._message(before)
+        begun = text[min(here, len(earlier.prompt)) :]
+        if _gone([parsed.reasoning_content], earlier.completion, begun):
+            return Cause.REASONING_DROPPED
+        if here < len(earlier.prompt):
+            return Cause.HEADER
+        stop = next((stop for stop in stops if earlier.completion.endswith(stop)), "")
+        if stop and here >= len(earlier.whole) - len(stop):
+            return Cause.END
+        begun = text[len(earlier.prompt) :]
+        again = self._read_again(before, begun, stops)
+        return (
+            _calls_changed(parsed, again, earlier.completion, begun)
+            or _edited(parsed, earlier, text, here)
+            or _content_changed(parsed, again, earlier.completion, begun)
+        )
+
+    def _read_again(self, before: int, begun: str, stops: Sequence[str]) -> ParsedMessage:
+        """Read the turn as it stands in a later prompt, up to the first that ends turns."""
+        places = [at + len(stop) for stop in stops if stop and (at := begun.find(stop)) >= 0]
+        parser = self._analysis.parser(prompt=self._records[before].prompt)
+        return parser.parse(begun[: min(places, default=len(begun))])
+
+    def _chain(self, at: int) -> Iterator[int]:
+        """Return the requests that one goes on from, the last first."""
+        before = self.origins[at].before
+        while before is not None:
+            yield before
+            before = self.origins[before].before
+
+
+_CAUSES: Mapping[EditKind, Cause] = {
+    EditKind.REASONING_EDGE: Cause.REASONING_STRIPPED,
+    EditKind.CONTENT_EDGE: Cause.CONTENT_STRIPPED,
+    EditKind.ARGUMENT_SPACE: Cause.JSON_SPACING,
+    EditKind.JOINT: Cause.WHITESPACE,
+    EditKind.LITERAL: Cause.LITERALS,
+    EditKind.ESCAPE: Cause.JSON_ESCAPES,
+    EditKind.VALUE: Cause.VALUES,
+}
+
+
+def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int) -> Cause | None:
+    """Find what has to be taken over from the next prompt for the text to go on as it was."""
+    for edit in edits_of(parsed, earlier.completion, text, here - len(earlier.prompt), here):
+        whole = earlier.prompt + edit.sampled
+        added = max(0, len(edit.sampled) - len(earlier.completion))
+        if prefix_length(whole, text) > here + added:
+            return _CAUSES[edit.kind]
+    return None
+
+
+def _calls_changed(
+    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
+) -> Cause | None:
+    """Compare the calls of a turn with those that the next prompt has in its place."""
+    read = parsed.begun_calls
+    named = [call.name for call in read] == [call.name for call in again.tool_calls]
+    broken = [each for each in parsed.attempts if each.status in _BROKEN]
+    if any(written[each.start : each.end].strip() not in begun for each in broken):
+        return Cause.CALL_REPAIRED if read and named else Cause.CALL_LOST
+    if not named:
+        written_again = again.attempts and all(call.name in begun for call in read)
+        return None if written_again or not read else Cause.CALL_LOST
+    pairs = [*zip(read, again.tool_calls, strict=True)]
+    values = [(_members(one.arguments), _members(other.arguments)) for one, other in pairs]
+    if any(_encoded_twice(call.arguments, begun) for call in read):
+        return Cause.ENCODED_TWICE
+    if any(sorted(one) != sorted(other) for one, other in values):
+        return None
+    if any(one != other for one, other in values):
+        return Cause.ORDER
+    return Cause.IDS if any(one.id != other.id for one, other in pairs) else None
+
+
+_BROKEN = (Status.REPAIRED, Status.MALFORMED, Status.CUT)
+
+
+def _json(text: str) -> Json:
+    try:
+        return cast("Json", json.loads(text))
+    except ValueError:
+        return None
+
+
+def _encoded_twice(arguments: str, begun: str) -> bool:
+    """Whether a text has arguments as a JSON string; clients write JSON in one of these ways."""
+    value = _json(arguments)
+    ways = (
+        arguments,
+        json.dumps(value),
+        json.dumps(value, ensure_ascii=False),
+        json.dumps(value, separators=(",", ":")),
+    )
+    # Without a quote in it the string looks like what it holds.
+    return any('"' in way and json.dumps(way)[1:-1] in begun for way in ways)
+
+
+def _members(arguments: str) -> list[tuple[str, str]]:
+    """Return the arguments in their order, each value as JSON that looks at no order within."""
+    value = _json(arguments)
+    members = value.items() if isinstance(value, dict) else [(arguments, value)]
+    return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
+
+
+def _content_changed(
+    parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
+) -> Cause:
+    """Tell content that is not in the next prompt from a turn that is written otherwise."""
+    gone = _gone([parsed.content], written, begun)
+    # Other words in the place of those are no content that was dropped.
+    return Cause.CONTENT_DROPPED if gone and not again.content else Cause.REWRITTEN
+
+
+def _gone(texts: Iterable[str | None], there: str, here: str) -> bool:
+    """Whether one of these texts stands in one place and not in another."""
+    words = (text.strip() for text in texts if text and text.strip())
+    return any(word in there and word not in here for word in words)
+
+
+# An engine's traffic as JSON lines, `{"prompt": …, "completion": …}`, in the order of time.
+#
+# Prompt and completion are text or token ids. `conversation` names what a request belongs to.
+# Lines as engines write them are read, too: what vLLM answers with `return_token_ids`
+# (`prompt_token_ids`, `token_ids`, `choices`), and SGLang's `--log-requests` in JSON, whose `obj`
+# and `out` are what it was given and what it wrote. A log may have been cut, or hold other
+# events: a line that cannot be read is left out, with the reason.
+
+
+_WANTED = "write one object a line, with prompt and completion"
+
+
+class TrafficLogError(AutoparserError):
+    """A log, or a line of it, is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficLog:
+    """What could be read of a log."""
+
+    records: tuple[TrafficRecord, ...]
+    left_out: tuple[TrafficLogError, ...]
+    """Why each of the other lines could not be read."""
+
+
+_Ids = tuple[int, ...]
+_Given = Annotated[str | _Ids, Meta(description="text, or token ids")]
+
+
+class _SglangGiven(Struct, frozen=True):
+    text: str | None = None
+    input_ids: _Ids | None = None
+
+
+class _SglangWritten(Struct, frozen=True):
+    text: str | None = None
+    output_ids: _Ids | None = None
+
+
+class _LoggedAnswer(Struct, frozen=True):
+    """One of several answers to a prompt."""
+
+    text: str = ""
+    token_ids: _Ids | None = None
+    prompt_token_ids: _Ids | None = None
+
+
+class _LoggedRequest(Struct, frozen=True):
+    """A line of a log; engines write more than is read."""
+
+    prompt: _Given = ""
+    completion: _Given = ""
+    prompt_token_ids: _Ids | None = None
+    token_ids: _Ids | None = None
+    conversation: str | None = None
+    choices: tuple[_LoggedAnswer, ...] = ()
+    obj: _SglangGiven | None = None
+    out: _SglangWritten | None = None
+
+    def answers(self) -> tuple[tuple[_Given, _Ids | None, _Given, _Ids | None], ...]:
+        """Return the prompt and its ids, then the completion and its ids, of each answer."""
+        if self.obj is not None:
+            out = self.out or _SglangWritten()
+            given = self.obj.text or "", self.obj.input_ids
+            return ((*given, out.text or "", out.output_ids),) if self.out is not None else ()
+        if self.choices:
+            return tuple(
+                (
+                    self.prompt,
+                    each.prompt_token_ids or self.prompt_token_ids,
+                    each.text,
+                    each.token_ids,
+                )
+                for each in self.choices
+            )
+        return ((self.prompt, self.prompt_token_ids, self.completion, self.token_ids),)
+
+
+def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
+    """Read a log. Raises TrafficLogError where no line can be read, TokenizerError.
+
+    Token ids without a text need a tokenizer.
+    """
+    model = None if tokenizer is None else tokenizer_of(tokenizer, segmenting=True).text
+    records: list[TrafficRecord] = []
+    left_out: list[TrafficLogError] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            records += _records(line, file, number, model) if line.strip() else ()
+        except TrafficLogError as error:
+            left_out.append(error)
+        except LookupError as error:
+            words, hint = "token ids need the model's tokenizer", "add --tokenizer PATH"
+            place = f"line {number}"
+            raise TrafficLogError(words, file=file, place=place, hint=hint) from error
+    if not records:
+        empty = TrafficLogError("this is empty", file=file, hint=_WANTED)
+        raise next(iter(left_out), empty)
+    return TrafficLog(tuple(records), tuple(left_out))
+
+
+def _records(line: str, file: str, number: int, model: TokenText | None) -> list[TrafficRecord]:
+    place = f"line {number}"
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise TrafficLogError("this is not JSON", file=file, place=place, hint=_WANTED) from error
+    given = read(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
+    found: list[TrafficRecord] = []
+    for prompt, prompt_ids, written, ids in given.answers():
+        prompt_text, prompt_tokens = _both(prompt, prompt_ids, model, place)
+        completion, tokens = _both(written, ids, model, place)
+        if not prompt_text:
+            hint = "add prompt, or prompt_token_ids"
+            raise TrafficLogError("there is no prompt", file=file, place=place, hint=hint)
+        whose = given.conversation
+        found.append(
+            TrafficRecord(prompt_text, completion, prompt_tokens, tokens, whose, line=number)
+        )
+    if not found:
+        raise TrafficLogError("there is no completion", file=file, place=place, hint=_WANTED)
+    return found
+
+
+def _both(
+    given: _Given, ids: _Ids | None, model: TokenText | None, place: str
+) -> tuple[str, _Ids | None]:
+    """Return a text and its ids, where those are known. Raises LookupError without a tokenizer.
+
+    The ids' own text is taken where it can be: what an engine gives back may lack special tokens.
+    """
+    text = "" if isinstance(given, tuple) else given
+    ids = given if isinstance(given, tuple) else ids
+    if ids is None or (text and model is None):
+        return text, ids
+    if model is None:
+        raise LookupError
+    model.check(ids, f"{place}, ids")
+    return model.decode(ids), ids

@@ -1,0 +1,347 @@
+"""A template with `{% generation %}` markers, written around one that has none.
+
+The markers are transformers' extension: they say which part of a conversation the model writes,
+and change no text. The template itself is not touched. It becomes a macro; after it stands what
+renders it, finds in its text what each assistant message has added after the generation prompt,
+by the renders and the rule of `shares.py` and `attribution.py`, and writes the text again in
+pieces, those inside a generation block. So the text is the same by construction; the proof renders
+both all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import product
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, User
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.core.message_battery import battery, battery_tools
+from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.turn_format import whole_stops
+from autoparser.analysis.learning.prober import choose_sentinels
+from autoparser.analysis.templates.chat_template import ChatTemplate
+
+from .history_renders import HistoryRenders, Messages, generation_ranges, prepared
+from .message_attribution import Attributed, Joints, attribute, historic_closes
+from .text_marks import MARK_DIGITS, fields_of, unused_word
+
+# The proof of a training template: it renders the same texts, and marks what the model writes.
+#
+# Both templates render every message of the battery, alone, between others and again after the
+# results of its calls. Another text is an error; a turn in which the markers are not the loss
+# mask of the renderer is a deviation, which has a name.
+
+
+class TrainingTemplateError(AutoparserError):
+    """A template with generation markers cannot be written, or is not the same template."""
+
+
+@dataclass(frozen=True, slots=True)
+class MismarkedTurn:
+    """A turn in which what is marked is not what the renderer says is sampled."""
+
+    conversation: tuple[str, ...]
+    """The roles of its messages."""
+    message: int
+    turn: str
+    """The parts of the turn; empty where the message is not an assistant's."""
+    left_out: tuple[str, ...]
+    """What the model writes, unmarked."""
+    marked_too: tuple[str, ...]
+    """What the model does not write, marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was rendered by both templates."""
+
+    conversations: int
+    """Rendered to the same text by both, or refused by both."""
+    refused: int
+    masked: int
+    """Conversations in which what is marked is also what the renderer says is sampled."""
+    deviations: tuple[MismarkedTurn, ...]
+    """One for each kind of turn in each kind of conversation, in which that is not so."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether both render, and the markers are the renderer's loss mask wherever they do."""
+        return self.masked == self.conversations - self.refused > 0
+
+
+def proved(
+    analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
+) -> Proof:
+    """Render the battery by both. Raises TrainingTemplateError where a text differs.
+
+    `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
+    out conversations of which the template writes no word of some message's calls.
+    """
+    asked = _AskedTurns(analysis)
+    renders = asked.renders
+    # One clock for both, so that no second lies between them.
+    others = HistoryRenders(patched, renders.tools, renders.switches, renders.clock)
+    conversations = refused = masked = 0
+    deviations: dict[tuple[object, ...], MismarkedTurn] = {}
+    for dialogue, generation in asked.conversations(briefly=briefly, written=written):
+        messages = asked.messages(dialogue)
+        text = renders.attempt(messages, generation=generation)
+        other = others.attempt(messages, generation=generation)
+        if text != other:
+            raise TrainingTemplateError(
+                "with generation markers it does not render the same text",
+                file=analysis.template.origin,
+                hint="use the loss mask of autoparser's renderer instead",
+            )
+        conversations += 1
+        if text is None:
+            refused += 1
+            continue
+        whole = asked.attributed(messages, text, generation=generation)
+        marked = _marked(others, messages, text, generation=generation)
+        found = list(_deviations(whole, marked, dialogue, messages))
+        masked += not found
+        for each in found:
+            deviations.setdefault((each.conversation, each.message, each.turn), each)
+    return Proof(conversations, refused, masked, tuple(deviations.values()))
+
+
+class _AskedTurns:
+    """Conversations of the battery, as one template is asked for them."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._shape = analysis.shape
+        self._calls = analysis.formats.united.calls is not None
+        tools = offered(battery_tools(), analysis.shape)
+        self.renders = HistoryRenders.of(analysis.template, tools, {})
+        self._joints = Joints(analysis.formats.united)
+        self._fields = fields_of(analysis.shape)
+        self._system = choose_sentinels(analysis.template.text).system
+
+    def messages(self, dialogue: Dialogue) -> Messages:
+        return prepared(self._shape.messages(dialogue, self._system))
+
+    def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
+        """Return the conversations, each with whether a generation prompt follows."""
+        for dialogue, generation in _asked(briefly=briefly):
+            said = self._calls or not any(isinstance(it, Turn) and it.calls for it in dialogue)
+            if said or not written:
+                yield dialogue, generation
+
+    def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
+        """Say whose each character of a render is."""
+        return attribute(
+            self.renders,
+            messages,
+            self._joints,
+            generation=generation,
+            reasoning_fields=self._fields,
+            text=text,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedTurns:
+    """A conversation of the proof, and whose each character of its text is."""
+
+    variables: Mapping[str, object]
+    """What it is rendered with."""
+    roles: tuple[object, ...]
+    whole: Attributed
+
+
+def attributed_turns(analysis: Analysis) -> Iterator[AttributedTurns]:
+    """Return one conversation of each kind that the template takes, and writes every word of."""
+    asked = _AskedTurns(analysis)
+    for dialogue, _ in asked.conversations(briefly=True, written=True):
+        messages = asked.messages(dialogue)
+        text = asked.renders.attempt(messages)
+        if text is not None:
+            whole = asked.attributed(messages, text, generation=False)
+            roles = tuple(message.get("role") for message in messages)
+            yield AttributedTurns(asked.renders.variables(messages, False), roles, whole)
+
+
+def _marked(
+    others: HistoryRenders, messages: Messages, text: str, *, generation: bool
+) -> list[tuple[int, int]]:
+    """Return what generation blocks hold; nothing where nobody can tell."""
+    try:
+        marked = generation_ranges(others, messages, text, generation=generation)
+    except TemplateRenderError:
+        return []
+    return _joined(marked or [])
+
+
+def _deviations(
+    whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
+) -> Iterator[MismarkedTurn]:
+    """Return the turns of a conversation that are marked otherwise than they are sampled."""
+    sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
+    left_out = _beyond(sampled, marked)
+    marked_too = _beyond(marked, sampled)
+    owners: dict[int, tuple[list[str], list[str]]] = {}
+    for which, stretches in enumerate((left_out, marked_too)):
+        for start, end in stretches:
+            owner = next(each.message for each in whole.segments if each.end > start)
+            owners.setdefault(owner, ([], []))[which].append(whole.text[start:end])
+    roles = tuple(str(message.get("role")) for message in messages)
+    # A system message that the template needs stands before the dialogue.
+    before = len(messages) - len(dialogue)
+    for owner, (left, too) in sorted(owners.items()):
+        turn = dialogue[owner - before] if owner >= before else None
+        parts = str(turn.presence) if isinstance(turn, Turn) else ""
+        yield MismarkedTurn(roles, owner, parts, tuple(left), tuple(too))
+
+
+def _beyond(
+    one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return what of the stretches in `one` is in none of `other`; both rise."""
+    found: list[tuple[int, int]] = []
+    for start, end in one:
+        at = start
+        for begin, stop in other:
+            if stop <= at or begin >= end:
+                continue
+            if begin > at:
+                found.append((at, begin))
+            at = max(at, stop)
+        if at < end:
+            found.append((at, end))
+    return found
+
+
+def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Put stretches together that touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
+    """Return the conversations, each with whether a generation prompt follows."""
+    messages = [case.message for case in battery()]
+    if not briefly:
+        return product(_dialogues(messages), (False, True))
+    one_of_each = {str(message.presence): message for message in reversed(messages)}
+    return product(_dialogues(one_of_each.values()), (False,))
+
+
+def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
+    """Return every message: alone, between others, and again after its results."""
+    done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
+    for message in messages:
+        answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
+        asked: Dialogue = (User("Please look into it."), message, *answers)
+        yield asked
+        yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
+        if answers:
+            yield (*asked, message, *answers, done)
+
+
+MARK_LETTERS = 8
+"""A conversation is not known yet: a longer word is less likely to be in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingTemplate:
+    """A template with generation markers, and the proof that it is the same template."""
+
+    template: ChatTemplate
+    proof: Proof
+    patched: bool
+    """False where the template had such markers itself."""
+
+
+def training_template(analysis: Analysis, *, briefly: bool = False) -> TrainingTemplate:
+    """Return the template with generation markers. Raises TrainingTemplateError.
+
+    `briefly` proves it by one message of each kind of turn instead of all of the battery. Where the
+    template refuses all of them nothing is proven, which is an error, too.
+    """
+    made = _proven(analysis, briefly=briefly)
+    if made.proof.refused == made.proof.conversations:
+        raise TrainingTemplateError(
+            f"the template refuses each of the {made.proof.refused} conversations of the proof",
+            file=analysis.template.origin,
+            hint="give the model's directory, whose special tokens it may need",
+        )
+    return made
+
+
+def _proven(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
+    original = analysis.template
+    if original.source is not None and original.source.ran_code:
+        raise TrainingTemplateError(
+            "an encoder in Python has no template that markers could stand in",
+            file=original.origin,
+            hint="use the loss mask of autoparser's renderer instead",
+        )
+    if original.marks_generation:
+        return TrainingTemplate(
+            original, proved(analysis, original, briefly=briefly), patched=False
+        )
+    try:
+        return _made(analysis, ends=True, briefly=briefly)
+    except TrainingTemplateError:
+        # A template may refuse a conversation that ends with a turn, such as an unanswered call.
+        return _made(analysis, ends=False, briefly=briefly)
+
+
+def _made(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
+    original = analysis.template
+    patched = ChatTemplate(
+        _wrapped(analysis, ends=ends),
+        original.special_tokens,
+        original.name,
+        original.origin,
+        original.source,
+    )
+    try:
+        patched.check_syntax()
+    except AutoparserError as error:
+        raise TrainingTemplateError(
+            f"the template cannot stand in a macro: {error.message}", file=original.origin
+        ) from error
+    return TrainingTemplate(patched, proved(analysis, patched, briefly=briefly), patched=True)
+
+
+def _wrapped(analysis: Analysis, *, ends: bool) -> str:
+    format_ = analysis.formats.united
+    text = analysis.template.text.removesuffix("\n")
+    around = (
+        files("autoparser.analysis.history").joinpath("training.jinja").read_text(encoding="utf-8")
+    )
+    values = {
+        "original": text,
+        "mark": _literal(unused_word(text + around, MARK_LETTERS)),
+        "digits": str(MARK_DIGITS),
+        "width": str(MARK_DIGITS + 2),
+        "header": _literal(format_.prompted_header),
+        "openings": _listed([each.text for each in format_.openings if each.text]),
+        "stops": f"[{', '.join(map(_listed, whole_stops(format_).items()))}]",
+        "closes": _listed(historic_closes(format_)),
+        "fields": _listed(fields_of(analysis.shape)),
+        "ends": str(ends).lower(),
+    }
+    # All at once: what is put in is not looked at again.
+    return re.sub("@(\\w+)@", lambda place: values[place[1]], around)
+
+
+def _literal(text: str) -> str:
+    """Write a text as Jinja reads it."""
+    inner = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{inner}"'
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_literal, texts))}]"

@@ -1,0 +1,593 @@
+"""Why a round trip breaks: a closed list of causes, each found by what renders do.
+
+Nothing is concluded from names: one thing is changed (the sampled text, what the engine made of
+it, the message in the history), the step is played again, and the cause is the change by which
+the difference goes away, or moves after what was changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.message_shape import ContentForm, ReasoningForm
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.text_tape import Span, SpanKind
+
+from .client_memory import unreadable
+from .conversation_replay import Exchange, Replay, ReplayStage
+from .scenarios import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, UnreadCalls
+
+# The closed list of causes why a round trip breaks.
+
+
+class Cause(StrEnum):
+    """What keeps the next prompt from beginning with the last one and the sampled text."""
+
+    RAISES = "raises"
+    EARLIER = "earlier text rewritten"
+    """The difference lies before the generation prompt."""
+    REASONING_DROPPED = "reasoning dropped"
+    """Or the empty block that stands for it: it is not in the history."""
+    HEADER = "header differs"
+    """The generation prompt writes what the turn in the history does not begin with."""
+    REASONING_STRIPPED = "reasoning stripped"
+    CONTENT_STRIPPED = "content stripped"
+    CONTENT_DROPPED = "content dropped"
+    WHITESPACE = "joint whitespace"
+    """What stands between two parts of the turn."""
+    ENCODED_TWICE = "encoded twice"
+    ARGUMENT_FORM = "argument form"
+    """Given as a string, the arguments are written otherwise than given as an object."""
+    JSON_SPACING = "JSON spacing"
+    JSON_ESCAPES = "JSON escapes"
+    LITERALS = "Python literals"
+    ORDER = "argument order"
+    VALUES = "values rewritten"
+    IDS = "ids"
+    CALL_LOST = "call lost"
+    """A call that was cut, malformed or one too many is not in the history."""
+    CALL_REPAIRED = "call repaired"
+    """It was read all the same, and is written as it should have been."""
+    END = "end of turn differs"
+    RETOKENIZED = "re-tokenization"
+    """The texts agree and the tokens do not."""
+    REWRITTEN = "turn written otherwise"
+    """None of the above changes it."""
+
+
+# A step that broke, played again with one thing changed.
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenStep:
+    """A step that broke, to be played again with one thing changed."""
+
+    stage: ReplayStage
+    replay: Replay
+    at: int
+    """Where the texts part, in the whole; the length of the text where it raised."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """How the step went."""
+        return self.replay.exchange
+
+    @property
+    def format(self) -> TurnFormat:
+        """How turns are written under the step's setting."""
+        return self.replay.format
+
+    def moves(self, exchange: Exchange) -> bool:
+        """Say whether the difference is gone, or later, when the step goes so."""
+        other = self.stage.play(exchange)
+        if other.holds:
+            return True
+        if other.error is not None or other.at is None:
+            return False
+        before, after = self.exchange.sampled, exchange.sampled
+        if before == after:
+            # Another engine may have made another prompt of the same history.
+            further = len(other.prompt.text) - len(self.replay.prompt.text)
+            return other.at > self.at + further
+        # Only after the edit can the text be compared; what is left there is the same text.
+        common = suffix_length(before, after)
+        return len(other.whole) - other.at < common
+
+    def same_with(self, **changes: Json) -> bool:
+        """Say whether the next prompt is the same with other fields of the message."""
+        message = {**self.replay.kept.message, **changes}
+        kept = {key: value for key, value in message.items() if value is not None}
+        return self.stage.with_turn(self.replay, kept) == self.replay.text
+
+
+# Whose fault it is that a round trip breaks: the template's, the engine's, or the model's.
+
+
+class Culprit(StrEnum):
+    """Whose fault a break is."""
+
+    TEMPLATE = "template"
+    """The message in the history holds what was sampled, and the template writes it otherwise."""
+    ENGINE = "engine"
+    """An engine that keeps all of the message fixes it, where it hands it on as users send it."""
+    MODEL = "model"
+    """The messages do not hold how the model wrote: it departs from what the template writes."""
+
+
+def fault_of(
+    stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
+) -> Culprit | None:
+    """Say whose fault it is; None where nothing breaks.
+
+    `plain` is what the format itself writes in this place; None where a person gave the text. For
+    example compact JSON is the same message as spaced JSON, so that no template could write it
+    back: the model's. A newline that ends the answer is in the message, and a template that trims
+    it is at fault.
+    """
+    if cause is None:
+        return None
+    exchange = replay.exchange
+    if cause is Cause.RETOKENIZED:
+        return Culprit.ENGINE if plain is None or plain != exchange.sampled else Culprit.MODEL
+    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    engine = exchange.engine
+    if engine != EngineHabits() and case.moves(replace(exchange, engine=EngineHabits())):
+        return Culprit.TEMPLATE if _breaks_as_sent(case) else Culprit.ENGINE
+    if cause in _OF_CALLS and _not_whole(replay.parsed):
+        return Culprit.MODEL
+    if plain is not None and plain != exchange.sampled:
+        departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
+        if case.at < departs:
+            return Culprit.TEMPLATE
+    if unreadable(replay.parsed):
+        return Culprit.MODEL
+    if plain is not None and plain != exchange.sampled:
+        straight = stage.play(replace(exchange, sampled=plain, cut=False))
+        if straight.kept.message == replay.kept.message:
+            return Culprit.MODEL
+    return Culprit.TEMPLATE
+
+
+def _breaks_as_sent(case: BrokenStep) -> bool:
+    """Say whether an engine breaks it that does no more than to hand on what users send.
+
+    Arguments as an object, calls in their wrapper, an empty text beside them are what a template
+    has to expect. An engine that drops or strips something, or makes parts of texts, is at fault.
+    """
+    engine = case.exchange.engine
+    arguments, messages = ArgumentsAs.TEMPLATE, MessagesAs.TEMPLATE
+    if engine.arguments is ArgumentsAs.OBJECT:
+        arguments = ArgumentsAs.OBJECT
+    if engine.messages is not MessagesAs.TEMPLATE:
+        messages = MessagesAs.API
+    handing_on = EngineHabits(arguments=arguments, messages=messages)
+    if handing_on == EngineHabits():
+        return False
+    return not case.moves(replace(case.exchange, engine=handing_on))
+
+
+_OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
+
+
+def _not_whole(parsed: ParsedMessage) -> bool:
+    """Say whether a call was cut, or is not as calls are: no template could write it back."""
+    return unreadable(parsed) or parsed.status is Status.MALFORMED
+
+
+# Edits of a sampled text at the place where the next prompt departs from it.
+#
+# Each takes over one thing that the template wrote otherwise: whitespace, a literal, an escape, a
+# value. If the step then goes well, or farther, that thing is why it broke.
+
+
+class EditKind(StrEnum):
+    """What an edit takes over."""
+
+    REASONING_EDGE = "whitespace at the reasoning's edge"
+    CONTENT_EDGE = "whitespace at the content's edge"
+    ARGUMENT_SPACE = "whitespace in an argument"
+    """Of JSON, or of the value itself: what is parsed tells."""
+    JOINT = "whitespace between parts"
+    LITERAL = "true, false, null"
+    ESCAPE = "an escape"
+    VALUE = "an argument's value"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A sampled text with one thing changed."""
+
+    kind: EditKind
+    sampled: str
+
+
+_WORD = re.compile(r"\w+")
+_ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|\\.|[^\x00-\x7f]+")
+_IN_JSON = re.compile(r'(?:":|["}\]],)$')
+"""What stands before the whitespace of a call that is JSON itself."""
+_LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
+
+
+def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
+    """Return the edits that are possible where the texts part, `at` characters into the whole."""
+    here = at - len(replay.prompt.text)
+    return edits_of(replay.parsed, replay.exchange.sampled, replay.text, here, at)
+
+
+def edits_of(
+    parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
+) -> Iterator[Edit]:
+    """Return the edits of a sampled text at `here` that take over what a text has at `there`."""
+    if here < 0:
+        return
+    yield from _whitespace(parsed, sampled, text, here, there)
+    inside = _span(parsed, here)
+    if inside is not None and inside.kind is SpanKind.ARGUMENTS:
+        yield from _word(sampled, text, here, there)
+        yield from _escape(sampled, text, here, there)
+        yield from _value(sampled, text, inside, there - (here - inside.start))
+
+
+def _whitespace(
+    parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
+) -> Iterator[Edit]:
+    """Take over the whitespace around the difference."""
+    before = here - len(sampled[:here].rstrip())
+    start, start_there = here - before, there - before
+    end, end_there = _behind_space(sampled, here), _behind_space(text, there)
+    ours, theirs = sampled[start:end], text[start_there:end_there]
+    if ours == theirs:
+        return
+    edited = sampled[:start] + theirs + sampled[end:]
+    yield Edit(_kind_of_space(parsed, sampled, start, end), edited)
+
+
+def _behind_space(text: str, at: int) -> int:
+    return at + len(text[at:]) - len(text[at:].lstrip())
+
+
+def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> EditKind:
+    """Say to which part whitespace belongs; what separates parts belongs to none."""
+    kinds = {
+        span.kind
+        for span in parsed.spans
+        if (span.start < end and start < span.end)
+        or (start == end and span.start < start < span.end)
+    }
+    if SpanKind.REASONING in kinds:
+        return EditKind.REASONING_EDGE
+    if SpanKind.CONTENT in kinds:
+        return EditKind.CONTENT_EDGE
+    if SpanKind.ARGUMENTS in kinds or (parsed.tool_calls and _IN_JSON.search(sampled[:start])):
+        return EditKind.ARGUMENT_SPACE
+    return EditKind.JOINT
+
+
+def _span(parsed: ParsedMessage, at: int) -> Span | None:
+    return next((span for span in parsed.spans if span.start <= at < span.end), None)
+
+
+def _word(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
+    ours, theirs = _around(_WORD, sampled, here), _around(_WORD, text, there)
+    if ours is None or theirs is None:
+        return
+    words = {ours.group(), theirs.group()}
+    if any(words <= pair for pair in _LITERALS):
+        yield Edit(EditKind.LITERAL, _spliced(sampled, ours.span(), theirs.group()))
+
+
+def _escape(sampled: str, text: str, here: int, there: int) -> Iterator[Edit]:
+    ours, theirs = _around(_ESCAPE, sampled, here), _around(_ESCAPE, text, there)
+    for span in (ours.span() if ours else (here, here), (here, here + 1)):
+        for given in (theirs.group() if theirs else "", text[there : there + 1]):
+            edited = _spliced(sampled, span, given)
+            if given and _same_json(sampled[span[0] : span[1]], given):
+                yield Edit(EditKind.ESCAPE, edited)
+
+
+def _same_json(left: str, right: str) -> bool:
+    """Whether two texts are the same inside a JSON string."""
+    try:
+        return left != right and json.loads(f'"{left}"') == json.loads(f'"{right}"')
+    except ValueError:
+        return False
+
+
+def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
+    """Take over what the next prompt has in the place of an argument, from `start` on."""
+    behind = sampled[span.end : span.end + 12]
+    end = text.find(behind, start) if behind else -1
+    if end >= 0:
+        yield Edit(EditKind.VALUE, _spliced(sampled, (span.start, span.end), text[start:end]))
+
+
+def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
+    """Find the match that holds a place, or begins or ends there."""
+    start = max(0, at - 64)
+    found = None
+    for match in pattern.finditer(text, start, at + 64):
+        if match.start() <= at <= match.end():
+            found = match
+        if match.start() > at:
+            break
+    return found
+
+
+def _spliced(text: str, span: tuple[int, int], given: str) -> str:
+    return text[: span[0]] + given + text[span[1] :]
+
+
+def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
+    """Say why the text breaks; None where it holds. Re-tokenization is not seen here."""
+    if replay.holds:
+        return None
+    if replay.error is not None:
+        return Cause.RAISES
+    case = BrokenStep(stage, replay, len(replay.text) if replay.at is None else replay.at)
+    return next((cause for cause, found in _HYPOTHESES if found(case)), Cause.REWRITTEN)
+
+
+def _earlier_reasoning(case: BrokenStep) -> bool:
+    """Reasoning of an earlier turn is in this prompt and no more in the next."""
+    exchange = case.exchange
+    if case.at >= len(case.replay.prompt.base):
+        return False
+    bare = tuple(
+        replace(entry, reasoning="") if isinstance(entry, Message) else entry
+        for entry in exchange.history
+    )
+    if bare == exchange.history:
+        return False
+    without = case.stage.play(replace(exchange, history=bare))
+    return (
+        without.text == case.replay.text and without.prompt.text != case.replay.prompt.text
+    ) or without.holds
+
+
+def _earlier(case: BrokenStep) -> bool:
+    return case.at < len(case.replay.prompt.base)
+
+
+def _reasoning_dropped(case: BrokenStep) -> bool:
+    """With other words for the reasoning the same text is rendered."""
+    reasoning = case.replay.parsed.reasoning_content
+    if not reasoning or not reasoning.strip():
+        return False
+    shape = case.stage.analysis.shape
+    other = f"{reasoning.strip()} {reasoning.strip()}"
+    field = shape.reasoning_field or "reasoning_content"
+    if shape.reasoning_form is not ReasoningForm.PART:
+        return case.same_with(**{field: other})
+    parts = case.replay.kept.message.get("content")
+    turned: list[Json] = [
+        {**part, field: other} if isinstance(part, dict) and part.get("type") == field else part
+        for part in (parts if isinstance(parts, list) else [])
+    ]
+    return case.same_with(content=turned)
+
+
+def _empty_block_dropped(case: BrokenStep) -> bool:
+    """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
+    block = case.format.reasoning
+    sampled = case.exchange.sampled
+    if block is None or not block.close.core or case.replay.parsed.reasoning_content:
+        return False
+    front, close, rest = sampled.partition(block.close.core)
+    if not close or front.strip() not in ("", block.open.core):
+        return False
+    return case.moves(replace(case.exchange, sampled=rest.lstrip()))
+
+
+def _header(case: BrokenStep) -> bool:
+    return case.at < len(case.replay.prompt.text)
+
+
+def _end(case: BrokenStep) -> bool:
+    """Without the string that stopped the model, the text holds."""
+    sampled = case.exchange.sampled
+    if _call_repaired(case):
+        return False
+    for stop in case.format.stop_strings:
+        if sampled.endswith(stop) and case.at >= len(case.replay.whole) - len(stop):
+            return case.moves(replace(case.exchange, sampled=sampled.removesuffix(stop)))
+    return False
+
+
+def _ids(case: BrokenStep) -> bool:
+    engine = case.exchange.engine
+    return engine.ids is not Ids.KEPT and case.moves(
+        replace(case.exchange, engine=replace(engine, ids=Ids.KEPT))
+    )
+
+
+def _ids_added(case: BrokenStep) -> bool:
+    """With other ids the next prompt changes just where it departs from what was sampled."""
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
+        return False
+    other: list[Json] = [
+        {**call, "id": str(call.get("id"))[::-1]} if isinstance(call, dict) else call
+        for call in calls
+    ]
+    message = {**case.replay.kept.message, "tool_calls": other}
+    changed = prefix_length(case.replay.text, case.stage.with_turn(case.replay, message))
+    return case.at <= changed < min(case.at + NEAR, len(case.replay.text))
+
+
+NEAR = 64
+"""Characters between where a prompt departs and the id that it has written there."""
+
+
+def _argument_form(case: BrokenStep) -> bool:
+    """As an object the arguments are written as they were sampled."""
+    engine = case.exchange.engine
+    if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
+        return False
+    return case.moves(replace(case.exchange, engine=replace(engine, arguments=ArgumentsAs.OBJECT)))
+
+
+def _encoded_twice(case: BrokenStep) -> bool:
+    """So they are, and as a string they are JSON text within JSON text."""
+    # Its beginning is a quote that was not sampled, or a backslash before one that was.
+    quoted = case.replay.text[case.at :].startswith(('"', "\\"))
+    return quoted and _argument_form(case)
+
+
+def _rewritten_by_engine(case: BrokenStep) -> bool:
+    engine = case.exchange.engine
+    return engine.rewrites_json and case.moves(
+        replace(case.exchange, engine=replace(engine, rewrites_json=False))
+    )
+
+
+def _dropped_by_engine(case: BrokenStep) -> bool:
+    """Where the engine leaves the call's text in the content, it goes well, or farther."""
+    engine = case.exchange.engine
+    return engine.malformed is UnreadCalls.DROPPED and case.moves(
+        replace(case.exchange, engine=replace(engine, malformed=UnreadCalls.CONTENT))
+    )
+
+
+def _stripped_by_engine(case: BrokenStep) -> bool:
+    engine = case.exchange.engine
+    return engine.strips_reasoning and case.moves(
+        replace(case.exchange, engine=replace(engine, strips_reasoning=False))
+    )
+
+
+def _reasoning_not_sent(case: BrokenStep) -> bool:
+    """With the reasoning in the field that the template reads, it goes well, or farther."""
+    engine = case.exchange.engine
+    return engine.reasoning_fields is not None and case.moves(
+        replace(case.exchange, engine=replace(engine, reasoning_fields=None))
+    )
+
+
+def _beside_calls(habit: BesideCalls) -> Callable[[BrokenStep], bool]:
+    """Make the hypothesis that an engine with this habit keeps no content beside calls."""
+
+    def found(case: BrokenStep) -> bool:
+        engine = case.exchange.engine
+        faithful = replace(engine, beside_calls=BesideCalls.VERBATIM)
+        return engine.beside_calls is habit and case.moves(replace(case.exchange, engine=faithful))
+
+    return found
+
+
+def _order(case: BrokenStep) -> bool:
+    """Arguments in another order give the same text."""
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
+        return False
+    turned = [_turned(call) for call in calls]
+    return case.same_with(tool_calls=turned)
+
+
+def _turned(call: Json) -> Json:
+    """Return a call with its arguments in the opposite order."""
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function")
+    if isinstance(function, dict):
+        return {**call, "function": _turned(function)}
+    arguments = call.get("arguments")
+    if isinstance(arguments, dict):
+        return {**call, "arguments": dict(reversed(arguments.items()))}
+    return call
+
+
+def _call_lost(case: BrokenStep) -> bool:
+    """Find a call that was not read, or that the template does not write."""
+    parsed = case.replay.parsed
+    if unreadable(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
+        return True
+    calls = case.replay.kept.message.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return False
+    if len(calls) > 1 and (
+        case.same_with(tool_calls=calls[:1]) or case.same_with(tool_calls=calls[-1:])
+    ):
+        return True
+    return case.same_with(tool_calls=None)
+
+
+def _call_repaired(case: BrokenStep) -> bool:
+    """Closers were missing in the call that the break lies in or after, or were put there."""
+    parsed = case.replay.parsed
+    if len(case.replay.kept.calls) > len(parsed.tool_calls):
+        return True
+    here = case.at - len(case.replay.prompt.text)
+    names = [span.start for span in parsed.spans if span.kind is SpanKind.NAME]
+    read = bool(case.replay.kept.calls)
+    return parsed.status is Status.REPAIRED and read and bool(names) and here >= names[0]
+
+
+def _content_dropped(case: BrokenStep) -> bool:
+    if not case.replay.parsed.content:
+        return False
+    parts = case.stage.analysis.shape.assistant_content is ContentForm.PARTS
+    return case.same_with(content=[] if parts else "")
+
+
+def _edited(*kinds: EditKind) -> Callable[[BrokenStep], bool]:
+    """Make the hypothesis that an edit of such a kind, at the difference, removes it."""
+    return lambda case: any(
+        edit.kind in kinds and _explains(case, edit) for edit in edits_at(case.replay, case.at)
+    )
+
+
+def _explains(case: BrokenStep, edit: Edit) -> bool:
+    return case.moves(replace(case.exchange, sampled=edit.sampled))
+
+
+def _spacing(case: BrokenStep) -> bool:
+    """With other whitespace in the arguments it goes farther, and their values are the same."""
+    return any(
+        edit.kind is EditKind.ARGUMENT_SPACE
+        and _explains(case, edit)
+        and _values(case.stage.play(replace(case.exchange, sampled=edit.sampled)))
+        == _values(case.replay)
+        for edit in edits_at(case.replay, case.at)
+    )
+
+
+def _values(replay: Replay) -> list[Mapping[str, Json]]:
+    return [call.arguments for call in replay.kept.calls]
+
+
+_HYPOTHESES: tuple[tuple[Cause, Callable[[BrokenStep], bool]], ...] = (
+    (Cause.REASONING_DROPPED, _earlier_reasoning),
+    (Cause.EARLIER, _earlier),
+    (Cause.REASONING_DROPPED, _reasoning_not_sent),
+    (Cause.REASONING_DROPPED, _reasoning_dropped),
+    (Cause.CALL_LOST, _dropped_by_engine),
+    (Cause.HEADER, _header),
+    (Cause.REASONING_DROPPED, _empty_block_dropped),
+    (Cause.END, _end),
+    (Cause.IDS, _ids),
+    (Cause.IDS, _ids_added),
+    (Cause.REASONING_STRIPPED, _stripped_by_engine),
+    (Cause.CONTENT_STRIPPED, _beside_calls(BesideCalls.STRIPPED)),
+    (Cause.CONTENT_DROPPED, _beside_calls(BesideCalls.DROPPED)),
+    (Cause.ENCODED_TWICE, _encoded_twice),
+    (Cause.JSON_SPACING, _rewritten_by_engine),
+    (Cause.ARGUMENT_FORM, _argument_form),
+    (Cause.CALL_REPAIRED, _call_repaired),
+    (Cause.REASONING_STRIPPED, _edited(EditKind.REASONING_EDGE)),
+    (Cause.CONTENT_STRIPPED, _edited(EditKind.CONTENT_EDGE)),
+    (Cause.JSON_SPACING, _spacing),
+    (Cause.WHITESPACE, _edited(EditKind.JOINT)),
+    (Cause.LITERALS, _edited(EditKind.LITERAL)),
+    (Cause.JSON_ESCAPES, _edited(EditKind.ESCAPE)),
+    (Cause.ORDER, _order),
+    (Cause.CALL_LOST, _call_lost),
+    (Cause.CONTENT_DROPPED, _content_dropped),
+    (Cause.VALUES, _edited(EditKind.ARGUMENT_SPACE, EditKind.VALUE)),
+)

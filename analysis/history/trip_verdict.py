@@ -1,0 +1,491 @@
+"""The verdict on one step of a conversation, and where it breaks.
+
+Turns in which the template writes another message than the one it was given.
+
+What a template strips, lowercases or escapes with loss is gone from its own turn already, so that
+this turn comes back whatever the template does. Where it, read by the parser, is another message,
+the format says what a model writes. Of the argument `x^2`, where a template strips the sign:
+
+    the template   <arg name="term">x2</arg>
+    the format     <arg name="term">x^2</arg>
+
+Contract: nothing is rendered here. A text of the format counts only where the parser reads the
+message from it; where it reads that from neither text, nothing shows what a model would write.
+
+The turn as the template itself writes it after a prompt.
+
+It is asked for the conversation with the message as its last turn; what follows the prompt in that
+render, up to the string at which a model stops, is what the model is taken to have written. Where
+the template does not write the turn there, the reason is told:
+
+>>> template_sample(stage, scenario, {}, prompt, message, ("<|end|>",))
+TemplateSample(text='It is sunny in Oslo.<|end|>', unwritten='')
+>>> template_sample(stage, scenario, {}, prompt, thinking, ("<|end|>",)).unwritten
+'it leaves the reasoning out of the turn'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
+from autoparser.analysis.parsing.text_tape import SpanKind
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+
+from .client_memory import unreadable
+from .conversation_replay import Exchange, Replay, ReplayStage
+from .sampled_turns import (
+    NotWrittenError,
+    Pieces,
+    Prompt,
+    Sample,
+    SampledKind,
+    SampledPiece,
+    sample,
+)
+from .scenarios import Next, Scenario
+from .trip_causes import Cause, Culprit, cause_of, fault_of
+from .turn_variations import VARIATIONS, Spelling, respelled, respelled_by, rewritten_by
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+REWRITTEN = "it rewrites what the turn says"
+"""Why the format wrote a turn that the template writes, too."""
+
+
+def says(parsed: ParsedMessage, text: str, message: Message) -> bool:
+    """Whether a text that was read is this message, whatever ids and order of arguments it has."""
+    try:
+        read = message_of(parsed, text)
+    except ValueError:
+        return False
+    return _said(read) == _said(message)
+
+
+def _said(message: Message) -> tuple[object, ...]:
+    # As text, since to Python true and 1 are the same. A model may write arguments in the order
+    # that the template has, and still say the same.
+    calls = [
+        (each.name, json.dumps(dict(each.arguments), sort_keys=True)) for each in message.calls
+    ]
+    return message.reasoning, message.content, calls
+
+
+def format_meaning(
+    usual: TurnFormat, write: Callable[[TurnFormat], str], right: Callable[[str], bool]
+) -> TurnFormat | None:
+    """Return the format whose text is right; None where there is none."""
+    return next((each for each in _formats(usual) if right(write(each))), None)
+
+
+def _formats(usual: TurnFormat) -> Iterator[TurnFormat]:
+    """Return the format, and the same where nothing is stripped from the strings of calls."""
+    yield usual
+    if usual.calls is not None:
+        yield respelled(usual, Spelling(whole=True))
+
+
+# The token level: are the prompt's and the sampled tokens a prefix of the next prompt's tokens.
+
+
+AT_NEWLINES = re.compile(r"\n|[^\n]+")
+"""Finds the pieces of a text whose newlines are tokens of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVerdict:
+    """How many tokens need no computing again."""
+
+    holds: bool
+    sampled: int
+    """Tokens that the model wrote."""
+    reused: int
+    """Those of them that the next prompt begins with, the last prompt's tokens before them."""
+    prompt: int
+    """Tokens of the prompt."""
+    prompt_reused: int
+
+
+class Encoder:
+    """Encodes texts, each once."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Encode with this tokenizer; special tokens in a text are taken as such."""
+        self._tokenizer = tokenizer_of(tokenizer)
+        self._known: dict[str, list[int]] = {}
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text. Raises TokenizerError where there are none."""
+        if text not in self._known:
+            self._known[text] = self._tokenizer.encode(text)
+        return self._known[text]
+
+    def compare(self, prompt: str, sampled: str, text: str, *, newlines: bool) -> TokenVerdict:
+        """Compare what was in the cache with the next prompt.
+
+        `newlines` says that the model wrote each newline as a token of its own. What it wrote
+        is else encoded as the tokenizer would, apart from the prompt that it could not change.
+        """
+        asked = self.encode(prompt)
+        pieces = AT_NEWLINES.findall(sampled) if newlines else [sampled]
+        written = [token for piece in pieces for token in self.encode(piece)]
+        shared = shared_tokens([*asked, *written], self.encode(text))
+        return TokenVerdict(
+            holds=shared == len(asked) + len(written),
+            sampled=len(written),
+            reused=max(0, shared - len(asked)),
+            prompt=len(asked),
+            prompt_reused=min(shared, len(asked)),
+        )
+
+    def size(self, text: str) -> int:
+        """Say in how many tokens a text is encoded."""
+        return len(self.encode(text))
+
+
+def shared_tokens(left: Sequence[object], right: Sequence[object]) -> int:
+    """Count the tokens that two rows have in common at their beginning."""
+    limit = min(len(left), len(right))
+    return next((at for at in range(limit) if left[at] != right[at]), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSample:
+    """A turn by the template, or why there is none."""
+
+    text: str
+    unwritten: str = ""
+    """Why the template does not write the turn after the prompt; empty where it does."""
+
+
+def template_sample(
+    stage: ReplayStage,
+    scenario: Scenario,
+    setting: Setting,
+    prompt: Prompt,
+    message: Message,
+    stops: Sequence[str],
+) -> TemplateSample:
+    """Have the template write a message after a prompt, up to the first of the stops."""
+
+    def written(turn: Message) -> str:
+        return stage.last_turn(scenario.history, turn, scenario.tools, setting, scenario.engine)
+
+    try:
+        whole = written(message)
+    except TemplateRenderError as error:
+        return TemplateSample("", f"it refuses the turn as the last one: {error.reason}")
+    if not whole.startswith(prompt.text):
+        return TemplateSample("", "its turn does not go on from the prompt")
+    rest = whole[len(prompt.text) :]
+    parts = {"reasoning": message.reasoning, "content": message.content}
+    missing = [name for name, said in parts.items() if said and said not in rest]
+    missing += ["call"] * any(call.name not in rest for call in message.calls)
+    for fewer in _without_one_call(message):
+        try:
+            missing += ["call"] * (written(fewer) == whole)
+        except TemplateRenderError:
+            continue  # then that call is not one that makes no difference
+    if missing:
+        names = " and the ".join(dict.fromkeys(missing))
+        return TemplateSample("", f"it leaves the {names} out of the turn")
+    return TemplateSample(_stopped(rest, message, stops))
+
+
+def _without_one_call(message: Message) -> Iterator[Message]:
+    calls = message.calls
+    for at in range(len(calls) if len(calls) > 1 else 0):
+        yield replace(message, calls=(*calls[:at], *calls[at + 1 :]))
+
+
+def _stopped(text: str, message: Message, stops: Sequence[str]) -> str:
+    """Cut a turn after the string that stops the model, which stands after its last word."""
+    words = [message.reasoning, message.content]
+    for call in message.calls:
+        words += [call.name, *(each for each in call.arguments.values() if isinstance(each, str))]
+    found = [text.rfind(word) + len(word) for word in words if word and word in text]
+    last = max(found, default=0)
+    ends = [at + len(stop) for stop in stops if (at := text.find(stop, last)) >= 0]
+    return text[: min(ends)] if ends else text.rstrip()
+
+
+CONTEXT = 60
+"""So many characters are shown on either side of a difference."""
+
+
+class Outcome(StrEnum):
+    """What became of a step."""
+
+    HOLDS = "holds"
+    BREAKS = "breaks"
+    RAISES = "raises"
+    NOT_APPLICABLE = "not applicable"
+    """The format at hand has no such text, the prompt itself cannot be rendered, or a limit ended
+    the render of the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the sampled and the rendered text part."""
+
+    at: int
+    """Characters into the sampled text; negative: that far before its beginning."""
+    part: str
+    """What the sampled text is there."""
+    before: str
+    """The end of what both have."""
+    sampled: str
+    """What the model, or the prompt before it, wrote from there on."""
+    rendered: str
+    """What the next prompt has there."""
+    line: int | None = None
+    """The template's line that wrote that; None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a scenario goes under one setting of the switches, with one next role."""
+
+    setting: Setting
+    next: Next
+    outcome: Outcome
+    """At string level."""
+    tokens: TokenVerdict | None = None
+    """At token level; None where there is no tokenizer or no next prompt."""
+    cause: Cause | None = None
+    """None where both levels hold."""
+    difference: Difference | None = None
+    reason: str = ""
+    """Why it does not apply, or what the template says where it raises."""
+    sampled: str = ""
+    status: Status | None = None
+    """How the sampled text was parsed."""
+    fault: Culprit | None = None
+    """Whose fault it is; None where both levels hold."""
+    unconfirmed: str = ""
+    """Why the format wrote the turn, before its variations, and not the template itself; empty
+    where the template did."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing has to be computed again, as far as it was looked into."""
+        return self.outcome is Outcome.HOLDS and (self.tokens is None or self.tokens.holds)
+
+    @property
+    def applies(self) -> bool:
+        """Whether the scenario is one for this template, under this setting."""
+        return self.outcome is not Outcome.NOT_APPLICABLE
+
+
+def judge(
+    stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting, encoder: Encoder | None
+) -> Verdict:
+    """Play a scenario and judge it."""
+    try:
+        exchange, written = exchange_of(stage, scenario, coming, setting)
+        replay = stage.play(exchange)
+    except NotWrittenError as reason:
+        return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=str(reason))
+    except TemplateRenderError as error:
+        reason_ = f"the prompt cannot be rendered: {error.reason}"
+        return Verdict(setting, coming, Outcome.NOT_APPLICABLE, reason=reason_)
+    return _judged(stage, replay, encoder, written)
+
+
+def exchange_of(
+    stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
+) -> tuple[Exchange, Sample]:
+    """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
+    _check_media(stage, scenario)
+    written = _sample(stage, scenario, setting)
+    if coming is Next.CONTINUATION and not written.cut:
+        raise NotWrittenError("only a turn that was cut goes on")
+    exchange = _exchange(scenario, setting, coming, written.text, cut=written.cut)
+    if any(VARIATIONS[name].breaks_call for name in scenario.variations):
+        parsed = stage.read(exchange)
+        if parsed.tool_calls and not unreadable(parsed) and parsed.status is not Status.MALFORMED:
+            raise NotWrittenError("what is left of the call is a whole one")
+    return exchange, written
+
+
+def _exchange(
+    scenario: Scenario, setting: Setting, coming: Next, sampled: str, *, cut: bool = False
+) -> Exchange:
+    return Exchange(
+        setting,
+        scenario.history,
+        scenario.tools,
+        sampled,
+        cut,
+        coming,
+        scenario.answers,
+        scenario.engine,
+    )
+
+
+def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
+    """Raise NotWrittenError where an image, a video or a sound would not be in the prompt."""
+    parts = stage.analysis.content_parts
+    for entry in scenario.history:
+        if isinstance(entry, Message):
+            continue
+        if entry.media and not parts.written:
+            raise NotWrittenError("the template writes no images, videos or sounds")
+        role = "user" if isinstance(entry, User) else "tool"
+        for kind in entry.media:
+            treated = parts.of(kind)
+            if treated is None or role not in treated.roles:
+                raise NotWrittenError(f"no {kind} is written in messages of the role {role}")
+
+
+def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
+    """Let the template write the turn, or the format where that does not, and to vary it."""
+    prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
+    if scenario.sampled is not None:
+        return Sample(_whole(scenario.sampled), cut=scenario.cut)
+    begun = stage.begun(prompt, scenario.tools, setting)
+    usual, opening, names = begun.format, begun.opening, scenario.variations
+    message = _thinking(usual, scenario, opening)
+    told = usual.with_naming_ids(message)
+    said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
+
+    def write(format_: TurnFormat) -> str:
+        return sample(format_, message, prompt, opening).text
+
+    def right(text: str) -> bool:
+        exchange = _exchange(scenario, setting, scenario.next[0], text)
+        return says(stage.read(exchange), text, message)
+
+    if not said.unwritten and not right(said.text):
+        meant = format_meaning(usual, write, right)
+        if meant is None:
+            _check_alike(said, write(usual))
+        else:
+            usual, said = meant, TemplateSample("", REWRITTEN)
+    if not names and not said.unwritten:
+        return Sample(_whole(said.text), plain=said.text)
+    plain = sample(usual, message, prompt, opening)
+    _check_alike(said, plain.text)
+    format_ = respelled_by(usual, names)
+    spelled = sample(format_, message, prompt, opening)
+    varied = rewritten_by(spelled, format_, message, names)
+    if names and varied.text == plain.text and not varied.single_newlines:
+        raise NotWrittenError("the format itself writes it so")
+    return replace(varied, plain=plain.text, unconfirmed=said.unwritten)
+
+
+def _whole(text: str) -> Pieces:
+    return (SampledPiece(SampledKind.MARKUP, text),)
+
+
+def _check_alike(said: TemplateSample, plain: str) -> None:
+    """Raise NotWrittenError where the format has another text to vary than the template's."""
+    if not said.unwritten and said.text != plain:
+        at = prefix_length(said.text, plain)
+        theirs, ours = said.text[at : at + CONTEXT], plain[at : at + CONTEXT]
+        raise NotWrittenError(f"the template writes {theirs!r} where the format has {ours!r}")
+
+
+THOUGHT = "Let me see what is asked."
+"""What a model thinks where its turn has a place for it."""
+
+
+def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) -> Message:
+    """Let the model reason where the prompt opens the reasoning, or every turn has a block."""
+    message = scenario.message
+    if message.reasoning or scenario.silent:
+        return message
+    written = None if opening is None else opening.written
+    block = format_.reasoning
+    begun = format_.layouts[message.presence].literals[0]
+    always = block is not None and bool(block.close.core) and block.close.core in begun
+    if written is not Written.REASONING_OPEN and (
+        written is Written.REASONING_CLOSED or not always
+    ):
+        return message
+    thought = replace(message, reasoning=THOUGHT)
+    return message if format_.layouts[thought.presence].refusal else thought
+
+
+def _judged(
+    stage: ReplayStage, replay: Replay, encoder: Encoder | None, written: Sample
+) -> Verdict:
+    exchange = replay.exchange
+    error = replay.error
+    if isinstance(error, TemplateLimitError):
+        # The template has not answered: that it raises would be the limit's word.
+        reason = f"a limit ended the next request: {error.reason}"
+        return Verdict(exchange.setting, exchange.next, Outcome.NOT_APPLICABLE, reason=reason)
+    if error is not None:
+        return Verdict(
+            exchange.setting,
+            exchange.next,
+            Outcome.RAISES,
+            cause=Cause.RAISES,
+            reason=error.reason,
+            sampled=exchange.sampled,
+            status=replay.parsed.status,
+            fault=fault_of(stage, replay, Cause.RAISES, written.plain),
+            unconfirmed=written.unconfirmed,
+        )
+    tokens = None
+    if encoder is not None:
+        tokens = encoder.compare(
+            replay.prompt.text, exchange.sampled, replay.text, newlines=written.single_newlines
+        )
+    cause = cause_of(stage, replay)
+    if cause is None and tokens is not None and not tokens.holds:
+        cause = Cause.RETOKENIZED
+    return Verdict(
+        exchange.setting,
+        exchange.next,
+        Outcome.HOLDS if replay.holds else Outcome.BREAKS,
+        tokens,
+        cause,
+        _difference(stage, replay),
+        sampled=exchange.sampled,
+        status=replay.parsed.status,
+        fault=fault_of(stage, replay, cause, written.plain),
+        unconfirmed=written.unconfirmed,
+    )
+
+
+def _difference(stage: ReplayStage, replay: Replay) -> Difference | None:
+    at = replay.at
+    if at is None:
+        return None
+    prompt = len(replay.prompt.text)
+    whole, text = replay.whole, replay.text
+    return Difference(
+        at - prompt,
+        _part(replay, at - prompt),
+        whole[max(0, at - CONTEXT) : at],
+        whole[at : at + CONTEXT],
+        text[at : at + CONTEXT],
+        stage.line_at(replay, at),
+    )
+
+
+def _part(replay: Replay, at: int) -> str:
+    if at < 0:
+        within = at + len(replay.prompt.text) >= len(replay.prompt.base)
+        return "the generation prompt" if within else "the prompt"
+    spans = replay.parsed.spans
+    found = next((span for span in spans if span.start <= at < span.end), None)
+    return "the end" if found is None else f"the {_WORDS.get(found.kind, found.kind.value)}"
+
+
+_WORDS = {SpanKind.JUNK: "text after the turn", SpanKind.NAME: "name of a call"}

@@ -1,0 +1,226 @@
+"""From the ids that a model wrote to its message, aware of what the prompt had written."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
+from autoparser.analysis.parsing.turn_request import RequestError
+from autoparser.analysis.sources.tokenizer import TokenText
+
+from .prompt_tokens import tools_key, tools_of, turn_stops
+
+PROMPT_TAIL = 48
+"""Tokens at the end of a prompt that are looked at first for a generation prompt."""
+
+MOST_PARSERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOutput:
+    """A model's output, read."""
+
+    message: ParsedMessage
+    text: str
+    """What was read: up to the stop token."""
+    stop: int | None
+    """The place of the stop token among the ids; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptEnd:
+    """The end of a prompt."""
+
+    tail: str
+    """The text of its last tokens."""
+    opening: str
+    """The generation prompt, or what of it opens the reasoning; the whole tail where that is none
+    of the template's own."""
+
+
+class Responses:
+    """Reads outputs; keeps the parser of each kind of prompt."""
+
+    def __init__(
+        self, analysis: Analysis, tokens: TokenText, switches: Mapping[str, object]
+    ) -> None:
+        """Prepare to read what the models of this template write under these switches."""
+        self._analysis = analysis
+        self._text = tokens
+        self._switches = switches
+        self._parsers: dict[tuple[str, bytes], OutputParser] = {}
+        # An output is read, and then bridged: it is the same one.
+        self._last: tuple[tuple[object, ...], ReadOutput] | None = None
+        self._end: tuple[tuple[int, ...], PromptEnd] | None = None
+        self.stops = turn_stops(analysis, tokens)
+        openings = analysis.formats.openings
+        self._longest = max((len(opening.text) for opening in openings), default=0)
+        reasoning = analysis.formats.fullest.reasoning
+        # After the result of a call some templates open the reasoning and write no header.
+        self._cores = [opening.text.rstrip() for opening in openings] + (
+            [] if reasoning is None else [reasoning.open.core]
+        )
+
+    def parse(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        *,
+        tools: Sequence[object] | None = None,
+        complete: bool = True,
+    ) -> ReadOutput:
+        """Read an output up to the token that ends it."""
+        self._text.check(ids, "token_ids")
+        key = (tuple(ids), self.end_of(prompt), tools_key(tools), complete)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, self._parsed(ids, prompt, tools, complete=complete))
+        return self._last[1]
+
+    def _parsed(
+        self,
+        ids: Sequence[int],
+        prompt: Sequence[int],
+        tools: Sequence[object] | None,
+        *,
+        complete: bool,
+    ) -> ReadOutput:
+        parser = self._parser(self.end_of(prompt).opening, tools)
+        stop = self._stop(ids, prompt, parser)
+        text = self._text.decode(ids if stop is None else ids[:stop], prompt)
+        message = parser.parse(text, complete=complete or stop is not None)
+        if stop is None:
+            return ReadOutput(message, text, stop)
+        if message.status is Status.REPAIRED:
+            # The stop may be what closes the call; another token that ends outputs is content here.
+            closed = parser.parse(self._text.decode(ids[: stop + 1], prompt))
+            message = closed if closed.status.regular else message
+        return ReadOutput(message.ended(), text, stop)
+
+    def stop(
+        self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
+    ) -> int | None:
+        """Return the place of the token that ends an output; None where none does."""
+        return self._stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
+
+    def _stop(self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser) -> int | None:
+        for at, id_ in enumerate(ids):
+            if id_ in self.stops.ids:
+                return at
+            if id_ in self.stops.inside_ids:
+                message = parser.parse(self._text.decode(ids[:at], prompt), complete=False)
+                if message.content or message.tool_calls:
+                    return at
+        return None
+
+    def _parser(self, opening: str, tools: Sequence[object] | None) -> OutputParser:
+        key = (opening, tools_key(tools))
+        known = self._parsers.get(key)
+        if known is None:
+            if len(self._parsers) >= MOST_PARSERS:
+                self._parsers.clear()
+            tools_of(tools)
+            known = self._analysis.parser(
+                tools, prompt=opening or None, chat_template_kwargs=self._switches or None
+            )
+            self._parsers[key] = known
+        return known
+
+    def end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        """Return the end of a prompt: its text, and what of it says where the turn stands."""
+        if not len(prompt):
+            return PromptEnd("", "")
+        ids = tuple(prompt[-PROMPT_TAIL:])
+        if self._end is None or self._end[0] != ids:
+            self._end = (ids, self._end_of(prompt))
+        return self._end[1]
+
+    def _end_of(self, prompt: Sequence[int]) -> PromptEnd:
+        first = max(0, len(prompt) - max(PROMPT_TAIL, self._longest))
+        self._text.check(prompt[first:], "prompt_ids", first)
+        tail = self._text.decode(prompt[-PROMPT_TAIL:])
+        if len(tail) < self._longest < len(prompt):
+            tail = self._text.decode(prompt[-self._longest :])
+        bare = tail.rstrip()
+        matching = [core for core in self._cores if core and bare.endswith(core)]
+        return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
+
+
+# A trajectory as one row of training data: its ids, what a loss counts, where its calls stand.
+#
+# Contract: the ids are those that the model was given and has written, none of them made anew. A
+# prompt that does not begin with what stood before it is an error: nothing could be trained on as
+# one row without ids that the model has never seen in that place.
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryStep:
+    """A prompt, and what the model wrote after it."""
+
+    prompt_ids: Sequence[int]
+    completion_ids: Sequence[int]
+    complete: bool = True
+    """False where the output was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTokens:
+    """The tokens that a call stands in, or an attempt at one that failed."""
+
+    start: int
+    end: int
+    """Exclusive. A token that holds characters of the call and others is in."""
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSample:
+    """One row of training data; ids and mask are as long as each other."""
+
+    token_ids: tuple[int, ...]
+    loss_mask: tuple[bool, ...]
+    """What the model wrote, up to its stop token, which is in."""
+    calls: tuple[CallTokens, ...]
+    """Of all its outputs, by their places in the sample."""
+
+
+def call_tokens(
+    output: ReadOutput, ids: Sequence[int], decode: Callable[[Sequence[int]], str], first: int = 0
+) -> tuple[CallTokens, ...]:
+    """Say in which tokens the calls of an output stand; `first` is the place of its first one."""
+    # A stop token may be what closes a call.
+    until = len(ids) if output.stop is None else output.stop + 1
+    lengths: dict[int, int] = {}
+
+    def length(count: int) -> int:
+        if count not in lengths:
+            # Of a character that is not whole yet nothing counts.
+            lengths[count] = len(decode(ids[:count]).rstrip("\N{REPLACEMENT CHARACTER}"))
+        return lengths[count]
+
+    places = range(until + 1)
+    return tuple(
+        CallTokens(
+            first + max(0, bisect_right(places, each.start, key=length) - 1),
+            first + min(until, bisect_left(places, each.end, key=length)),
+            each.status,
+        )
+        for each in output.message.attempts
+    )
+
+
+def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
+    """Raise RequestError where a prompt does not begin with what stood before it."""
+    prompt = tuple(prompt_ids)
+    if prompt[: len(so_far)] == tuple(so_far):
+        return
+    pairs = zip(prompt, so_far, strict=False)
+    parted = next((place for place, (one, other) in enumerate(pairs) if one != other), len(prompt))
+    raise RequestError(
+        f"the prompt parts from what stands before it at token {parted}",
+        place=f"trajectory[{at}].prompt_ids",
+        hint="make prompts by bridge_to_next_turn, or a sample of each stretch that holds together",
+    )

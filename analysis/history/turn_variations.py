@@ -1,0 +1,354 @@
+"""Named ways in which a model's text departs from what the format writes.
+
+A variation is for any format: it changes how values are spelled before the turn is written, or
+the written pieces. Where it changes nothing, it does not apply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import Arguments, CallFormat
+from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot, json_notation
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.text_format import Edges, Escape, Text
+from autoparser.analysis.core.turn_format import TurnFormat
+
+from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
+
+# The same values spelled otherwise: JSON's spacing, escapes and literals, the edges of strings.
+
+
+_LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "None")}
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What is spelled otherwise; None leaves it as the format has it."""
+
+    comma: str | None = None
+    colon: str | None = None
+    ascii_only: bool = False
+    literals: str | None = None
+    """`json` or `python`."""
+    whole: bool = False
+    """Strings keep what the template strips from them."""
+
+
+def respelled(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
+    """Return the format with its calls' values spelled so.
+
+    Raises NotWrittenError for a format without calls.
+    """
+    calls = format_.calls
+    if calls is None:
+        raise NotWrittenError("the template writes no calls")
+    return replace(format_, calls=_calls(calls, spelling))
+
+
+def _calls(calls: CallFormat, spelling: Spelling) -> CallFormat:
+    arguments = calls.arguments
+    if arguments.verbatim:
+        usual = json_notation()
+        arguments = replace(arguments, members=usual.object, values=usual, verbatim=False)
+    return replace(
+        calls,
+        row=_call_row(calls.row, spelling),
+        empty_row=None if calls.empty_row is None else _call_row(calls.empty_row, spelling),
+        arguments=_respelled_arguments(arguments, spelling),
+    )
+
+
+_COLON = re.compile(r'": *(?=["{\[]|$)')
+_COMMA = re.compile(r'(?<=["}\]]), *(?=")')
+
+
+def _call_row(row: Row, spelling: Spelling) -> Row:
+    """Space the literals of a call that is JSON itself as its arguments are spaced."""
+    colon, comma = spelling.colon, spelling.comma
+    if colon is None or comma is None:
+        return row
+    return tuple(
+        item if isinstance(item, Slot) else _COMMA.sub(comma, _COLON.sub(f'"{colon}', item))
+        for item in row
+    )
+
+
+def _respelled_arguments(arguments: Arguments, spelling: Spelling) -> Arguments:
+    return replace(
+        arguments,
+        members=_container(arguments.members, spelling),
+        values=_notation(arguments.values, spelling),
+    )
+
+
+def _notation(notation: Notation, spelling: Spelling) -> Notation:
+    true, false, null = _LITERALS.get(
+        spelling.literals or "", (notation.true, notation.false, notation.null)
+    )
+    return replace(
+        notation,
+        string=_text(notation.string, spelling),
+        array=_container(notation.array, spelling),
+        object=_container(notation.object, spelling),
+        true=true,
+        false=false,
+        null=null,
+    )
+
+
+def _container(container: Container, spelling: Spelling) -> Container:
+    separator = container.separator
+    if separator.strip() == "," and spelling.comma is not None:
+        separator = spelling.comma
+    return replace(
+        container,
+        separator=separator,
+        entry=_row(container.entry, spelling),
+        typed={
+            kind: None if row is None else _row(row, spelling)
+            for kind, row in container.typed.items()
+        },
+        key=_text(container.key, spelling),
+        indent="" if spelling.comma is not None else container.indent,
+        values=None if container.values is None else _notation(container.values, spelling),
+    )
+
+
+def _row(row: Row, spelling: Spelling) -> Row:
+    colon = spelling.colon
+    if colon is None:
+        return row
+    return tuple(colon if item.strip() == ":" else item for item in row)
+
+
+def _text(text: Text, spelling: Spelling) -> Text:
+    if spelling.whole:
+        text = replace(text, edges=Edges())
+    if spelling.ascii_only and text.escape is Escape.JSON:
+        return replace(text, escape=Escape.JSON_ASCII)
+    return text
+
+
+Respell = Callable[[TurnFormat], TurnFormat]
+Rewrite = Callable[[Pieces, TurnFormat, Message], Pieces]
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One way of writing otherwise."""
+
+    about: str
+    respell: Respell | None = None
+    rewrite: Rewrite | None = None
+    cut: bool = False
+    """Nothing follows: the text is cut there."""
+    breaks_call: bool = False
+    """A call is not whole: where a parser reads it as one, the variation does not apply."""
+    single_newlines: bool = False
+
+
+def _spelled(**changes: str | bool) -> Respell:
+    return lambda format_: respelled(format_, Spelling(**changes))  # type: ignore[arg-type]
+
+
+def _at(pieces: Pieces, kind: SampledKind) -> int:
+    for at, piece in enumerate(pieces):
+        if piece.kind is kind:
+            return at
+    raise NotWrittenError(f"the text has no {kind}")
+
+
+def _with(pieces: Pieces, at: int, text: str) -> Pieces:
+    return (*pieces[:at], replace(pieces[at], text=text), *pieces[at + 1 :])
+
+
+def _behind(kind: SampledKind, text: str) -> Rewrite:
+    """Write more at the end of a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        return _with(pieces, at, pieces[at].text + text)
+
+    return rewrite
+
+
+def _before(kind: SampledKind, text: str) -> Rewrite:
+    """Write more at the beginning of a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        return _with(pieces, at, text + pieces[at].text)
+
+    return rewrite
+
+
+def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
+    """Change the whitespace after what closes the reasoning."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, SampledKind.REASONING) + 1
+        if at + 1 >= len(pieces) or not pieces[at].text.strip():
+            raise NotWrittenError("nothing follows the reasoning")
+        return _with(pieces, at, text(pieces[at].text))
+
+    return rewrite
+
+
+def _tight(kind: SampledKind) -> Rewrite:
+    """Leave out the whitespace before a part."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        if not at:
+            return pieces
+        return _with(pieces, at - 1, pieces[at - 1].text.rstrip())
+
+    return rewrite
+
+
+def _cut_in(kind: SampledKind) -> Rewrite:
+    """Cut the text within a part, at a word's end if it can be."""
+
+    def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+        del format_, message
+        at = _at(pieces, kind)
+        text = pieces[at].text
+        half = text.rfind(" ", 0, len(text) * 2 // 3)
+        kept = text[: half if half > 0 else len(text) // 2]
+        return (*pieces[:at], replace(pieces[at], text=kept))
+
+    return rewrite
+
+
+def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, SampledKind.CALLS)
+    text, start, end = _last_arguments(pieces[at], format_, message)
+    return (*pieces[:at], replace(pieces[at], text=text[: start + (end - start) * 2 // 3]))
+
+
+def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    """Leave out the arguments from the middle of a value on: what opens the value is not closed."""
+    at = _at(pieces, SampledKind.CALLS)
+    text, start, end = _last_arguments(pieces[at], format_, message)
+    words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
+    word = next((word for word in words if len(word) > 1 and word in text[start:end]), None)
+    cut = start + (end - start) * 2 // 3
+    if word is not None:
+        cut = text.index(word, start) + len(word) // 2
+    return _with(pieces, at, text[:cut] + text[end:])
+
+
+def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    at = _at(pieces, SampledKind.CALLS)
+    text, _, end = _last_arguments(pieces[at], format_, message)
+    if not text[end:].strip():
+        raise NotWrittenError("nothing closes a call")
+    return _with(pieces, at, text[:end])
+
+
+def _last_arguments(
+    piece: SampledPiece, format_: TurnFormat, message: Message
+) -> tuple[str, int, int]:
+    """Find where the last call's arguments stand."""
+    calls = format_.calls
+    arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
+    start = piece.text.rfind(arguments)
+    if not arguments or start < 0:
+        raise NotWrittenError("the arguments are not to be found")
+    return piece.text, start, start + len(arguments)
+
+
+def _newline_before_calls(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
+    del format_, message
+    at = _at(pieces, SampledKind.CALLS)
+    return (*pieces[:at], SampledPiece(SampledKind.MARKUP, "\n"), *pieces[at:])
+
+
+VARIATIONS: Mapping[str, Variation] = {
+    "compact-json": Variation("JSON without spaces", respell=_spelled(comma=",", colon=":")),
+    "spaced-json": Variation(
+        "JSON with a space after every comma and colon", respell=_spelled(comma=", ", colon=": ")
+    ),
+    "escaped-json": Variation(
+        "JSON with letters beyond ASCII as escapes", respell=_spelled(ascii_only=True)
+    ),
+    "json-literals": Variation("true, false and null as JSON", respell=_spelled(literals="json")),
+    "python-literals": Variation(
+        "true, false and null as Python", respell=_spelled(literals="python")
+    ),
+    "newline-after-reasoning": Variation(
+        "a newline more after the reasoning's end",
+        rewrite=_close_of_reasoning(lambda text: text + "\n"),
+    ),
+    "no-space-after-reasoning": Variation(
+        "no whitespace after the reasoning's end", rewrite=_close_of_reasoning(str.rstrip)
+    ),
+    "newline-ends-reasoning": Variation(
+        "a newline more at the reasoning's end", rewrite=_behind(SampledKind.REASONING, "\n")
+    ),
+    "space-ends-reasoning": Variation(
+        "a space at the reasoning's end", rewrite=_behind(SampledKind.REASONING, " ")
+    ),
+    "newline-begins-content": Variation(
+        "a newline before the content", rewrite=_before(SampledKind.CONTENT, "\n")
+    ),
+    "newline-ends-content": Variation(
+        "a newline after the content", rewrite=_behind(SampledKind.CONTENT, "\n")
+    ),
+    "newline-before-calls": Variation(
+        "a newline more before the calls", rewrite=_newline_before_calls
+    ),
+    "no-space-before-calls": Variation(
+        "no whitespace before the calls", rewrite=_tight(SampledKind.CALLS)
+    ),
+    "cut-reasoning": Variation(
+        "cut within the reasoning", rewrite=_cut_in(SampledKind.REASONING), cut=True
+    ),
+    "cut-content": Variation(
+        "cut within the content", rewrite=_cut_in(SampledKind.CONTENT), cut=True
+    ),
+    "cut-call": Variation(
+        "cut within a call's arguments", rewrite=_cut_call, cut=True, breaks_call=True
+    ),
+    "malformed-call": Variation(
+        "the end of the last call's arguments is missing", rewrite=_malformed, breaks_call=True
+    ),
+    "unclosed-call": Variation(
+        "what closes the last call is missing", rewrite=_unclosed, breaks_call=True
+    ),
+    "single-newlines": Variation("each newline is a token of its own", single_newlines=True),
+}
+"""Every variation by its name; scenarios name them."""
+
+
+def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
+    """Return the format as these variations spell it.
+
+    Raises NotWrittenError where one of them spells nothing otherwise.
+    """
+    for name in names:
+        respell = VARIATIONS[name].respell
+        if respell is not None:
+            format_ = respell(format_)
+    return format_
+
+
+def rewritten_by(
+    sample: Sample, format_: TurnFormat, message: Message, names: Sequence[str]
+) -> Sample:
+    """Return the sample as these variations write it. Raises NotWrittenError as above."""
+    pieces, cut, single = sample.pieces, sample.cut, sample.single_newlines
+    for name in names:
+        variation = VARIATIONS[name]
+        if variation.rewrite is not None:
+            pieces = variation.rewrite(pieces, format_, message)
+        cut = cut or variation.cut
+        single = single or variation.single_newlines
+    return Sample(pieces, cut, single)

@@ -1,1 +1,0 @@
-"""Learning the pieces of a format from observed turns."""

@@ -1,0 +1,299 @@
+"""How a container is written, put together from what was learnt of its entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import (
+    Container,
+    Notation,
+    Row,
+    Slot,
+    json_notation,
+    python_notation,
+)
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .argument_notation import (
+    NUMBERS,
+    EntryOrder,
+    Place,
+    Site,
+    Strings,
+    TypedRows,
+    every_type,
+    hostile_string,
+    learn_entries,
+    learn_key,
+    learn_strings,
+    learn_typed_rows,
+    recognise,
+    rich_array,
+    rich_object,
+)
+from .call_rows import SeenSlot, match_row, plain_row, wrap_in
+from .observer import Observer
+from .prober import Sentinels
+
+_DEPTH = 1
+"""Containers inside a container are learnt so deep; below, they are taken to be written alike."""
+
+
+def learn_types(
+    place: Place, entries: EntryOrder, strings: Strings, depth: int = _DEPTH
+) -> TypedRows:
+    """Learn how entries are written by the type of their value, and containers inside."""
+    types = learn_typed_rows(place, entries, strings.row)
+    if not depth:
+        return types
+    found = {
+        kind: _nested(place, entries, row, kind, depth)
+        for kind in (JsonType.ARRAY, JsonType.OBJECT)
+        if (row := types.rows.get(kind)) is not None
+    }
+    nested = {kind: container for kind, container in found.items() if container is not None}
+    return replace(types, containers=nested)
+
+
+def _nested(
+    place: Place, entries: EntryOrder, row: Row, kind: JsonType, depth: int
+) -> Container | None:
+    keyed = kind is JsonType.OBJECT
+
+    def site(value: Json) -> str | None:
+        entry = entries.inside(place.site(place.one(value, kind)))
+        return None if entry is None else match_row(row, entry, place.key(kind))
+
+    marks = place.sentinels
+    rich: Json = rich_object(marks) if keyed else rich_array(marks)
+    text = site(rich)
+    margin = entries.margin + entries.indent
+    known = None if text is None else recognise(rich, text, margin=margin, indent=entries.indent)
+    if known is not None:
+        return replace(known.object if keyed else known.array, values=known)
+    return _learnt(Place(site, marks, keyed), depth - 1)
+
+
+def _learnt(place: Place, depth: int) -> Container | None:
+    """Learn a container entry by entry, as the phases learn the arguments."""
+    entries = learn_entries(place)
+    if entries is None:
+        return None
+    key = place.key(JsonType.STRING)
+    slot = None if key is None else SeenSlot(Slot.KEY, key)
+    strings = learn_strings(place, entries, slot)
+    if strings is None:
+        return None
+    types = learn_types(place, entries, strings, depth)
+    cut = entries.repetition
+    return replace(
+        container_of(entries, strings, types, learn_key(place) if place.keyed else Text()),
+        open=cut.prefix,
+        close=cut.suffix,
+        empty=place.site({} if place.keyed else []) or "",
+    )
+
+
+def container_of(entries: EntryOrder, strings: Strings, types: TypedRows, key: Text) -> Container:
+    """Put the container together, without what encloses its entries."""
+    default = plain_row(types.rows)
+    signs = _own_signs(types, default)
+    rows = {kind: signs[kind][2] if kind in signs else row for kind, row in types.rows.items()}
+    return Container(
+        separator=entries.repetition.separator,
+        entry=default,
+        typed={kind: row for kind, row in rows.items() if row != default},
+        key=key,
+        order=entries.order,
+        values=_values(strings, types, signs),
+    )
+
+
+def known_object(types: TypedRows) -> Notation | None:
+    """Return the known notation that the objects inside a container are written in."""
+    container = types.containers.get(JsonType.OBJECT)
+    values = None if container is None else container.values
+    if container is None or values is None or replace(container, values=None) != values.object:
+        return None
+    return values
+
+
+def writes_alike(
+    members: Container, known: Notation, entries: EntryOrder, marks: Sentinels
+) -> bool:
+    """Say whether objects of a known notation are written as these pieces say.
+
+    Then what holds the pieces is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` has some.
+    """
+    line, end = entries.margin + entries.indent, entries.margin
+    # T6 has asked for names that get escaped: what quotes them may choose the quotes by the name.
+    rich = {name: value for name, value in every_type(marks).items() if name.isalnum()}
+    body = members.write(list(rich.items()), members.values or known, line)
+    if known.object.indent:
+        body = f"\n{line}{body}\n{end}"
+    return known.write(rich, end) == f"{known.object.open}{body}{known.object.close}"
+
+
+_Signs: TypeAlias = Mapping[JsonType, tuple[str, str, Row]]
+"""What stands around a value of a type because of its type, and the row without that."""
+
+
+def _own_signs(types: TypedRows, default: Row) -> _Signs:
+    """Tell what strings and numbers bring along from what is written around any value."""
+    rows = types.rows
+    plains = [row for row in (default, rows.get(JsonType.ARRAY), rows.get(JsonType.OBJECT)) if row]
+    signs: dict[JsonType, tuple[str, str, Row]] = {}
+    for kind in (JsonType.STRING, *NUMBERS):
+        row = rows.get(kind)
+        if row is not None:
+            wraps = ((wrap_in(row, plain), plain) for plain in plains)
+            found = ((*wrap, plain) for wrap, plain in wraps if wrap is not None)
+            signs[kind] = next(found, ("", "", row))
+    numbers = [kind for kind in NUMBERS if kind in signs]
+    if len({signs[kind][:2] for kind in numbers}) > 1:
+        for kind in numbers:
+            del signs[kind]
+    return signs
+
+
+def _values(strings: Strings, types: TypedRows, signs: _Signs) -> Notation:
+    """Say how the values in a container are written."""
+    usual = json_notation()
+    text = strings.text
+    if text.escape is not Escape.PYTHON:
+        opening, close, _ = signs[JsonType.STRING]
+        text = replace(text, open=opening, close=close)
+    number = next((Text(*signs[kind][:2]) for kind in NUMBERS if kind in signs), Text())
+    outer = replace(
+        usual,
+        string=text,
+        number=number,
+        true=types.words.get("true", usual.true),
+        false=types.words.get("false", usual.false),
+        null=types.words.get("null", usual.null),
+        array=types.containers.get(JsonType.ARRAY, usual.array),
+        object=types.containers.get(JsonType.OBJECT, usual.object),
+    )
+    return replace(outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer))
+
+
+def _tied(container: Container, outer: Notation) -> Container:
+    """Let what stands inside a learnt container be written as it was seen, at every depth."""
+    inner = container.values
+    if inner is None or inner.is_json or inner == python_notation():
+        return container
+    plain = replace(inner, array=outer.array, object=outer.object)
+    if plain == outer:
+        return replace(container, values=None)
+    if replace(plain, null=outer.null) == outer:
+        row = container.row(JsonType.NULL)
+        if row is None:
+            return replace(container, values=None)
+        own = tuple(inner.null if piece is Slot.VALUE else piece for piece in row)
+        typed = {**container.typed, JsonType.NULL: tuple(piece for piece in own if piece)}
+        return replace(container, values=None, typed=typed)
+    nested = replace(
+        inner,
+        array=replace(outer.array, values=None),
+        object=replace(outer.object, values=None),
+    )
+    return replace(container, values=nested)
+
+
+# Where a call's arguments can be seen, and whether they are one value.
+
+
+@dataclass(frozen=True, slots=True)
+class LearntArguments:
+    """How the arguments of a call follow one another."""
+
+    entries: EntryOrder
+    verbatim: bool = False
+    """The caller's own JSON text is pasted."""
+    quoted: tuple[str, str] | None = None
+    """What stands around a JSON string that holds the arguments; None: there is none."""
+
+    def place(self, observer: Observer) -> Place:
+        """Return the place where arguments are chosen, and seen without the string around them."""
+        return _place(observer, self.quoted)
+
+
+def learn_argument_list(observer: Observer) -> LearntArguments | None:
+    """Learn how arguments follow one another; None where they cannot be made out."""
+    place = _place(observer, None)
+    one = place.strings(1)
+    text = place.site(one) or ""
+    as_string = observer.prober.shape.arguments_as_string
+    verbatim = as_string and json.dumps(one) in text
+    quoted = None if verbatim else _quotes(one, text)
+    entries = learn_entries(_place(observer, quoted))
+    return None if entries is None else LearntArguments(entries, verbatim, quoted)
+
+
+def _quotes(one: Json, text: str) -> tuple[str, str] | None:
+    """Find what stands around JSON text that is the content of a JSON string."""
+    for colon in (": ", ":"):
+        held = json.dumps(one, separators=(",", colon))
+        before, found, after = text.partition(json.dumps(held))
+        if found:
+            return before, after
+    return None
+
+
+def _place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
+    def site(value: Json) -> str | None:
+        return observer.text_of_arguments(value) if isinstance(value, dict) else None
+
+    shown = site if quoted is None else _unquoted(site, *quoted)
+    return Place(shown, observer.prober.sentinels, keyed=True)
+
+
+def _unquoted(site: Site, before: str, after: str) -> Site:
+    """Show what a JSON string holds in place of the string."""
+
+    def shown(value: Json) -> str | None:
+        text = site(value)
+        if text is None or not text.startswith(before) or not text.endswith(after):
+            return None
+        try:
+            held = json.loads(text[len(before) : len(text) - len(after)])
+        except ValueError:
+            return None
+        return f"{before}{held}{after}"
+
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """What encloses a call's arguments."""
+
+    notation: Notation | None
+    """The notation whose brackets enclose them, which objects in them have too; None: nothing."""
+    without: str | None = None
+    """The turn of a call without arguments, where more is missing from it than arguments."""
+
+
+def learn_enclosure(observer: Observer, listed: LearntArguments, types: TypedRows) -> Enclosure:
+    """Learn what of a call stays without arguments."""
+    place, cut = listed.place(observer), listed.entries.repetition
+    one, text = place.strings(1), place.site(place.strings(1)) or ""
+    known, rest = known_object(types), cut.prefix + cut.suffix
+    if known is not None:
+        before, found, after = text.partition(known.write(one, listed.entries.margin))
+        rest = f"{before}{known.object.empty}{after}" if found else rest
+        known = known if found and _names_too(place, known, listed.entries.margin) else None
+    differs = place.site({}) != rest
+    return Enclosure(known, observer.text_of_arguments({}) if differs else None)
+
+
+def _names_too(place: Place, known: Notation, margin: str) -> bool:
+    """Whether the arguments' names are written as the keys of a known notation are."""
+    strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
+    text = place.site(strange)
+    return text is None or known.write(strange, margin) in text

@@ -1,0 +1,418 @@
+"""How a string is written, learnt from one string that holds everything that gets escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from itertools import product
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import (
+    Container,
+    Notation,
+    Order,
+    Row,
+    Slot,
+    json_notation,
+    python_notation,
+)
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import Repetition, decompose, find_slots
+from autoparser.analysis.core.text_format import (
+    ESCAPES_BY_RULE,
+    Edges,
+    Escape,
+    StringGuard,
+    Strip,
+    Text,
+)
+
+from .call_rows import SeenSlot, cut_at, match_row, read_entry, without_equal_quotes
+from .prober import Sentinels
+
+# How the entries of a container follow one another: arguments in a call, items, members.
+#
+# A site is a place whose value can be chosen and whose text can be seen; everything about the
+# container is learnt by choosing values and looking at the text.
+
+
+Site: TypeAlias = Callable[[Json], "str | None"]
+"""The text that shows when the place has this value; None where the template raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A container whose entries can be chosen: an array, or an object where `keyed`."""
+
+    site: Site
+    sentinels: Sentinels
+    keyed: bool
+
+    def one(self, value: Json, kind: JsonType = JsonType.STRING) -> Json:
+        """Return a container with one entry."""
+        return {self.sentinels.typed_keys[kind]: value} if self.keyed else [value]
+
+    def strings(self, count: int) -> Json:
+        """Return a container with so many strings, its keys in descending order."""
+        values = self.sentinels.values[:count]
+        if self.keyed:
+            return dict(zip(self.sentinels.keys, values, strict=False))
+        return list(values)
+
+    def key(self, kind: JsonType) -> str | None:
+        """Return the key under which `one` puts a value of this type."""
+        return self.sentinels.typed_keys[kind] if self.keyed else None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOrder:
+    """What stands around the entries of a container, and in which order they come."""
+
+    repetition: Repetition
+    """Prefix: all before the first entry; suffix: all after the last."""
+    order: Order = Order.GIVEN
+
+    def inside(self, text: str | None) -> str | None:
+        """Return the text of the entries alone."""
+        if text is None:
+            return None
+        head, tail = self.repetition.prefix, self.repetition.suffix
+        long_enough = len(text) >= len(head) + len(tail)
+        if long_enough and text.startswith(head) and text.endswith(tail):
+            return text[len(head) : len(text) - len(tail)]
+        return None
+
+    @property
+    def margin(self) -> str:
+        """What the line begins with on which the container ends, where it is a line of its own."""
+        return _line_begun(self.repetition.suffix)
+
+    @property
+    def indent(self) -> str:
+        """What more than that the line of an entry begins with; empty where all is on one line."""
+        separator = self.repetition.separator
+        return _line_begun(separator[separator.find("\n") :]).removeprefix(self.margin)
+
+
+def _line_begun(text: str) -> str:
+    broken = re.match(r"\n([ \t]*)", text)
+    return broken.group(1) if broken else ""
+
+
+def learn_entries(place: Place) -> EntryOrder | None:
+    """Learn by one entry and two what separates entries; None where they cannot be found."""
+    one = place.site(place.strings(1))
+    if one is None:
+        return None
+    labels = _labels(place)
+    single = find_slots(one, labels)
+    if (Slot.VALUE, 0) not in single.slots or (place.keyed and (Slot.KEY, 0) not in single.slots):
+        return None
+    repetition = Repetition(single.literals[0], "", "", "", single.literals[-1])
+    order = Order.GIVEN
+    two = place.site(place.strings(2))
+    pair = find_slots(two, labels) if two is not None else None
+    if pair is not None and len(pair.slots) == 2 * len(single.slots):
+        numbers = [number for _, number in pair.slots]
+        border = next(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1])
+        repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
+        if place.keyed and numbers[0] == 1:
+            order = _sorting(place)
+    return EntryOrder(repetition, order)
+
+
+def _labels(place: Place) -> Mapping[str, tuple[Slot, int]]:
+    marks = place.sentinels
+    labels = {word: (Slot.VALUE, at) for at, word in enumerate(marks.values)}
+    if place.keyed:
+        labels |= {word: (Slot.KEY, at) for at, word in enumerate(marks.keys)}
+    return labels
+
+
+def _sorting(place: Place) -> Order:
+    """Say how members are sorted, which were given in descending order and came in ascending."""
+    marks = place.sentinels
+    upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
+    mixed: dict[str, Json] = {
+        marks.keys[0]: marks.values[0],
+        upper: marks.values[1],
+        lower: marks.values[2],
+    }
+    text = place.site(mixed)
+    if text is not None and text.find(upper) > text.find(lower):
+        return Order.SORTED_FOLDED
+    return Order.SORTED
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """How an entry is written whose value is a string."""
+
+    row: Row
+    """Whatever stands around the value, its quotes too: what is its own, other types tell."""
+    text: Text
+    """What becomes of the string between these literals, or with the quotes that it chooses."""
+
+
+def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> Strings | None:
+    """Learn an entry with a string; None where a container with one entry is written otherwise."""
+    word = place.sentinels.values[0]
+    only = entries.inside(place.site(place.strings(1)))
+    if only is None:
+        return None
+    row = cut_at((only,) if key is None else key.cut((only,)), word, Slot.VALUE)
+    for each in (row, without_equal_quotes(row)):
+        if each is None:
+            continue
+
+        def written(value: str, row: Row = each) -> str | None:
+            entry = entries.inside(place.site(place.one(value)))
+            return None if entry is None else match_row(row, entry, place.key(JsonType.STRING))
+
+        shown = written(hostile_string(word))
+        text = None if shown is None else learn_text(shown, word, written)
+        if text is not None:
+            return Strings(row, text)
+    return Strings(row, Text())
+
+
+_HOSTILE = ('"', "'", "\\", "\n", "\t", "<", ">", "&", "/", "é", "日", "😀", "{", "%")
+_LEAD, _TRAIL = "\n\n ", " \n\n"
+
+
+def hostile_string(word: str) -> str:
+    """Return a string of `word` and of every character that some notation escapes."""
+    return _LEAD + word + "".join(char + word for char in _HOSTILE) + _TRAIL
+
+
+def learn_text(written: str, word: str, write_again: Callable[[str], str | None]) -> Text | None:
+    """Say how `hostile_string(word)` came to be written so; None where nothing explains it.
+
+    `write_again` shows how another string is written at the same place.
+    """
+    original = hostile_string(word)
+    return (
+        _styled(written, original)
+        or _guarded(written, original, word, write_again)
+        or _tabled(written, word)
+    )
+
+
+@cache
+def _styles() -> Sequence[Text]:
+    """Return every way of writing that one rule tells, those that strip nothing first."""
+    plain = [Text(escape=escape) for escape in ESCAPES_BY_RULE]
+    stripped = [
+        Text(escape=escape, edges=Edges(left, right))
+        for escape, left, right in product(ESCAPES_BY_RULE, Strip, Strip)
+    ]
+    return plain + stripped
+
+
+def _styled(written: str, original: str) -> Text | None:
+    return next((text for text in _styles() if text.write(original) == written), None)
+
+
+def _guarded(
+    written: str, original: str, word: str, write_again: Callable[[str], str | None]
+) -> Text | None:
+    """Recognise a wrapper that is written around some strings only."""
+    for escape in (Escape.VERBATIM, Escape.JSON):
+        plain = Text(escape=escape)
+        opening, found, close = written.partition(plain.write(original))
+        if not found:
+            continue
+        guarded = ""
+        for char in _HOSTILE:
+            sample = word + char + word
+            if write_again(sample) == f"{opening}{plain.write(sample)}{close}":
+                guarded += char
+        return Text(escape=escape, guard=StringGuard(guarded, opening, close))
+    return None
+
+
+def _tabled(written: str, word: str) -> Text | None:
+    """Read an escape for each character off the text between the words."""
+    parts = written.split(word)
+    if len(parts) != len(_HOSTILE) + 2:
+        return None
+    edges = _edges(parts[0], parts[-1])
+    if edges is None:
+        return None
+    table = {char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char}
+    return Text(escape=Escape.TABLE, edges=edges, table=table)
+
+
+def _edges(lead: str, trail: str) -> Edges | None:
+    for left, right in product(Strip, Strip):
+        if left.left(_LEAD) == lead and right.right(_TRAIL) == trail:
+            return Edges(left, right)
+    return None
+
+
+# The notations that Python itself writes, and the values that tell them apart.
+
+
+_ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
+
+
+@lru_cache(maxsize=64)
+def known_notations(
+    *, comma: str = ", ", colon: str = ": ", indent: str = ""
+) -> tuple[Notation, ...]:
+    """Return the notations that Python itself writes, the usual ones first."""
+    as_json = tuple(
+        json_notation(comma=comma, colon=colon, ascii_only=ascii_only, order=order, indent=indent)
+        for order in _ORDERS
+        for ascii_only in (False, True)
+    )
+    return as_json if indent else (*as_json, python_notation())
+
+
+def rich_object(sentinels: Sentinels) -> dict[str, Json]:
+    """Return an object that tells the known notations apart: every type, nested, out of order."""
+    keys, values = sentinels.keys, sentinels.values
+    return {
+        keys[0]: [1, hostile_string(values[0]), None],
+        "B" + keys[1]: {"z": 2.5, "a": []},
+        keys[2]: {},
+        "a" + hostile_string(keys[1]): True,
+    }
+
+
+def rich_array(sentinels: Sentinels) -> list[Json]:
+    """Return an array that tells the known notations apart."""
+    return [1, hostile_string(sentinels.values[0]), None, False, [2.5, []], rich_object(sentinels)]
+
+
+def every_type(sentinels: Sentinels) -> dict[str, Json]:
+    """Return an object that has a member of each type, and the containers that tell most."""
+    members = (hostile_string(sentinels.values[0]), 1, 2.5, True, False, None)
+    named = {f"{sentinels.keys[0]}{at}": value for at, value in enumerate(members)}
+    return {**named, **rich_object(sentinels)}
+
+
+_SPACINGS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"))
+
+
+def recognise(value: Json, text: str, *, margin: str = "", indent: str = "") -> Notation | None:
+    """Say which known notation writes `value` as `text`, if need be on lines of their own.
+
+    `margin` is what the line begins with on which the value stands.
+    """
+    for step in ("", indent) if indent else ("",):
+        for comma, colon in _SPACINGS:
+            for notation in known_notations(comma=comma, colon=colon, indent=step):
+                if notation.write(value, margin) == text:
+                    return notation
+    return None
+
+
+# How the keys of an object are written, learnt from one key that holds all that gets escaped.
+
+
+def learn_key(place: Place) -> Text:
+    """Learn how an object writes its keys; as they are, where nothing shows it.
+
+    The quotes around a key are a part of its entry's row. With `key="K"` for the key `K`, and
+    `key="a&amp;b"` for `a&b`, the key's own text is what stands where `K` stood.
+    """
+    marks = place.sentinels
+    word = marks.keys[1]
+    plain, value = marks.keys[0], marks.values[0]
+    shown = place.site({plain: value})
+    if shown is None or plain not in shown:
+        return Text()
+    first, *others = (re.escape(piece) for piece in shown.split(plain))
+    # Some formats write a key twice: `<K>value</K>`.
+    around = re.compile("(?P<key>.*)".join((first, "(?P=key)".join(others))), re.DOTALL)
+
+    def written(key: str) -> str | None:
+        text = place.site({key: value})
+        match = None if text is None else around.fullmatch(text)
+        return None if match is None else match["key"]
+
+    inside = written(hostile_string(word))
+    text = None if inside is None else learn_text(inside, word, written)
+    return text or Text()
+
+
+# How entries are written whose value is not a string: by what differs from an entry with one.
+
+
+NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRows:
+    """How a container's entries are written, by the type of their value."""
+
+    rows: dict[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
+    """How an entry of each type is written; None: it is not written; missing: not made out."""
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    """The words for true, false and null."""
+    refused: set[JsonType] = field(default_factory=set[JsonType])
+    """Types of values on which the template raises."""
+    containers: Mapping[JsonType, Container] = field(default_factory=dict[JsonType, Container])
+    """How arrays and objects are written, where that could be learnt."""
+
+
+def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:
+    """Return a value of every type but string; of a type that has two, the usual one comes last."""
+    word = marks.values[1]
+    return [
+        (JsonType.INTEGER, marks.integer),
+        (JsonType.NUMBER, marks.number),
+        (JsonType.BOOLEAN, False),
+        (JsonType.BOOLEAN, True),
+        (JsonType.NULL, None),
+        (JsonType.ARRAY, [word]),
+        (JsonType.OBJECT, {marks.keys[1]: word}),
+    ]
+
+
+def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> TypedRows:
+    """Learn the rows of all types, and the words of those that have words.
+
+    Numbers are sentinels themselves; what else is written is read by the rows that are known.
+    """
+    types = TypedRows({JsonType.STRING: string_row})
+    bare = without_equal_quotes(string_row)
+    for kind, value in typed_samples(place.sentinels):
+        text = _entry(place, entries, types, value, kind)
+        if text is None:
+            continue
+        key = place.key(kind)
+        if kind in NUMBERS:
+            if str(value) in text:
+                row = cut_at((text,), str(value), Slot.VALUE)
+                types.rows[kind] = row if key is None else cut_at(row, key, Slot.KEY)
+            continue
+        known = [row for row in (types.rows.get(JsonType.INTEGER), string_row) if row]
+        if bare is not None and bare not in known:
+            known.append(bare)
+        seen = read_entry(text, known, key)
+        if seen is not None:
+            types.rows[kind] = seen[0]
+            if kind not in (JsonType.ARRAY, JsonType.OBJECT):
+                types.words[json.dumps(value)] = seen[1]
+    return types
+
+
+def _entry(
+    place: Place, entries: EntryOrder, types: TypedRows, value: Json, kind: JsonType
+) -> str | None:
+    """Show the container's only entry; None where there is none to be seen."""
+    text = place.site(place.one(value, kind))
+    if text is None:
+        types.refused.add(kind)
+        return None
+    key = place.key(kind)
+    if key is not None and key not in text:
+        types.rows[kind] = None
+        return None
+    return entries.inside(text)

@@ -1,0 +1,434 @@
+"""The frame of the calls: what opens and closes a section and a call, seen with sentinels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from autoparser.analysis.core.call_format import CallLimit
+from autoparser.analysis.core.conversation import Message, Presence, ToolResult
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import (
+    Repetition,
+    common_prefix,
+    common_suffix,
+    decompose,
+    edge_units,
+    is_unit,
+)
+from autoparser.analysis.core.turn_shape import Opening, Written
+
+from .observer import ObservedTurn, Observer, SlotKind, SlotMark
+from .prober import Prober
+from .shape_negotiation import call_of, switch_candidates
+from .suggestions import Suggestions
+
+# Generation prompts: what they have already written of the turn, under each setting.
+
+
+class PromptText(NamedTuple):
+    """What `add_generation_prompt` adds under a setting."""
+
+    setting: Setting
+    text: str
+    tools: bool = True
+    """Whether tools are offered; so without tools is told apart only where that differs."""
+    signs: tuple[str, ...] = ()
+    """Texts before the turn by which the prompt is told from those of other formats."""
+
+
+def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
+    """Return what `add_generation_prompt` adds; None where the prompt cannot be rendered.
+
+    Where the template writes something else without it, such as the token that ends a training
+    example, what both begin with is cut off, but no marker is cut in two.
+    """
+    alone = prober.probe((prober.user,), tools=tools, setting=setting)
+    prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
+    if not prompt.rendered:
+        return None
+    if alone.rendered and prompt.text == alone.text:
+        return _unasked(prober, setting) if tools else ""
+    if alone.rendered and prompt.text.startswith(alone.text):
+        return prompt.text[len(alone.text) :]
+    user = prober.sentinels.user
+    end = prompt.text.rfind(user) + len(user)
+    shared = len(common_prefix(prompt.text, alone.text)) if alone.rendered else end
+    return prompt.text[max(shared, end) :]
+
+
+def _unasked(prober: Prober, setting: Setting) -> str:
+    """Return the generation prompt that a template writes whether it is asked for or not.
+
+    It may begin turns with calls alone, as one that has closed the reasoning.
+    """
+    observer = Observer(prober.using(setting=setting))
+    behind = observer.behind
+    if not behind:
+        return ""
+    shown = (observer.shown(Presence(content=True)), observer.shown(Presence(calls=True)))
+    return behind if any(turn.text.startswith(behind) for turn in shown) else ""
+
+
+def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
+    """Return every setting's generation prompt, and the one without tools where it is another."""
+    return tuple(prompt for setting in settings for prompt in _prompts(prober, setting))
+
+
+def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
+    text = prompt_text(prober, setting)
+    if text is not None:
+        yield PromptText(setting, text)
+    bare = prompt_text(prober, setting, tools=False)
+    # Templates that know nothing but tools write no prompt without them.
+    if bare and bare != text:
+        yield PromptText(setting, bare, tools=False)
+
+
+def describe_openings(
+    prompts: Sequence[PromptText], header: str, reasoning: Block | None
+) -> tuple[Opening, ...]:
+    """Say of each generation prompt how much of the turn it has written."""
+    return tuple(
+        Opening(
+            dict(prompt.setting),
+            prompt.text,
+            written_by(prompt.text, header, reasoning),
+            prompt.tools,
+            prompt.signs,
+        )
+        for prompt in prompts
+    )
+
+
+_UNKNOWN = Block(Literal(), Literal())
+
+
+def written_by(text: str, header: str, reasoning: Block | None) -> Written:
+    """Say how much of a turn the text has written that begins it."""
+    reasoning = reasoning or _UNKNOWN
+    if not text:
+        return Written.NOTHING
+    if text == header or (text.strip() == header.strip() and header.strip()):
+        return Written.HEADER
+    if header.startswith(text):
+        return Written.PART_OF_HEADER
+    head = header.strip()
+    if head not in text:
+        return Written.OTHER
+    rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
+    opening, close = reasoning.open.core, reasoning.close.core
+    if opening and rest == opening:
+        return Written.REASONING_OPEN
+    if close and rest.endswith(close) and (not opening or rest.startswith((opening, close))):
+        return Written.REASONING_CLOSED
+    return Written.OTHER
+
+
+# Markers that stand right before a call, and stops, that no turn of the usual messages shows.
+#
+# Two sources, both of them suggestions of the template's syntax tree. A variable in which
+# something is searched for may be a list of tools that are called in another way: with the called
+# tool in it, the render shows what then opens the call and what ends the turn. And a text
+# constant that is one marker, and that no render at all has shown, is something the template
+# knows: where it stands right before a call that reads whole, it is markup.
+
+
+_CALLS = Presence(calls=True)
+_MOST = 8
+"""So many of either are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """What may lead to a call, and what more may end a turn."""
+
+    markers: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+
+
+def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
+    """Learn the markers before calls and the stops that only a list or a constant tells of."""
+    unseen = [
+        text
+        for each in suggestions.constants
+        if is_unit(text := each.strip()) and not observer.prober.seen(text)
+    ]
+    usual = observer.shown(_CALLS)
+    markers, stops = dict.fromkeys(unseen[:_MOST]), dict[str, None]()
+    candidates = set(switch_candidates(suggestions))
+    for name in [name for name in suggestions.searched if name in candidates][:_MOST]:
+        marks, prober = observer.prober.sentinels, observer.prober
+        setting: Setting = {**prober.setting, name: [marks.names[0]]}
+        turn = Observer(prober.using(setting=setting)).shown(_CALLS)
+        if turn.refusal or marks.names[0] not in turn.text:
+            continue
+        before, _, after = turn.text.partition(marks.names[0])
+        markers |= dict.fromkeys(_new(before, usual))
+        last = edge_units(after.rstrip())[-1:]
+        stops |= dict.fromkeys(_new("".join(last), usual))
+    return Leads(tuple(markers), tuple(stops))
+
+
+def _new(text: str, usual: ObservedTurn) -> list[str]:
+    """Return the markers of a text that the usual turn does not have."""
+    units = (unit.strip() for unit in edge_units(text)) if text else ()
+    return [unit for unit in units if is_unit(unit) and unit not in usual.text]
+
+
+# Numbers that count calls: the same text but for a number that grows by one.
+
+
+INDEX_MARK = "\ue000"
+"""Stands in a learnt text for the number of the call."""
+
+_NUMBERS = re.compile(r"(\d+)")
+
+
+def counted(texts: Sequence[str]) -> tuple[str, int] | None:
+    """Give the text that `texts` share with marks for the numbers that count, and the first number.
+
+    None where the texts differ in anything else. A text without numbers that count comes back
+    as it is, with -1.
+    """
+    rows = [_NUMBERS.split(text) for text in texts]
+    first = rows[0]
+    if any(len(row) != len(first) for row in rows):
+        return None
+    base = -1
+    pieces: list[str] = []
+    for at, piece in enumerate(first):
+        column = [row[at] for row in rows]
+        if all(other == piece for other in column):
+            pieces.append(piece)
+        elif at % 2 and [int(number) for number in column] == list(
+            range(int(piece), int(piece) + len(column))
+        ):
+            pieces.append(INDEX_MARK)
+            base = int(piece)
+        else:
+            return None
+    return "".join(pieces), base
+
+
+def numbered(text: str, number: int) -> str:
+    """Put a number where the marks are."""
+    return text.replace(INDEX_MARK, str(number))
+
+
+CALLS_ONLY = Presence(calls=True)
+_CALL_KINDS = (SlotKind.NAME, SlotKind.ID, SlotKind.KEY, SlotKind.VALUE)
+
+
+@dataclass(frozen=True, slots=True)
+class CallGroup:
+    """One call in a turn: the text from its first to its last sentinel, and its surroundings."""
+
+    before: str
+    inner: str
+    after: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallsFrame:
+    """What surrounds the calls of a turn."""
+
+    repetition: Repetition
+    """Prefix: before the first call, in a turn of calls alone; suffix: to the end of the text."""
+    inner: str
+    """A call from its first to its last sentinel."""
+    index_base: int = 0
+    goes_on: bool = False
+    """Whether the numbers of a later turn go on from those of an earlier one."""
+    limit: CallLimit = CallLimit.MANY
+    later_close: str = ""
+    """Written after every call but the first."""
+
+    def without_header(self, header: str) -> CallsFrame:
+        """Leave the header of a turn out of what opens a call, where each call repeats it."""
+        cut = self.repetition
+        if not header.strip() or not cut.open.startswith(header):
+            return self
+        return replace(
+            self,
+            repetition=replace(
+                cut,
+                prefix=cut.prefix + header,
+                open=cut.open.removeprefix(header),
+                separator=cut.separator + header,
+            ),
+        )
+
+    def with_close_before(self, afters: Sequence[str]) -> CallsFrame:
+        """Keep of a call's close what is written whatever comes next.
+
+        `afters` are the texts after the last call of a turn of one.
+        """
+        cut = self.repetition
+        written = self.close_of(0)
+        if INDEX_MARK in cut.close or all(after.startswith(written) for after in afters):
+            return self
+        close = common_prefix(written, *afters).rstrip()
+        rest = written[len(close) :]
+        return replace(
+            self,
+            repetition=replace(
+                cut, close=close, separator=rest + cut.separator, suffix=rest + cut.suffix
+            ),
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether calls are numbered."""
+        return INDEX_MARK in self.call
+
+    @property
+    def call(self) -> str:
+        """One whole call, of sentinels, with marks where its number stands."""
+        return f"{self.repetition.open}{self.inner}{self.repetition.close}"
+
+    def written(self, at: int) -> str:
+        """Return the call number `at`, in the sentinels of the first."""
+        return numbered(self.call, self.index_base + at)
+
+    def first_open(self) -> str:
+        """Return what opens the first call."""
+        return numbered(self.repetition.open, self.index_base)
+
+    def close_of(self, at: int) -> str:
+        """Return what closes the call number `at`."""
+        return numbered(self.repetition.close, self.index_base + at)
+
+
+def groups(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:
+    """Cut a turn into its calls; None where one is missing or they are interleaved."""
+    pieces = observer.pieces(turn.text)
+    starts = [0]
+    for literal in pieces.literals[:-1]:
+        starts.append(starts[-1] + len(literal))
+    marks = observer.prober.sentinels
+    word = {
+        SlotKind.NAME: marks.names,
+        SlotKind.ID: marks.ids,
+        SlotKind.KEY: marks.keys,
+        SlotKind.VALUE: marks.values,
+    }
+    spans: list[tuple[int, int]] = []
+    position = 0
+    found: dict[int, list[int]] = {}
+    for literal, slot in zip(pieces.literals, pieces.slots, strict=False):
+        position += len(literal)
+        text = word[slot.kind][slot.at] if slot.kind in word else _text_of(observer, slot)
+        spans.append((position, position + len(text)))
+        if slot.kind in word:
+            found.setdefault(slot.at, []).append(len(spans) - 1)
+        position += len(text)
+    if sorted(found) != list(range(count)):
+        return None
+    cuts = [(spans[found[at][0]][0], spans[found[at][-1]][1]) for at in range(count)]
+    if any(cuts[at][1] > cuts[at + 1][0] for at in range(count - 1)):
+        return None
+    text = turn.text
+    ends = [start for start, _ in cuts[1:]] + [len(text)]
+    begins = [0] + [end for _, end in cuts[:-1]]
+    return [
+        CallGroup(text[begin:start], text[start:end], text[end:following], end)
+        for begin, (start, end), following in zip(begins, cuts, ends, strict=True)
+    ]
+
+
+def _text_of(observer: Observer, slot: SlotMark) -> str:
+    marks = observer.prober.sentinels
+    return marks.reasoning if slot.kind is SlotKind.REASONING else marks.content
+
+
+def learn_frame(observer: Observer) -> CallsFrame | None:
+    """Learn the frame from turns of one, two and three calls; None where no call is shown."""
+    one = observer.shown(CALLS_ONLY)
+    single = groups(observer, one, 1)
+    if single is None:
+        return None
+    limit = _limit(observer)
+    if limit is CallLimit.MANY:
+        turn = observer.shown(CALLS_ONLY, 3)
+        three = None if turn.refusal else groups(observer, turn, 3)
+        if three is not None:
+            frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
+            if frame is not None:
+                return replace(frame, goes_on=frame.counts and _goes_on(observer.prober, frame))
+    only = single[0]
+    # Nothing repeats, so nothing tells the call from its surroundings; its neighbours will.
+    return CallsFrame(Repetition(only.before, "", "", "", only.after), only.inner, limit=limit)
+
+
+def _goes_on(prober: Prober, frame: CallsFrame) -> bool:
+    """Whether the first call of a turn is number two where a turn before it has a call."""
+    one, other = call_of(prober), call_of(prober, 1)
+    answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
+    dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
+    shown = prober.probe((*dialogue, answers[1]) if prober.shape.answered else dialogue)
+    return frame.written(1) in shown.text and frame.written(0) not in shown.text
+
+
+def _limit(observer: Observer) -> CallLimit:
+    two = observer.shown(CALLS_ONLY, 2)
+    if two.refusal:
+        return CallLimit.REFUSED
+    seen = {slot.at for slot in observer.pieces(two.text).slots if slot.kind in _CALL_KINDS}
+    if seen == {0}:
+        return CallLimit.FIRST
+    if seen == {1}:
+        return CallLimit.LAST
+    return CallLimit.MANY
+
+
+def _unified(observer: Observer, three: list[CallGroup]) -> list[str]:
+    """Return each call's inner text in the words of the first call."""
+    marks = observer.prober.sentinels
+    texts: list[str] = []
+    for at, group in enumerate(three):
+        text = group.inner
+        for words in (marks.names, marks.ids, marks.keys, marks.values):
+            text = text.replace(words[at], words[0])
+        texts.append(text)
+    return texts
+
+
+def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
+    inner = counted(_unified(observer, three))
+    between = counted([three[1].before, three[2].before])
+    if inner is None or between is None:
+        return None
+    before, after = three[0].before, three[2].after
+    base = inner[1]
+    text = between[0]
+    if between[1] >= 0:
+        head, _, tail = text.partition(INDEX_MARK)
+        first = between[1]
+        # The number between two calls belongs to the call after it or to the one before it.
+        if before.endswith(f"{first - 1}{tail}"):
+            base = first - 1
+            before = before[: -len(f"{base}{tail}")] + INDEX_MARK + tail
+        elif after.startswith(f"{head}{first + 2}"):
+            base = first
+            after = head + INDEX_MARK + after[len(f"{head}{first + 2}") :]
+        else:
+            return None
+    return CallsFrame(decompose(before, text, after), inner[0], max(base, 0))
+
+
+def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
+    """Recognise a template that writes something after every call but the first."""
+    first, second = three[1].before, three[2].before
+    head = common_prefix(first, second)
+    tail = common_suffix(first[len(head) :], second[len(head) :])
+    later = second[len(head) : len(second) - len(tail)]
+    if first != head + tail or not later:
+        return None
+    if not one.after.startswith(head) or three[2].after != head + later + one.after[len(head) :]:
+        return None
+    return CallsFrame(decompose(one.before, first, one.after), one.inner, later_close=later)

@@ -1,0 +1,373 @@
+"""Rows of entries: reading a value out of an entry, and telling a value's own quotes from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.conversation import Json, Message, ToolResult
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, find_slots
+
+from .call_frame import INDEX_MARK, CallsFrame, counted
+from .observer import Observer
+from .shape_negotiation import answered
+from .suggestions import Suggestions
+
+# How ids carry names: put together where messages have none, or taken apart for a result's
+# header.
+#
+# Asked only where a call is written with its id and without its name.
+
+
+@dataclass(frozen=True, slots=True)
+class SeenId:
+    """How an id carries a name, as renders show it."""
+
+    row: Row = ()
+    """Empty: no render shows it."""
+    base: int = 0
+    """The number in the id of the first call, where the ids have one."""
+
+
+def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> SeenId:
+    """Learn how ids carry names; `several` says that a message may have more than one call."""
+    made = _made_up(observer, 2 if several else 1)
+    return SeenId(*made) if made is not None else SeenId(_taken_apart(observer, suggestions))
+
+
+def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
+    """Read off what stands in the place of the ids of calls that have none."""
+    marks = observer.prober.sentinels
+    dialogue = answered(
+        observer.prober, Message(calls=tuple(observer.call(at) for at in range(count)))
+    )
+    given = observer.prober.probe(dialogue).text
+    shaped = observer.prober.shape.messages(dialogue, marks.system)
+    shown = _rendered(observer, [_without_ids(message) for message in shaped])
+    around = re.split("|".join(map(re.escape, marks.ids[:count])), given)[: count + 1]
+    pattern = "(.*?)".join(map(re.escape, around))
+    found = re.match(pattern, shown, re.DOTALL) if len(around) > count else None
+    if found is None:
+        return None
+    words = found.groups()
+    one = counted([text.replace(marks.names[at], marks.names[0]) for at, text in enumerate(words)])
+    if one is None or marks.names[0] not in one[0]:
+        return None
+    # The number of an only call is one like any other word.
+    labels = {marks.names[0]: Slot.NAME, INDEX_MARK: Slot.INDEX}
+    pieces = find_slots(one[0], labels)
+    return _row(pieces.literals, pieces.slots), max(one[1], 0)
+
+
+def _row(literals: Sequence[str], slots: Sequence[Slot]) -> Row:
+    row: list[str | Slot] = [literals[0]]
+    for slot, literal in zip(slots, literals[1:], strict=True):
+        row += [slot, literal]
+    return tuple(piece for piece in row if piece)
+
+
+def _without_ids(message: dict[str, Json]) -> dict[str, Json]:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    bare: list[Json] = [
+        {key: value for key, value in call.items() if key != "id"}
+        for call in calls
+        if isinstance(call, dict)
+    ]
+    return {**message, "tool_calls": bare}
+
+
+def _rendered(observer: Observer, messages: Sequence[dict[str, Json]]) -> str:
+    try:
+        return observer.prober.render_messages(messages)
+    except TemplateRenderError:
+        return ""
+
+
+_MOST_SEPARATORS = 8
+_LONGEST = 16
+_IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
+"""A constant with a sign, and with nothing that an id never has."""
+
+
+def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
+    """Give ids that hold the template's own constants, and see what part of one shows alone.
+
+    With `a.b:c` for the id, a template that writes `b` before the result takes it for the name.
+    """
+    signs = [
+        text
+        for text in suggestions.constants
+        if len(text) <= _LONGEST and _IN_AN_ID.fullmatch(text)
+    ][:_MOST_SEPARATORS]
+    orders = dict.fromkeys((tuple(signs), tuple(reversed(signs)))) if signs else ()
+    rows = [row for order in orders for row in _shown_parts(observer, order)]
+    # The more of an id is cut off, the more the render shows.
+    return max(rows, key=len, default=())
+
+
+def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
+    """Return the row of an id with these signs between its words, where a part of it shows."""
+    marks = observer.prober.sentinels
+    words = [f"{marks.next_user}{chr(ord('a') + at)}" for at in range(len(signs) + 1)]
+    whole = words[0] + "".join(sign + word for sign, word in zip(signs, words[1:], strict=True))
+    call = replace(observer.call(), id=whole)
+    dialogue = (observer.prober.user, Message(calls=(call,)), ToolResult(marks.answer, "", whole))
+    shaped = observer.prober.shape.messages(dialogue, marks.system)
+    # Without the result's own name, a template has only the id to take it from.
+    unnamed = [{key: value for key, value in each.items() if value != ""} for each in shaped]
+    text = _rendered(observer, unnamed).replace(whole, "")
+    shown = [at for at, word in enumerate(words) if word in text]
+    if not shown or len(shown) == len(words):
+        return
+    first, last = shown[0], shown[-1]
+    before: Row = (Slot.ID, signs[first - 1]) if first else ()
+    after: Row = (signs[last], Slot.ID) if last < len(signs) else ()
+    yield (*before, Slot.NAME, *after)
+
+
+def shape_of(row: Row) -> tuple[Slot, ...]:
+    """Return the slots of a row, in order."""
+    return tuple(piece for piece in row if isinstance(piece, Slot))
+
+
+def cut_at(row: Row, word: str, slot: Slot) -> Row:
+    """Put a slot wherever the literals of a row show this word.
+
+    `("<p k>v</p>",)` with `k` for the key becomes `("<p ", KEY, ">v</p>")`.
+    """
+    cut: list[str | Slot] = []
+    for piece in row:
+        if isinstance(piece, Slot):
+            cut.append(piece)
+            continue
+        first, *others = piece.split(word)
+        cut.append(first)
+        for literal in others:
+            cut += [slot, literal]
+    return tuple(piece for piece in cut if piece != "")
+
+
+def around(row: Row, slot: Slot) -> tuple[str, str]:
+    """Return the literals right before and right after the first such slot."""
+    if slot not in row:
+        return "", ""
+    at = row.index(slot)
+    before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
+    after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], Slot) else ""
+    return str(before), str(after)
+
+
+def quotes_around(row: Row, slot: Slot) -> tuple[str, str]:
+    """Return what stands around a slot; of what stands farther out than quotes, nothing."""
+    before, after = around(row, slot)
+    sign = _same_sign(before, after)
+    return (sign, sign) if sign else (before, after)
+
+
+def _same_sign(before: str, after: str) -> str:
+    sign = before[-1:]
+    return "" if sign != after[:1] or sign.isalnum() or sign.isspace() else sign
+
+
+def with_around(row: Row, before: str, after: str) -> Row:
+    """Return the row with other literals right before and right after the value."""
+    at = row.index(Slot.VALUE)
+    start = at - 1 if at and not isinstance(row[at - 1], Slot) else at
+    has_after = at + 1 < len(row) and not isinstance(row[at + 1], Slot)
+    rest = row[at + 2 :] if has_after else row[at + 1 :]
+    changed = (*row[:start], before, Slot.VALUE, after, *rest)
+    return tuple(piece for piece in changed if piece != "")
+
+
+def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
+    """Say what `row` writes around the value beyond what `plain` does; None: not a matter of it."""
+    if shape_of(row) != shape_of(plain):
+        return None
+    before, after = around(row, Slot.VALUE)
+    plain_before, plain_after = around(plain, Slot.VALUE)
+    if not before.startswith(plain_before) or not after.endswith(plain_after):
+        return None
+    if with_around(row, plain_before, plain_after) != plain:
+        return None
+    return before[len(plain_before) :], after[: len(after) - len(plain_after)]
+
+
+def without_equal_quotes(row: Row) -> Row | None:
+    """Take one sign off both sides of the value, where it is the same on both."""
+    before, after = around(row, Slot.VALUE)
+    return with_around(row, before[:-1], after[1:]) if _same_sign(before, after) else None
+
+
+def match_row(row: Row, text: str, key: str | None) -> str | None:
+    """Return the text of the value where an entry reads like `row`."""
+    pattern = ""
+    for piece in row:
+        if piece is Slot.VALUE:
+            pattern += "(.*)"
+        elif piece is Slot.KEY:
+            pattern += re.escape(key or "")
+        else:
+            pattern += re.escape(piece)
+    match = re.fullmatch(pattern, text, re.DOTALL)
+    return match.group(1) if match else None
+
+
+def read_entry(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
+    """Read the value out of an entry by a row that fits, or by what the rows have in common."""
+    for row in known:
+        value = match_row(row, text, key)
+        if value is not None:
+            return row, value
+    return _flagged(text, known[:2], key) if len(known) > 1 else None
+
+
+def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
+    """Read an entry whose literals name its type: rows that differ in the middle of a literal."""
+    known = [_padded(row) for row in known]
+    if len({shape_of(row) for row in known}) != 1 or len({len(row) for row in known}) != 1:
+        return None
+    pattern = ""
+    names: list[str] = []
+    for at, column in enumerate(zip(*known, strict=True)):
+        piece = column[0]
+        if piece is Slot.VALUE:
+            pattern += "(?P<value>.*)"
+        elif piece is Slot.KEY:
+            pattern += re.escape(key or "")
+        else:
+            names.append(f"literal{at}")
+            pattern += f"(?P<literal{at}>{_varying([str(literal) for literal in column])})"
+    match = re.fullmatch(pattern, text, re.DOTALL)
+    if match is None:
+        return None
+    row = tuple(
+        piece if isinstance(piece, Slot) else match.group(f"literal{at}")
+        for at, piece in enumerate(known[0])
+    )
+    return tuple(piece for piece in row if piece != ""), match.group("value")
+
+
+def _padded(row: Row) -> Row:
+    """Return the row with a literal on both sides of the value, be it empty."""
+    before, after = around(row, Slot.VALUE)
+    at = row.index(Slot.VALUE)
+    start = at - 1 if before else at
+    end = at + 2 if after else at + 1
+    return (*row[:start], before, Slot.VALUE, after, *row[end:])
+
+
+def _varying(literals: Sequence[str]) -> str:
+    """Return the pattern of a literal of which only the two ends are sure."""
+    if len(set(literals)) == 1:
+        return re.escape(literals[0])
+    head = common_prefix(*literals)
+    tail = common_suffix(*(literal[len(head) :] for literal in literals))
+    return f"{re.escape(head)}.*?{re.escape(tail)}"
+
+
+_PLAIN = (JsonType.BOOLEAN, JsonType.ARRAY, JsonType.OBJECT, JsonType.NULL)
+
+
+def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
+    """Choose the row of values that have nothing of their own around them."""
+    string = rows[JsonType.STRING] or (Slot.VALUE,)
+    number = rows.get(JsonType.INTEGER) or string
+    for kind in _PLAIN:
+        row = rows.get(kind)
+        if row is not None and wrap_in(number, row) is not None:
+            return row
+    return number
+
+
+# Slots: places in a text that move with one thing, read off two renders that differ in it.
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSlot:
+    """Where one thing stands in a text that is made of sentinels."""
+
+    slot: Slot
+    word: str
+    """What stands for it."""
+    times: int = 1
+
+    def cut(self, row: Row) -> Row:
+        """Put the slot into the literals of a row."""
+        return cut_at(row, self.word, self.slot)
+
+
+def learn_slot(slot: Slot, word: str, one: str | None, other: str | None) -> SeenSlot | None:
+    """Find what moves with a thing: `word` shows in `one`, and another in its place in `other`.
+
+    None where nothing does: the thing is not written, or what is written comes from elsewhere.
+    A text that is None was refused, and says nothing.
+    """
+    times = (one or "").count(word) - (other or "").count(word)
+    return SeenSlot(slot, word, times) if times > 0 else None
+
+
+# The calls of a turn, put together: the frame, the arguments in it, the row of one call.
+
+
+def put_together(
+    frame: CallsFrame,
+    slots: Sequence[SeenSlot],
+    arguments: Arguments,
+    written: str,
+    section: tuple[str, str],
+) -> CallFormat | None:
+    """Put the row of one call together; None where the arguments are not in it in one piece.
+
+    `written` are the arguments of the frame's call.
+    """
+    opening, close = section
+    call = frame.call
+    around = f"{opening}{call}{close}"
+    if call.count(written) != 1 or frame.limit is not CallLimit.MANY:
+        if around.count(written) != 1:
+            return None
+        # What surrounds an only call is its own; or the arguments share their last
+        # characters with what closes the section.
+        call, opening, close = around, "", ""
+    return CallFormat(
+        row=row_of(call, [*slots, SeenSlot(Slot.ARGUMENTS, written)]),
+        arguments=arguments,
+        section_open=opening,
+        section_close=close,
+        separator=frame.repetition.separator,
+        later_close=frame.later_close,
+        index_base=frame.index_base,
+        index_goes_on=frame.goes_on,
+        limit=frame.limit,
+    )
+
+
+def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
+    """Turn the text of a call made of sentinels into a row."""
+    row: Row = (call,)
+    for each in (*slots, SeenSlot(Slot.INDEX, INDEX_MARK)):
+        row = each.cut(row)
+    return row
+
+
+def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[SeenSlot]) -> Row:
+    """Turn the text of a first call without arguments into a row.
+
+    The number of the call shows where the literal stands that comes before it.
+    """
+    row = calls.row
+    for at, piece in enumerate(row):
+        if piece is not Slot.INDEX:
+            continue
+        before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
+        shown = f"{before}{calls.index_base}"
+        if before and text.count(shown) == 1:
+            text = text.replace(shown, f"{before}{INDEX_MARK}")
+    return row_of(text, slots)

@@ -1,0 +1,544 @@
+"""An output held against its message: which of its characters are whose, all others are literals.
+
+The names, ids, keys and values of a message are what sentinels are to a render. They are looked for
+in the order that a hypothesis says; the first complete row of places counts. With a name, then the
+arguments one by one, `<call>look(city="Oslo")</call>` is
+
+    '<call>'  NAME  '('  KEY  '="'  VALUE  '")</call>'
+
+What stands around the values of examples, so that values in a notation of their own are found.
+
+A number, a word or a string is found by its text. How an array, an object, or a word for true or
+null is written may be the format's own; it stands where others stand:
+
+    days: 3 | tags: (a ; b) |        mid ': ', after ' | ' or ' |': so the array is '(a ; b)'
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby, permutations
+from types import NoneType
+from typing import NamedTuple, TypeVar
+
+from autoparser.analysis.core.call_notation import Slot, json_notation, python_notation
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.core.text_format import Edges, Escape, Part, Strip, Text
+
+from .examples import ID_MARK, KEY_MARK, NAME_MARK, filled, with_own_words
+
+# The texts that a value of a message may have in an output, and where they stand.
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpan:
+    """A part of an output."""
+
+    start: int
+    end: int
+
+
+MOST = 6
+"""So many places of one text are tried."""
+
+
+def found(text: str, word: str, start: int) -> Iterator[WordSpan]:
+    """Find a text from a place on; of a word first those that stand as a word, then the others."""
+    places: list[WordSpan] = []
+    at = text.find(word, start)
+    while word and at >= 0 and len(places) < MOST:
+        places.append(WordSpan(at, at + len(word)))
+        at = text.find(word, at + 1)
+    yield from (place for place in places if whole_words(text, place))
+    yield from (place for place in places if not whole_words(text, place))
+
+
+def whole_words(text: str, place: WordSpan) -> bool:
+    """Whether no letter or digit of a word goes on beyond a span."""
+    before, after = text[: place.start][-1:], text[place.end :][:1]
+    return not (
+        (_wordly(before) and _wordly(text[place.start]))
+        or (_wordly(after) and _wordly(text[place.end - 1]))
+    )
+
+
+def _wordly(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def value_texts(value: Json, escape: Escape) -> tuple[str, ...]:
+    """Return how a value of an argument may be written, the usual text first."""
+    if isinstance(value, str):
+        return (Text(escape=escape).write(value),)
+    notations = (
+        *(json_notation(comma=comma, colon=colon) for comma, colon in _SPACINGS),
+        json_notation(ascii_only=True),
+        python_notation(),
+    )
+    return tuple(dict.fromkeys(notation.write(value) for notation in notations))
+
+
+def key_texts(key: str, escape: Escape) -> tuple[str, ...]:
+    """Return how an argument's name may be written: as it is, or escaped as strings are."""
+    if escape in (Escape.VERBATIM, Escape.PYTHON):
+        return (key,)
+    return tuple(dict.fromkeys((key, Text(escape=escape).write(key))))
+
+
+_SPACINGS = ((", ", ": "), (",", ":"))
+
+
+def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
+    """Find the JSON objects, or Python's literals, that are equal to the wanted one."""
+    decoder, told = json.JSONDecoder(), _told(dict(wanted))
+    at = text.find("{", start)
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except ValueError:
+            value, end = _literal(text, at)
+        if end and _told(value) == told:
+            yield WordSpan(at, end)
+        at = text.find("{", at + 1)
+
+
+def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
+    """Find the JSON strings whose text is JSON that is equal to the wanted object."""
+    decoder, told = json.JSONDecoder(), _told(dict(wanted))
+    at = text.find('"', start)
+    while at >= 0:
+        try:
+            held, end = decoder.raw_decode(text, at)
+            if _told(json.loads(held)) == told:
+                yield WordSpan(at, end)
+        except (ValueError, TypeError):
+            pass
+        at = text.find('"', at + 1)
+
+
+def _told(value: object) -> str:
+    """Tell values apart as JSON does: to Python true is 1."""
+    try:
+        return json.dumps(value, sort_keys=True)
+    except (TypeError, ValueError):
+        return ""
+
+
+def _literal(text: str, at: int) -> tuple[object, int]:
+    """Read a Python literal of balanced brackets; the end is 0 where there is none."""
+    if "'" not in text:
+        return None, 0
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] in "{[") - (text[end] in "}]")
+        if depth == 0:
+            try:
+                return ast.literal_eval(text[at : end + 1]), end + 1
+            except (ValueError, SyntaxError):
+                return None, 0
+    return None, 0
+
+
+_LONGEST_WORD = 16
+"""A word for true, false or null is not longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFrames:
+    """The literals before and after values, where all values of an example were found."""
+
+    middles: Mapping[str, int]
+    """Between a key and its value, and how often."""
+    betweens: tuple[str, ...]
+    """From a value to the next key, with marks for its own key and the call's name."""
+    tails: tuple[str, ...]
+    """From the last value on, as far as most turns are alike there."""
+
+    def likely(self, middle: str) -> int:
+        """Say how often a literal stood between a key and its value."""
+        return self.middles.get(middle, 0)
+
+    def spans(
+        self, text: str, start: int, value: Json, words: Mapping[str, str], following: str
+    ) -> Iterator[WordSpan]:
+        """Go through the places of a value in a notation of its own, after its key.
+
+        `words` are the texts in the places of the marks, `following` is the next key.
+        """
+        afters = self.betweens if following else self.tails
+        ends = [filled(each, words) + following for each in _suffixes(afters)]
+        for begin in self._begins(text, start):
+            for end in sorted(_found(text, begin, ends)):
+                if _may_be(text[begin:end], value):
+                    yield WordSpan(begin, end)
+
+    def _begins(self, text: str, start: int) -> Iterator[int]:
+        known = sorted(self.middles, key=len)
+        shared = common_prefix(*known) if len(known) > 1 else ""
+        for middle in dict.fromkeys((*known, shared)):
+            if middle.strip() and text.startswith(middle, start):
+                yield start + len(middle)
+
+
+def _suffixes(literals: Sequence[str]) -> Iterator[str]:
+    """Go through literals, and what is left of them without what closes other values alone."""
+    for literal in literals:
+        yield from (literal[at:] for at in range(len(literal)))
+
+
+def _found(text: str, begin: int, ends: Sequence[str]) -> set[int]:
+    """Return the first places at which the value may end."""
+    found = {text.find(each, begin) for each in ends if each.strip()}
+    return {at for at in found if at >= 0}
+
+
+def _may_be(written: str, value: Json) -> bool:
+    """Whether a text may be a value: a word, or something that holds all that the value holds."""
+    if value is None or isinstance(value, bool):
+        return 0 < len(written) <= _LONGEST_WORD and not re.search(r"\s", written)
+    return isinstance(value, (list, dict)) and _holds(written, 0, value) is not None
+
+
+def _holds(written: str, at: int, value: Json) -> int | None:
+    """Return where the last text of a value ends; None where one is missing."""
+    if isinstance(value, dict):
+        parts: list[Json] = [part for pair in value.items() for part in pair]
+    elif isinstance(value, list):
+        parts = value
+    elif isinstance(value, str) and not value.isalnum():
+        return at  # It may be escaped.
+    else:
+        word = "" if value is None or isinstance(value, bool) else str(value)
+        found = written.find(word, at)
+        return None if found < 0 else found + len(word)
+    for part in parts:
+        reached = _holds(written, at, part)
+        if reached is None:
+            return None
+        at = reached
+    return at
+
+
+class ArgumentStyle(NamedTuple):
+    """How the arguments of a call are looked for."""
+
+    whole: bool = False
+    """As one value, an object."""
+    encoded: bool = False
+    """As one value, inside a JSON string."""
+    escape: Escape = Escape.VERBATIM
+    """One by one, and strings so."""
+
+
+_VERBATIM = ArgumentStyle()
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What is looked for in a call, and in which order."""
+
+    fields: tuple[Slot, ...]
+    style: ArgumentStyle
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place that a message fills."""
+
+    what: Part | Slot
+    start: int
+    end: int
+    call: int = 0
+    kind: JsonType | None = None
+    """Of a value: its type."""
+    value: Json = None
+    """Of a value: it. Of a key: it, unescaped."""
+    edges: Edges = field(default_factory=Edges)
+    """Of content and reasoning: what of its whitespace is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedExample:
+    """A turn's text with all its places."""
+
+    text: str
+    start: int
+    """Where the output begins, after what the prompt has written."""
+    message: Message
+    parts: tuple[Part, ...]
+    marks: tuple[Mark, ...]
+    style: ArgumentStyle = _VERBATIM
+
+    def between(self, at: int) -> str:
+        """Return the literal before the mark number `at`; after the last one, the rest."""
+        start = self.marks[at - 1].end if at else 0
+        end = self.marks[at].start if at < len(self.marks) else len(self.text)
+        return self.text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One thing to be found next: every text that would be it."""
+
+    what: Part | Slot
+    text: str = ""
+    call: int = 0
+    value: Json = None
+    style: ArgumentStyle = _VERBATIM
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of an argument: the words that literals around it may repeat, by their marks."""
+    following: str = ""
+    """Of a value: the next key."""
+
+
+def align(
+    text: str,
+    start: int,
+    message: Message,
+    guess: Hypothesis,
+    frames: ValueFrames | None = None,
+    *,
+    known: bool = False,
+) -> AlignedExample | None:
+    """Find all of a message in a turn's text from a place on; None where something is missing.
+
+    A message of which a text is empty shows no place for it: None, too. `frames` says what stands
+    around values in other examples: of several places of a value that one counts which stands as
+    most others do, and a value whose text is not known is looked for there. With `known`, values
+    that the text does not hold in a known notation are left out.
+    """
+    presence = message.presence
+    present = [
+        part
+        for part, there in zip(
+            Part, (presence.reasoning, presence.content, presence.calls), strict=True
+        )
+        if there
+    ]
+    for parts in permutations(present):
+        wanted = [each for part in parts for each in _wanted(part, message, guess)]
+        if known:
+            wanted = [each for each in wanted if not _unknown(each, text)]
+        budget = [_STEPS]
+        marks = _placed(text, start, wanted, budget, frames)
+        if marks is not None:
+            return AlignedExample(text, start, message, parts, tuple(marks), guess.style)
+    return None
+
+
+def may_be_unknown(message: Message, text: str) -> bool:
+    """Whether an argument is an array, an object or a word that the text does not hold as such."""
+    wanted = (
+        _Wanted(Slot.VALUE, value=value)
+        for call in message.calls
+        for value in call.arguments.values()
+    )
+    return any(_unknown(each, text) for each in wanted)
+
+
+def _unknown(wanted: _Wanted, text: str) -> bool:
+    if wanted.what is not Slot.VALUE or not isinstance(wanted.value, (bool, list, dict, NoneType)):
+        return False
+    return not any(written in text for written in value_texts(wanted.value, wanted.style.escape))
+
+
+_STEPS = 4000
+"""So many places are looked at for one example."""
+
+
+def _wanted(part: Part, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
+    if part is Part.REASONING:
+        yield _Wanted(part, message.reasoning)
+    elif part is Part.CONTENT:
+        yield _Wanted(part, message.content)
+    else:
+        for at, call in enumerate(message.calls):
+            for field in guess.fields:
+                yield from _wanted_of_call(field, call, at, guess.style)
+
+
+def _wanted_of_call(
+    field: Slot, call: ToolCall, at: int, style: ArgumentStyle
+) -> Iterator[_Wanted]:
+    if field is Slot.NAME:
+        yield _Wanted(field, call.name, at)
+    elif field is Slot.ID:
+        yield _Wanted(field, call.id, at)
+    elif style.whole or style.encoded:
+        yield _Wanted(field, "", at, dict(call.arguments), style)
+    else:
+        following = (*list(call.arguments)[1:], "")
+        for (key, value), after in zip(call.arguments.items(), following, strict=False):
+            own = {KEY_MARK: key, NAME_MARK: call.name, ID_MARK: call.id}
+            yield _Wanted(Slot.KEY, key, at, key, style)
+            yield _Wanted(Slot.VALUE, "", at, value, style, own, after)
+
+
+def _placed(
+    text: str,
+    start: int,
+    wanted: Sequence[_Wanted],
+    budget: list[int],
+    frames: ValueFrames | None,
+) -> list[Mark] | None:
+    """Place the first thing, then the others after it; try its next place where they do not fit."""
+    if not wanted:
+        return []
+    places = _places(text, start, wanted[0])
+    if wanted[0].what is Slot.VALUE and frames is not None:
+        framed = _framed(text, start, wanted[0], frames)
+        known = sorted(places, key=lambda mark: -frames.likely(text[start : mark.start]))
+        places = chain(known, framed)
+    for mark in places:
+        budget[0] -= 1
+        if budget[0] < 0:
+            return None
+        rest = _placed(text, mark.end, wanted[1:], budget, frames)
+        if rest is not None:
+            return [mark, *rest]
+    return None
+
+
+def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
+    what, call = wanted.what, wanted.call
+    if isinstance(what, Part):
+        yield from _texts(text, start, wanted)
+    elif what is Slot.ARGUMENTS and isinstance(wanted.value, dict):
+        seek = decoded_strings if wanted.style.encoded else decoded_objects
+        for span in seek(text, start, wanted.value):
+            yield _mark(what, span, call, wanted.value)
+    else:
+        for written in _spellings(wanted):
+            for span in found(text, written, start):
+                yield _mark(what, span, call, wanted.value)
+
+
+def _spellings(wanted: _Wanted) -> tuple[str, ...]:
+    if wanted.what is Slot.VALUE:
+        return value_texts(wanted.value, wanted.style.escape)
+    if wanted.what is Slot.KEY:
+        return key_texts(wanted.text, wanted.style.escape)
+    return (wanted.text,)
+
+
+def _framed(text: str, start: int, wanted: _Wanted, frames: ValueFrames) -> Iterator[Mark]:
+    """Place a value that is written in a way of its own where other values stand."""
+    for span in frames.spans(text, start, wanted.value, wanted.own, wanted.following):
+        yield _mark(Slot.VALUE, span, wanted.call, wanted.value)
+
+
+def _mark(what: Slot, span: WordSpan, call: int, value: Json) -> Mark:
+    kind = type_of(value) if what is Slot.VALUE else None
+    return Mark(what, span.start, span.end, call, kind, value)
+
+
+def _texts(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
+    """Place content or reasoning, whole or without whitespace at its edges."""
+    for edges in _EDGES:
+        written = edges.apply(wanted.text)
+        for span in found(text, written, start):
+            yield Mark(wanted.what, span.start, span.end, edges=edges)
+        if written == wanted.text.strip():
+            break
+
+
+_EDGES = (
+    Edges(),
+    Edges(Strip.NOTHING, Strip.WHITESPACE),
+    Edges(Strip.WHITESPACE, Strip.NOTHING),
+    Edges(Strip.WHITESPACE, Strip.WHITESPACE),
+)
+
+# The calls of aligned examples, cut up: what stands before, between and after their places.
+#
+# What of a literal repeats the call's own name or id is written as `NAME_MARK` or `ID_MARK`, so
+# that literals of different calls can be compared.
+
+
+_ENTRIES = (Slot.KEY, Slot.VALUE)
+
+_Kind = TypeVar("_Kind", bound=Hashable)
+
+
+def usual(seen: Iterable[_Kind]) -> _Kind | None:
+    """Return what was seen most often, of two the first: an odd example outvotes nobody."""
+    counted = Counter(seen)
+    return max(counted, key=lambda each: counted[each], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """One call of an example."""
+
+    at: int
+    """Its number in the turn."""
+    before: str
+    """The literal up to its first place, from the end of what stands before."""
+    fields: tuple[tuple[Slot, tuple[Mark, ...]], ...]
+    """Its fields in order, each with its places; arguments one by one have many."""
+    joints: tuple[str, ...]
+    """The literals between the fields."""
+    after: str
+    """The literal from its last place to the next part, call, or the end."""
+    last: bool
+    """No call follows."""
+    inside: tuple[str, ...]
+    """The literals between the places of the arguments, one by one."""
+    texts: tuple[str, ...]
+    """What stands at each place of the arguments."""
+
+
+def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
+    """Cut up the calls of an example."""
+    positions = [at for at, mark in enumerate(aligned.marks) if isinstance(mark.what, Slot)]
+    number = len(aligned.message.calls)
+    previous: ToolCall | None = None
+    for call_at, group in groupby(positions, key=lambda at: aligned.marks[at].call):
+        places = list(group)
+        call = aligned.message.calls[call_at]
+        before = aligned.between(places[0])
+        yield _shown(
+            aligned,
+            call,
+            places,
+            before if previous is None else with_own_words(before, previous),
+            last=call_at == number - 1,
+        )
+        previous = call
+
+
+def _shown(
+    aligned: AlignedExample, call: ToolCall, places: Sequence[int], before: str, *, last: bool
+) -> ShownCall:
+    fields: list[tuple[Slot, tuple[Mark, ...]]] = []
+    joints: list[str] = []
+    inside: list[str] = []
+    for at in places:
+        mark = aligned.marks[at]
+        slot = Slot.ARGUMENTS if mark.what in _ENTRIES else Slot(mark.what)
+        literal = aligned.between(at)
+        if fields and slot is Slot.ARGUMENTS and fields[-1][0] is slot:
+            fields[-1] = (slot, (*fields[-1][1], mark))
+            inside.append(literal)
+            continue
+        if fields:
+            joints.append(with_own_words(literal, call))
+        fields.append((slot, (mark,)))
+    marks = next((marks for slot, marks in fields if slot is Slot.ARGUMENTS), ())
+    return ShownCall(
+        aligned.marks[places[0]].call,
+        before,
+        tuple(fields),
+        tuple(joints),
+        with_own_words(aligned.between(places[-1] + 1), call),
+        last,
+        tuple(inside),
+        tuple(aligned.text[mark.start : mark.end] for mark in marks),
+    )

@@ -1,0 +1,391 @@
+"""How arguments are written, concluded from the calls of examples.
+
+It is what A1–A3, T5 and T6 conclude from renders: one value in a notation that Python itself
+writes, or entries, of which a decomposition tells what opens, separates and closes them.
+
+Arrays and objects inside arguments in a notation of their own, concluded from a few of them.
+
+What strings, numbers and words look like is known. Their texts are found in order, and each literal
+between two of them is a row of unknowns: what opens, separates and closes arrays and objects, and
+what stands between a key and its value. A literal of one unknown says what it is, which leaves
+fewer in the others:
+
+    {a: (x; y)}        OPEN = '{'    MIDDLE OPEN' = ': ('    NEXT' = '; '    CLOSE' CLOSE = ')}'
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from itertools import islice, product
+
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot, json_notation
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import common_prefix, decompose
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .argument_containers import container_of
+from .argument_notation import EntryOrder, Strings, TypedRows, known_notations
+from .call_rows import cut_at, without_equal_quotes
+from .example_alignment import ArgumentStyle, Mark, ShownCall
+from .example_entries import EntryFrame, ShownEntries, conclude_entry_frame, shown_entries
+from .examples import KEY_MARK, with_key_mark
+
+
+class _Sign(Enum):
+    """What is written of containers."""
+
+    OPEN_ARRAY = auto()
+    NEXT_ITEM = auto()
+    CLOSE_ARRAY = auto()
+    OPEN_OBJECT = auto()
+    NEXT_MEMBER = auto()
+    CLOSE_OBJECT = auto()
+    MIDDLE = auto()
+    """Between a key and its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Equation:
+    """The signs that a literal is made of, in order."""
+
+    signs: tuple[_Sign, ...]
+    text: str
+
+    def rest(self, known: Mapping[_Sign, str]) -> _Equation | None:
+        """Leave out what is known at either end; None where it is not there."""
+        signs, text = list(self.signs), self.text
+        while signs and signs[0] in known:
+            if not text.startswith(known[signs[0]]):
+                return None
+            text = text.removeprefix(known[signs.pop(0)])
+        while signs and signs[-1] in known:
+            if not text.endswith(known[signs[-1]]):
+                return None
+            text = text.removesuffix(known[signs.pop()])
+        return _Equation(tuple(signs), text)
+
+
+def own_containers(
+    seen: Sequence[tuple[Json, str]], outer: Notation, members: Container
+) -> tuple[Mapping[JsonType, Container], int]:
+    """Return how arrays and objects are written inside arguments, and how many are written so.
+
+    `outer` is how values of other types are written there, `members` how the arguments are.
+    """
+    best, right = outer, 0
+    for string in _strings(outer.string):
+        inner = replace(outer, string=string)
+        found = [each for value, text in seen if (each := _equations(value, text, inner))]
+        equations = [equation for each in found for equation in each]
+        for known in islice(_solved(equations, {}), _MOST_CUTS):
+            tried = _notation(inner, known, members)
+            count = sum(tried.write(value) == text for value, text in seen)
+            if count > right:
+                best, right = tried, count
+        if right == len(seen):
+            break
+    values = None if best.string == outer.string else best
+    containers = {
+        JsonType.ARRAY: replace(best.array, values=values),
+        JsonType.OBJECT: replace(best.object, values=values),
+    }
+    return containers, right
+
+
+def _strings(known: Text) -> Iterator[Text]:
+    """Return how strings inside may be written, first as outside."""
+    yield known
+    for escape, outer in ((Escape.JSON, Escape.VERBATIM), (Escape.JSON_HTML, Escape.HTML)):
+        sign = Text(escape=outer).write('"')
+        yield Text(sign, sign, escape)
+
+
+def _key_text(inner: Notation) -> Text:
+    return Text(escape=inner.string.escape)
+
+
+def _equations(value: Json, text: str, inner: Notation) -> list[_Equation] | None:
+    """Return the literals of a container; None where a text of it is missing."""
+    found: list[_Equation] = []
+    signs: list[_Sign] = []
+    keys: list[str] = []
+    at = 0
+    for part in _parts(value, inner):
+        if isinstance(part, _Sign):
+            signs.append(part)
+            continue
+        start = text.find(part.text, at)
+        if start < 0 or not part.text:
+            return None
+        found.append(_Equation(tuple(signs), _marked(text[at:start], keys)))
+        at, signs = start + len(part.text), []
+        if part.key:
+            keys.append(part.text)
+    found.append(_Equation(tuple(signs), _marked(text[at:], keys)))
+    return [each for each in found if each.signs]
+
+
+def _marked(literal: str, keys: Sequence[str]) -> str:
+    for key in keys:
+        literal = with_key_mark(literal, key)
+    return literal
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A text of a container: a key, or a value that holds no others."""
+
+    text: str
+    key: bool = False
+
+
+def _parts(value: Json, inner: Notation) -> Iterator[_Leaf | _Sign]:
+    if isinstance(value, dict) and value:
+        for at, (key, held) in enumerate(value.items()):
+            yield _Sign.NEXT_MEMBER if at else _Sign.OPEN_OBJECT
+            yield _Leaf(_key_text(inner).write(key), key=True)
+            yield _Sign.MIDDLE
+            yield from _parts(held, inner)
+        yield _Sign.CLOSE_OBJECT
+    elif isinstance(value, list) and value:
+        for at, held in enumerate(value):
+            yield _Sign.NEXT_ITEM if at else _Sign.OPEN_ARRAY
+            yield from _parts(held, inner)
+        yield _Sign.CLOSE_ARRAY
+    elif isinstance(value, (dict, list)):
+        yield _Sign.OPEN_OBJECT if isinstance(value, dict) else _Sign.OPEN_ARRAY
+        yield _Sign.CLOSE_OBJECT if isinstance(value, dict) else _Sign.CLOSE_ARRAY
+    else:
+        yield _Leaf(inner.write(value))
+
+
+_MOST_CUTS = 64
+"""So many ways to cut literals of two unknowns are tried."""
+
+
+def _solved(
+    equations: Sequence[_Equation], known: Mapping[_Sign, str]
+) -> Iterator[Mapping[_Sign, str]]:
+    """Solve them one by one; where each has two unknowns, try every cut of one."""
+    known = dict(known)
+    while True:
+        open_ = [rest for each in equations if (rest := each.rest(known)) and rest.signs]
+        single = next((each for each in open_ if len(set(each.signs)) == 1), None)
+        if single is None:
+            break
+        size = len(single.text) // len(single.signs)
+        known[single.signs[0]] = single.text[:size]
+    if not open_:
+        yield known
+        return
+    first = min(open_, key=lambda each: len(each.text))
+    for size in _cuts(first, known):
+        yield from _solved(equations, {**known, first.signs[0]: first.text[:size]})
+
+
+_OPENING = {_Sign.CLOSE_ARRAY: _Sign.OPEN_ARRAY, _Sign.CLOSE_OBJECT: _Sign.OPEN_OBJECT}
+
+
+def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
+    """Return where the first sign may end: first where no unit is cut, then as long as its open."""
+    text = equation.text
+    like = known.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
+
+    def unlikely(size: int) -> tuple[bool, int]:
+        return len(common_prefix(text, text[:size])) != size, abs(size - len(like))
+
+    return sorted(range(min(len(text), _MOST_CUTS) + 1), key=unlikely)
+
+
+def _notation(inner: Notation, known: Mapping[_Sign, str], members: Container) -> Notation:
+    """Put the signs together; what separates members is taken from arguments where unseen."""
+    array, object_ = inner.array, inner.object
+    if _Sign.OPEN_ARRAY in known and _Sign.CLOSE_ARRAY in known:
+        separator = known.get(_Sign.NEXT_ITEM, known.get(_Sign.NEXT_MEMBER, members.separator))
+        array = _container(known[_Sign.OPEN_ARRAY], separator, known[_Sign.CLOSE_ARRAY])
+    if _Sign.OPEN_OBJECT in known and _Sign.CLOSE_OBJECT in known:
+        separator = known.get(_Sign.NEXT_MEMBER, known.get(_Sign.NEXT_ITEM, members.separator))
+        seen = _Sign.MIDDLE in known
+        row = (Slot.KEY, known[_Sign.MIDDLE], Slot.VALUE) if seen else members.entry
+        object_ = _container(known[_Sign.OPEN_OBJECT], separator, known[_Sign.CLOSE_OBJECT], row)
+        object_ = replace(object_, key=_key_text(inner))
+    return replace(inner, array=array, object=object_)
+
+
+def _container(before: str, between: str, after: str, slots: Row = (Slot.VALUE,)) -> Container:
+    parts = decompose(before, between, after)
+    return Container(
+        parts.prefix,
+        parts.suffix,
+        parts.separator,
+        parts.prefix + parts.suffix,
+        entry=cut_at((parts.open, *slots, parts.close), KEY_MARK, Slot.KEY),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownArguments:
+    """How arguments are written, and what of the literals around them belongs to them."""
+
+    arguments: Arguments
+    entries: EntryFrame = field(default_factory=EntryFrame)
+    """What of the literals around them the first and the last entry have."""
+    guesses: tuple[str, ...] = ()
+    """What no example shows."""
+
+    def before(self, literal: str) -> str:
+        """Cut what opens the first entry off the literal before the arguments."""
+        return self.entries.before(literal)
+
+    def after(self, literal: str, marks: Sequence[Mark]) -> str:
+        """Cut what closes the last entry off the literal after the arguments."""
+        if len(marks) < _PAIR:
+            return literal
+        guard = self.arguments.values.string.guard
+        key = self.arguments.members.key.write(str(marks[-2].value))
+        kind = marks[-1].kind or JsonType.NULL
+        return self.entries.after(literal, kind, key, guard.close if guard else "")
+
+
+_PAIR = 2
+"""Marks of one argument: its key and its value."""
+
+
+def conclude_arguments(calls: Sequence[ShownCall], style: ArgumentStyle) -> ShownArguments | None:
+    """Conclude how arguments are written; None where no call shows any."""
+    if style.whole or style.encoded:
+        return _one_value(calls, encoded=style.encoded)
+    return _entry_by_entry(calls, style.escape)
+
+
+def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments | None:
+    seen: list[tuple[Json, str]] = []
+    for call in calls:
+        for slot, marks in call.fields:
+            if slot is Slot.ARGUMENTS:
+                text = call.texts[0]
+                seen.append((marks[0].value, json.loads(text) if encoded else text))
+    if not seen:
+        return None
+    best, right, indented = json_notation(), -1, ""
+    for notation, margin in _notations([text for _, text in seen]):
+        count = sum(notation.write(value, margin) == text for value, text in seen)
+        if count > right:
+            best, right, indented = notation, count, margin
+    guesses = () if any(value for value, _ in seen) else ("no example has an argument",)
+    return ShownArguments(
+        Arguments(best.object, best, indented if best.object.indent else "", encoded=encoded),
+        guesses=guesses,
+    )
+
+
+def _notations(texts: Sequence[str]) -> Iterator[tuple[Notation, str]]:
+    for comma, colon in product((", ", ","), (": ", ":")):
+        yield from ((each, "") for each in known_notations(comma=comma, colon=colon))
+    for lines in {(text.split("\n")[1], text.split("\n")[-1]) for text in texts if "\n" in text}:
+        inner, margin = (line[: len(line) - len(line.lstrip())] for line in lines)
+        indent = inner.removeprefix(margin)
+        if indent:
+            notations = known_notations(indent=indent)
+            yield from ((each, margin) for each in notations)
+
+
+def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArguments | None:
+    shown = shown_entries(calls)
+    if not shown.middles:
+        return None
+    frame = conclude_entry_frame(shown, escape)
+    rows: dict[JsonType, Row | None] = {
+        kind: frame.row(kind, middle) for kind, middle in shown.middles.items()
+    }
+    guesses = tuple(_guesses(calls, shown, frame, escape))
+    string = rows.get(JsonType.STRING) or next(iter(rows.values())) or (Slot.VALUE,)
+    rows.setdefault(JsonType.STRING, string)
+    if rows.keys() == {JsonType.STRING}:
+        rows[JsonType.INTEGER] = without_equal_quotes(string) or string
+    held = _held(shown)
+    containers, known = _containers(held)
+    members = container_of(
+        EntryOrder(frame.repetition),
+        Strings(string, Text(escape=escape, guard=shown.guard)),
+        TypedRows(rows, _words(shown.texts), containers=containers),
+        _key(shown, escape),
+    )
+    values = members.values or json_notation()
+    own, written = own_containers(held, values, members)
+    if written > known:
+        values = replace(values, array=own[JsonType.ARRAY], object=own[JsonType.OBJECT])
+    return ShownArguments(Arguments(replace(members, values=None), values), frame, guesses)
+
+
+def _held(shown: ShownEntries) -> list[tuple[Json, str]]:
+    """Return the arrays and objects among the arguments."""
+    return [(value, text) for value, text in shown.texts if isinstance(value, (list, dict))]
+
+
+def _guesses(
+    calls: Sequence[ShownCall], shown: ShownEntries, frame: EntryFrame, escape: Escape
+) -> Iterator[str]:
+    """Say what of arguments no example shows."""
+    if frame.guessed:
+        yield "no example has a call with two arguments: what separates them"
+    if JsonType.STRING not in shown.middles:
+        yield "no example has an argument that is a string: its quotes and escapes"
+    if shown.middles.keys() == {JsonType.STRING}:
+        yield "no example has an argument of another type than string"
+    strings = [value for value, _ in shown.texts if isinstance(value, str)]
+    quoted = bool(frame.closes.get(JsonType.STRING)) or escape is Escape.PYTHON
+    if quoted and not any(set("\"'\\\n") & set(each) for each in strings):
+        yield "no example has a quote or a line break in a string: how they are escaped"
+    if shown.guard is not None:
+        yield "no example has every sign for which a string gets a wrapper of its own"
+    if not _held(shown):
+        yield "no example has an array or an object as an argument: how it is written"
+    if all(any(slot is Slot.ARGUMENTS for slot, _ in call.fields) for call in calls):
+        yield "no example has a call without arguments"
+
+
+def _key(shown: ShownEntries, escape: Escape) -> Text:
+    """Say how keys are written: as they are, unless they or the signs around are escaped."""
+    text = Text(escape=escape)
+    around = [*shown.middles.values(), *shown.betweens.values()]
+    html = escape in (Escape.HTML, Escape.JSON_HTML)
+    escaped = html and any(text.read(each) != each for each in around)
+    return text if escaped or any(key != seen for key, seen in shown.keys) else Text()
+
+
+def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
+    """Tell the words for true, false and null.
+
+    A word that was not seen is taken from the notation that writes the others as they were seen.
+    """
+    words = {
+        json.dumps(value): text for value, text in texts if value is None or isinstance(value, bool)
+    }
+    worded = _best([(json.loads(word), text) for word, text in words.items()])
+    return {"true": worded.true, "false": worded.false, "null": worded.null, **words}
+
+
+def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, Container], int]:
+    """Say in which known notations arrays and objects are written, and how many so."""
+    arrays = [(value, text) for value, text in held if isinstance(value, list)]
+    objects = [(value, text) for value, text in held if isinstance(value, dict)]
+    array, object_ = _best(arrays or objects), _best(objects or arrays)
+    right = sum(array.write(value) == text for value, text in arrays)
+    right += sum(object_.write(value) == text for value, text in objects)
+    containers = {
+        JsonType.ARRAY: replace(array.array, values=array),
+        JsonType.OBJECT: replace(object_.object, values=object_),
+    }
+    return containers, right
+
+
+def _best(seen: Sequence[tuple[Json, str]]) -> Notation:
+    """Return the notation that writes most of these values so, of several the usual one."""
+    notations = [notation for notation, _ in _notations(())]
+    return max(notations, key=lambda each: sum(each.write(value) == text for value, text in seen))

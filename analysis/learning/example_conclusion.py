@@ -1,0 +1,424 @@
+"""From examples to a format: hypotheses propose, and the examples themselves judge.
+
+Every order of a call's name, id and arguments, and every way of writing arguments, is held against
+all examples. What aligns is put together as the phases put their pieces together, and of all the
+formats that come out the one counts that writes most examples exactly as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.text_alignment import common_prefix, edge_units
+from autoparser.analysis.core.text_format import Escape, Layout, Part
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, ending
+from autoparser.analysis.core.turn_shape import End, Opening
+
+from .call_rows import put_together
+from .example_alignment import (
+    AlignedExample,
+    ArgumentStyle,
+    Hypothesis,
+    ShownCall,
+    ValueFrames,
+    align,
+    may_be_unknown,
+    shown_calls,
+)
+from .example_arguments import ShownArguments, conclude_arguments
+from .example_entries import frames_of
+from .example_frames import (
+    ShownFrame,
+    after_of,
+    before_of,
+    conclude_frame,
+    inner_text,
+    row_with_slots,
+    without_opened_calls,
+)
+from .example_layouts import completed, seen_layouts, with_emptied_reasoning, with_usual_edges
+from .examples import ARGUMENTS_MARK, Example, ExampleError
+from .turn_layouts import cut_calls, cut_section, learn_turn_end
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFormat:
+    """A format that examples show."""
+
+    format: TurnFormat
+    written: tuple[int, ...]
+    """The numbers of the examples that it writes as they are."""
+    others: tuple[int, ...]
+    """The numbers of those that it writes otherwise: cut, malformed, or of another format."""
+    guesses: tuple[str, ...] = ()
+    """What no example shows, in words."""
+
+    @property
+    def shown(self) -> frozenset[Part]:
+        """The parts for which examples are the evidence."""
+        return self.format.shown
+
+
+def learn_examples(
+    examples: Sequence[Example], base: TurnFormat, guesses: Sequence[Hypothesis] | None = None
+) -> ShownFormat:
+    """Learn from examples what turns look like, on what a template's renders say of them.
+
+    `base` has the header, the openings and the ends. `guesses` are all that is tried where they are
+    given. Raises ExampleError where no example can be held against its message.
+    """
+    texts = [turn_text(example, base) for example in examples]
+    best: ShownFormat | None = None
+    for guess in _hypotheses(examples) if guesses is None else guesses:
+        found = _under(guess, examples, texts, base)
+        if found is not None and (best is None or _rank(found) > _rank(best)):
+            best = found
+        if best is not None and not best.others and _usual(best):
+            break
+    if best is None:
+        raise ExampleError(
+            "no example holds all that its message says",
+            place=examples[0].place if examples else None,
+            hint="give the output character for character, and the message that it means",
+        )
+    return best
+
+
+def _rank(found: ShownFormat) -> tuple[int, bool, int]:
+    return len(found.written), _usual(found), -len(found.guesses)
+
+
+def _usual(found: ShownFormat) -> bool:
+    """Whether strings are escaped as those quotes let expect; it decides where no example does."""
+    calls = found.format.calls
+    if calls is None:
+        return True
+    string = calls.arguments.values.string
+    if string.open.endswith('"'):
+        return string.escape in (Escape.JSON, Escape.JSON_ASCII)
+    # What Python writes has its quotes from `repr`, not from a literal.
+    return not string.open.endswith("'")
+
+
+def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
+    """Return the whole turn of an example, and where in it the output begins."""
+    opening = _opening(example, base)
+    begun = "" if opening is None else opening.text
+    text = begun + example.output
+    stops = [
+        stop for stop in (*base.stop_strings, *(end.text.strip() for end in base.ends)) if stop
+    ]
+    end = next((end.text for end in base.ends if end.text.strip()), "")
+    if end and not any(text.rstrip().endswith(stop) for stop in stops):
+        text += end
+    return text, len(begun)
+
+
+def is_turn(written: str, text: str, start: int, output: str) -> bool:
+    """Whether what a format writes is the turn `text`, in which an output begins at `start`.
+
+    What ends the turn may be missing where the output lacks it; whitespace at the end is nobody's.
+    """
+    return written.rstrip() in (text.rstrip(), f"{text[:start]}{output}".rstrip())
+
+
+def _opening(example: Example, base: TurnFormat) -> Opening | None:
+    default = next(iter(base.openings), None)
+    return (ending(base, example.prompt) or default) if example.prompt else default
+
+
+_ESCAPES = (
+    Escape.VERBATIM,
+    Escape.JSON,
+    Escape.PYTHON,
+    Escape.HTML,
+    Escape.JSON_HTML,
+    Escape.JSON_ASCII,
+)
+_STYLES = (
+    ArgumentStyle(whole=True),
+    ArgumentStyle(encoded=True),
+    *(ArgumentStyle(escape=escape) for escape in _ESCAPES),
+)
+_ORDERS = (
+    (Slot.NAME, Slot.ID, Slot.ARGUMENTS),
+    (Slot.ID, Slot.NAME, Slot.ARGUMENTS),
+    (Slot.NAME, Slot.ARGUMENTS, Slot.ID),
+    (Slot.ARGUMENTS, Slot.NAME, Slot.ID),
+    (Slot.ID, Slot.ARGUMENTS, Slot.NAME),
+    (Slot.ARGUMENTS, Slot.ID, Slot.NAME),
+    (Slot.NAME, Slot.ARGUMENTS),
+    (Slot.ARGUMENTS, Slot.NAME),
+    (Slot.ID, Slot.ARGUMENTS),
+)
+
+
+def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
+    """Propose: a field that most examples' outputs do not hold is not looked for."""
+    calls = [(each, call) for each in examples for call in each.message.calls]
+    if not calls:
+        yield Hypothesis((), _STYLES[0])
+        return
+    with_id = sum(bool(call.id) and call.id in each.output for each, call in calls)
+    named = sum(bool(call.id) and call.name in call.id for _, call in calls)
+    for style in _STYLES:
+        for order in _ORDERS:
+            if Slot.ID in order and 2 * with_id <= len(calls):
+                continue
+            if Slot.NAME not in order and 2 * named <= len(calls):
+                continue
+            yield Hypothesis(order, style)
+
+
+def _under(
+    guess: Hypothesis,
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat | None:
+    aligned = _framed(guess, examples, texts)
+    if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
+        return None
+    best = _judged(list(aligned.values()), examples, texts, base)
+    # An odd example is found by leaving it out: the others then come out better.
+    for _ in range(len(aligned) // _ODD):
+        suspected = aligned if best is None else [at for at in aligned if at in best.others]
+        tried: list[tuple[int, ShownFormat]] = []
+        for at in suspected:
+            rest = [each for other, each in aligned.items() if other != at]
+            found = _judged(rest, examples, texts, base) if rest else None
+            if found is not None:
+                tried.append((at, found))
+        if not tried:
+            break
+        odd, better = max(tried, key=lambda pair: _rank(pair[1]))
+        if best is not None and _rank(better) <= _rank(best):
+            break
+        best = better
+        del aligned[odd]
+    return best if best is None else _without_others(best, aligned, examples, texts, base)
+
+
+def _framed(
+    guess: Hypothesis, examples: Sequence[Example], texts: Sequence[tuple[str, int]]
+) -> dict[int, AlignedExample]:
+    """Align the examples, then again with what the first time showed around values."""
+    aligned = _aligned(guess, examples, texts)
+    if guess.style.whole or guess.style.encoded:
+        return aligned
+    known = {
+        at: each
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if at not in aligned
+        and may_be_unknown(example.message, text)
+        and (each := align(text, start, example.message, guess, known=True)) is not None
+    }
+    frames = frames_of((*aligned.values(), *known.values()))
+    if len(frames.middles) > 1 or (known and frames.middles):
+        return _aligned(guess, examples, texts, frames)
+    return aligned
+
+
+def _aligned(
+    guess: Hypothesis,
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    frames: ValueFrames | None = None,
+) -> dict[int, AlignedExample]:
+    found = {
+        at: each
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if (each := align(text, start, example.message, guess, frames)) is not None
+    }
+    return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
+
+
+def _without_others(
+    best: ShownFormat,
+    aligned: Mapping[int, AlignedExample],
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat:
+    """Conclude from those alone that the format writes: what the others have blurs it."""
+    rest = [each for at, each in aligned.items() if at not in best.others]
+    if not rest or len(rest) == len(aligned):
+        return best
+    found = _judged(rest, examples, texts, base)
+    return best if found is None or _rank(found)[0] < _rank(best)[0] else found
+
+
+_ODD = 3
+"""Of so many examples one may be odd."""
+
+
+def _judged(
+    aligned: Sequence[AlignedExample],
+    examples: Sequence[Example],
+    texts: Sequence[tuple[str, int]],
+    base: TurnFormat,
+) -> ShownFormat | None:
+    """Conclude a format, and ask the examples."""
+    concluded = _concluded(aligned, base)
+    if concluded is None:
+        return None
+    format_, guesses = concluded
+    written = tuple(
+        at
+        for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
+        if _writes(format_, example, text, start)
+    )
+    others = tuple(at for at in range(len(examples)) if at not in written)
+    return ShownFormat(format_, written, others, guesses)
+
+
+def _writes(format_: TurnFormat, example: Example, text: str, start: int) -> bool:
+    try:
+        return is_turn(format_.write(example.message), text, start, example.output)
+    except (RefusedMessageError, KeyError):
+        return False
+
+
+def _concluded(
+    aligned: Sequence[AlignedExample], base: TurnFormat
+) -> tuple[TurnFormat, tuple[str, ...]] | None:
+    """Put the pieces together; None where calls are there and cannot be."""
+    calls = [call for each in aligned for call in shown_calls(each)]
+    styled = _style_of(aligned)
+    shown = None if styled is None else conclude_arguments(calls, styled)
+    if calls and shown is None:
+        return None
+    header, turn_end = _header(aligned, base), _turn_end(base)
+    if shown is not None:
+        header = without_opened_calls(header, calls, shown)
+    layouts = seen_layouts(aligned, shown)
+    known = {
+        presence: layout
+        for presence, layout in base.layouts.items()
+        if not presence.calls and not layout.refusal
+    }
+    turn_end = turn_end or learn_turn_end({**known, **layouts})
+    found: CallFormat | None = None
+    guesses: tuple[str, ...] = ()
+    if shown is not None:
+        prompted = {each.text[: each.start] for each in aligned} | _reasoning_closes(aligned)
+        framed = conclude_frame(calls, shown, header, turn_end, prompted)
+        if framed is None:
+            return None
+        if framed.frame.later_close:
+            layouts = seen_layouts(aligned, shown, framed.frame)
+        layouts = {each: cut_calls(layout, framed.frame) for each, layout in layouts.items()}
+        section = cut_section({**known, **layouts}, _outer(layouts, known, header), turn_end)
+        layouts = {each: section.layouts[each] for each in layouts}
+        if turn_end.strip() and framed.frame.later_close.rstrip().endswith(turn_end.strip()):
+            layouts = {each: _without_end(layout, turn_end) for each, layout in layouts.items()}
+        found = _calls(calls, shown, framed, (section.open, section.close))
+        if found is None:
+            return None
+        guesses = (*shown.guesses, *framed.guesses)
+    opening = base.openings[0].text if base.openings else ""
+    layouts, emptied = with_emptied_reasoning(layouts, known, opening, header)
+    layouts, unseen = completed(layouts, known, header, turn_end)
+    format_ = replace(
+        base,
+        header=header,
+        layouts=layouts,
+        calls=found,
+        ends=base.ends or _ends(layouts),
+        not_rendered={},
+        elsewhere=frozenset(),
+    )
+    return format_, (*guesses, *emptied, *unseen)
+
+
+def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
+    """Return what closes reasoning where calls were seen behind it alone: their first marker."""
+    closes: set[str] = set()
+    for each in aligned:
+        at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, Slot)), 0)
+        if not each.message.calls:
+            continue
+        if not at or each.marks[at - 1].what is not Part.REASONING:
+            return set()
+        before = each.between(at)
+        space = before[: len(before) - len(before.lstrip())]
+        closes.update(space + unit for unit in edge_units(before.lstrip())[:1])
+    return closes
+
+
+def _without_end(layout: Layout, turn_end: str) -> Layout:
+    """Leave out what ends a turn after its calls, where later calls are closed by it."""
+    if layout.parts[-1:] != (Part.CALLS,):
+        return layout
+    *before, last = layout.literals
+    return replace(layout, literals=(*before, last.removesuffix(turn_end)))
+
+
+def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
+    return next((each.style for each in aligned if each.message.calls), None)
+
+
+def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
+    """Return what begins every turn: the template's header, or what the prompt has written."""
+    if all(each.text.startswith(base.header) for each in aligned):
+        return base.header
+    return common_prefix(*(each.text[: each.start] for each in aligned))
+
+
+def _outer(layouts: dict[Presence, Layout], known: dict[Presence, Layout], header: str) -> str:
+    """Return what turns begin with that have no reasoning, an empty block of it, too."""
+    plain = [
+        each.literals[0]
+        for presence, each in {**known, **layouts}.items()
+        if each.parts[:1] == (Part.CONTENT,) and not presence.reasoning
+    ]
+    called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (Part.CALLS,)]
+    shared = common_prefix(*plain, *called) if plain and called else ""
+    return shared if len(shared) > len(header) else header
+
+
+def _turn_end(base: TurnFormat) -> str:
+    return next((end.text for end in base.ends if end.after is Part.CONTENT), "")
+
+
+def _ends(layouts: dict[Presence, Layout]) -> tuple[End, ...]:
+    seen = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
+    return tuple(End(part, text, None) for part, text in seen.items() if text.strip())
+
+
+def _guessed_empty_row(calls: CallFormat) -> Row | None:
+    """Leave out the space before arguments that have no brackets, where a call has none."""
+    if calls.arguments.members.open or Slot.ARGUMENTS not in calls.row:
+        return None
+    at = calls.row.index(Slot.ARGUMENTS)
+    before = calls.row[at - 1] if at else ""
+    return (*calls.row[: at - 1], *calls.row[at + 1 :]) if before.isspace() else None
+
+
+def _calls(
+    calls: Sequence[ShownCall],
+    shown: ShownArguments,
+    framed: ShownFrame,
+    section: tuple[str, str],
+) -> CallFormat | None:
+    found = put_together(framed.frame, (), shown.arguments, ARGUMENTS_MARK, section)
+    if found is None:
+        return None
+    row = row_with_slots(framed.frame.call)
+    found = replace(found, row=row)
+    empty = [call for call in calls if not any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
+    if not empty:
+        return replace(found, empty_row=_guessed_empty_row(found))
+    frame = framed.frame
+    text = before_of(empty[0], shown)[-len(frame.repetition.open) or None :]
+    opening = frame.repetition.open if text == frame.repetition.open else ""
+    body = inner_text(empty[0], shown) + after_of(empty[0], shown)
+    cut = body.find(frame.repetition.close) if frame.repetition.close.strip() else -1
+    if not opening or cut < 0:
+        return found
+    end = cut + len(frame.repetition.close)
+    return replace(found, empty_row=row_with_slots(opening + body[:end]))

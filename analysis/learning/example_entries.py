@@ -1,0 +1,371 @@
+"""The arguments of shown calls, one by one: what stands before, inside and after each of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, zip_longest
+
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import (
+    Repetition,
+    common_prefix,
+    common_suffix,
+    decompose,
+    edge_units,
+    is_unit,
+)
+from autoparser.analysis.core.text_format import Escape, StringGuard
+
+from .call_rows import cut_at
+from .example_alignment import AlignedExample, ShownCall, ValueFrames, usual
+from .examples import KEY_MARK, filled, with_key_mark, with_own_words
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """One argument of one call."""
+
+    key: str
+    key_text: str
+    kind: JsonType
+    value: Json
+    text: str
+    lead: str
+    """What stands before the key of the first one; empty for the others."""
+    middle: str
+    after: str
+    first: bool
+    last: bool
+    """No argument follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntries:
+    """The literals in and around entries, by the type of the value that they belong to."""
+
+    leads: tuple[tuple[JsonType, str], ...]
+    """What stands before each first entry."""
+    pairs: tuple[tuple[JsonType, JsonType, str], ...]
+    """What stands between each two entries, with the types of both values."""
+    middles: dict[JsonType, str]
+    betweens: dict[JsonType, str]
+    tails: dict[JsonType, list[str]]
+    texts: tuple[tuple[Json, str], ...]
+    keys: tuple[tuple[str, str], ...]
+    """Keys, and how they are written."""
+    guard: StringGuard | None
+    """What stands around some strings alone."""
+
+
+def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
+    """Gather the literals around the arguments of calls, what is their own left out."""
+    entries = _with_key_marks(list(_entries(calls)))
+    guard = _guard(entries)
+    if guard is not None:
+        entries = [_unguarded(each, guard) for each in entries]
+    return ShownEntries(
+        tuple((each.kind, each.lead) for each in entries if each.first),
+        tuple((one.kind, two.kind, one.after) for one, two in pairwise(entries) if not one.last),
+        _usual_by_kind(entries, lambda each: each.middle),
+        _usual_by_kind([each for each in entries if not each.last], lambda each: each.after),
+        _afters([each for each in entries if each.last]),
+        tuple((each.value, each.text) for each in entries),
+        tuple((each.key, each.key_text) for each in entries),
+        guard,
+    )
+
+
+def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
+    """Gather what stands around values, for those that are yet to be found."""
+    middles: Counter[str] = Counter()
+    betweens: dict[str, None] = {}
+    tails: dict[JsonType | None, list[str]] = {}
+    for each in aligned:
+        for at, (mark, following) in enumerate(zip_longest(each.marks, each.marks[1:])):
+            literal = each.between(at + 1)
+            if mark.what is Slot.KEY and following is not None and following.what is Slot.VALUE:
+                middles[literal] += 1
+            if mark.what is not Slot.VALUE or each.marks[at - 1].what is not Slot.KEY:
+                continue
+            key = each.marks[at - 1]
+            literal = with_own_words(literal, each.message.calls[mark.call])
+            literal = with_key_mark(literal, each.text[key.start : key.end])
+            if following is not None and following.what is Slot.KEY:
+                betweens[literal] = None
+            else:
+                tails.setdefault(mark.kind, []).append(literal)
+    shared = dict.fromkeys(common_prefix(*texts) for texts in tails.values())
+    return ValueFrames(
+        middles, tuple(each for each in betweens if each), tuple(each for each in shared if each)
+    )
+
+
+def _entries(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
+    for call in calls:
+        around = (call.before, *call.joints, call.after)
+        for at, (slot, marks) in enumerate(call.fields):
+            if slot is not Slot.ARGUMENTS or marks[0].what is not Slot.KEY:
+                continue
+            afters = (*call.inside[1::2], around[at + 1])
+            for number, after in enumerate(afters):
+                key, value = marks[2 * number], marks[2 * number + 1]
+                key_text, text = call.texts[2 * number : 2 * number + 2]
+                yield ShownEntry(
+                    str(key.value),
+                    key_text,
+                    value.kind or JsonType.NULL,
+                    value.value,
+                    text,
+                    "" if number else around[at],
+                    call.inside[2 * number],
+                    after,
+                    not number,
+                    number + 1 == len(afters),
+                )
+
+
+def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
+    """Put marks where most entries are followed by their own key, as in `</city>`."""
+    marked = [replace(each, after=with_key_mark(each.after, each.key_text)) for each in entries]
+    changed = sum(new.after != old.after for new, old in zip(marked, entries, strict=True))
+    return marked if 2 * changed > len(entries) else entries
+
+
+def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
+    """Tell what stands around some strings beyond what stands around the others."""
+    strings = [each for each in entries if each.kind is JsonType.STRING]
+    plain = min((each.middle for each in strings), key=len, default="")
+    bare = [each for each in strings if each.middle == plain]
+    wrapped = [each for each in strings if each not in bare and each.middle.startswith(plain)]
+    found = {
+        (each.middle.removeprefix(plain), each.after.removesuffix(other.after))
+        for each in wrapped
+        for other in entries
+        if other not in wrapped and each.last == other.last and each.after.endswith(other.after)
+    }
+    if len(found) != 1:
+        return None
+    opening, close = found.pop()
+    held = [str(each.value) for each in wrapped if each.middle == plain + opening]
+    signs = _telling_signs(held, "".join(str(each.value) for each in bare))
+    return StringGuard(signs, opening, close) if close and signs else None
+
+
+def _telling_signs(held: Sequence[str], others: str) -> str:
+    """Return signs of which every one of these texts has one, and the others have none."""
+    signs = Counter(
+        char
+        for text in held
+        for char in dict.fromkeys(text)
+        if not char.isalnum() and char != " " and char not in others
+    )
+    told = ""
+    rest: tuple[str, ...] = tuple(held)
+    while rest:
+        most = max(signs.values(), default=0)
+        if not most:
+            return ""
+        told += "".join(char for char in signs if signs[char] == most and char not in told)
+        rest = tuple(text for text in rest if not set(text) & set(told))
+        signs = Counter({char: sum(char in text for text in rest) for char in signs})
+    return told
+
+
+def _unguarded(each: ShownEntry, guard: StringGuard) -> ShownEntry:
+    if each.kind is not JsonType.STRING or not each.middle.endswith(guard.open):
+        return each
+    return replace(
+        each,
+        middle=each.middle.removesuffix(guard.open),
+        after=each.after.removeprefix(guard.close),
+    )
+
+
+def _usual_by_kind(
+    entries: Sequence[ShownEntry], told: Callable[[ShownEntry], str]
+) -> dict[JsonType, str]:
+    kinds = dict.fromkeys(each.kind for each in entries)
+    return {
+        kind: usual(told(each) for each in entries if each.kind is kind) or "" for kind in kinds
+    }
+
+
+def _afters(entries: Sequence[ShownEntry]) -> dict[JsonType, list[str]]:
+    afters: dict[JsonType, list[str]] = {}
+    for each in entries:
+        afters.setdefault(each.kind, []).append(each.after)
+    return afters
+
+
+# What opens, separates and closes entries, and what opens or closes those of one type alone.
+
+
+_OPEN_MARK = "\ue005"
+"""Stands for what opens an entry of a type, where that is another text for each type."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFrame:
+    """What stands around entries."""
+
+    repetition: Repetition = field(default_factory=lambda: Repetition("", "", "", "", ""))
+    opens: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
+    """What opens an entry because of its value's type, such as a tag that is named after it."""
+    closes: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
+    """What closes a value of a type before the entry is closed, such as its quote."""
+    guessed: bool = False
+    """No call has two arguments: what separates them is a guess."""
+
+    def row(self, kind: JsonType, middle: str) -> Row:
+        """Return how an entry with a value of this type is written."""
+        opening = self.repetition.open.replace(_OPEN_MARK, self.opens.get(kind, ""))
+        close = self.closes.get(kind, "") + self.repetition.close
+        return cut_at((opening, Slot.KEY, middle, Slot.VALUE, close), KEY_MARK, Slot.KEY)
+
+    def before(self, literal: str) -> str:
+        """Cut what opens the first entry off the literal before it."""
+        opening = self.repetition.open
+        for each in dict.fromkeys(self.opens.values()) or [""]:
+            whole = opening.replace(_OPEN_MARK, each)
+            if literal.endswith(whole):
+                return literal.removesuffix(whole)
+        return literal
+
+    def after(self, literal: str, kind: JsonType, key: str, guard: str) -> str:
+        """Cut what closes the last entry off the literal after it.
+
+        `key` is written as its own, `guard` closes some strings before all else.
+        """
+        close = self.closes.get(kind, "")
+        if guard and literal.startswith(guard + close):
+            literal = literal.removeprefix(guard)
+        own = filled(self.repetition.close, {KEY_MARK: key})
+        return literal.removeprefix(close).removeprefix(own)
+
+
+def conclude_entry_frame(shown: ShownEntries, escape: Escape) -> EntryFrame:
+    """Conclude what stands around entries from the literals that were seen there."""
+    tags = _tags_by_type(shown)
+    opens = {kind: opening for kind, (opening, _) in tags.items()}
+    closes = {kind: close for kind, (_, close) in tags.items()} or _closes(shown, escape)
+    tail = common_prefix(
+        *(
+            text.removeprefix(closes.get(kind, ""))
+            for kind, texts in shown.tails.items()
+            for text in texts
+        )
+    )
+    lead = common_suffix(*(_unopened(text, kind, opens) for kind, text in shown.leads))
+    between = usual(
+        _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
+        for kind, following, text in shown.pairs
+    )
+    if between is None:
+        return EntryFrame(_guessed(lead, tail), opens, closes, guessed=True)
+    return EntryFrame(decompose(lead, between, tail), opens, closes)
+
+
+def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
+    """Put a mark in the place of what opens an entry because of its type."""
+    return text.removesuffix(opens[kind]) + _OPEN_MARK if kind in opens else text
+
+
+def _tags_by_type(shown: ShownEntries) -> dict[JsonType, tuple[str, str]]:
+    """Tell units that open and close entries by type, as `<text a>` and `</text>` do.
+
+    What closes the entry repeats a word of what opens it, and the word is another one by type.
+    """
+    befores = [*shown.leads, *((kind, text) for _, kind, text in shown.pairs)]
+    afters = [(kind, text) for kind, _, text in shown.pairs]
+    afters += [(kind, text) for kind, texts in shown.tails.items() for text in texts]
+    tags: dict[JsonType, tuple[str, str]] = {}
+    words: dict[JsonType, frozenset[str]] = {}
+    for kind in shown.middles:
+        opening = usual(edge_units(text)[-1] for each, text in befores if each is kind and text)
+        close = usual(_first_unit(text) for each, text in afters if each is kind)
+        tags[kind] = opening or "", close or ""
+        words[kind] = _words(opening or "") & _words(close or "")
+    shared = frozenset[str].intersection(*words.values())
+    named = all(is_unit(opening) and words[kind] - shared for kind, (opening, _) in tags.items())
+    return tags if named and len(set(tags.values())) > 1 else {}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+def _first_unit(text: str) -> str:
+    """Return the first unit of a text, and the whitespace before it."""
+    space = text[: len(text) - len(text.lstrip())]
+    return space + next(iter(edge_units(text[len(space) :])), "")
+
+
+def _closes(shown: ShownEntries, escape: Escape) -> dict[JsonType, str]:
+    """Tell what closes values of one type alone: by what others lack, else by equal signs."""
+    closes: dict[JsonType, str] = _closes_by_type(shown)
+    for kind, middle in shown.middles.items():
+        if kind in closes:
+            continue
+        texts = [*shown.tails.get(kind, ())]
+        texts += [shown.betweens[kind]] if kind in shown.betweens else []
+        shorter = [
+            each for each in shown.middles.values() if each != middle and middle.startswith(each)
+        ]
+        quote = middle[len(max(shorter, key=len)) :] if shorter else ""
+        others = [text for other, text in shown.betweens.items() if other is not kind]
+        rest = shown.betweens.get(kind, "")
+        extra = [rest[: len(rest) - len(other)] for other in others if rest.endswith(other)]
+        if any(extra):
+            closes[kind] = max(extra, key=len)
+        elif quote and texts and all(text.startswith(quote) for text in texts):
+            closes[kind] = quote
+        elif quote and texts:
+            plain = [
+                text for other, tails in shown.tails.items() if other is not kind for text in tails
+            ]
+            closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
+        elif kind is JsonType.STRING and len(shown.middles) == 1 and escape is not Escape.PYTHON:
+            sign = middle[-1:]
+            word = not sign or sign.isalnum() or sign.isspace()
+            if not word and all(text.startswith(sign) for text in texts):
+                closes[kind] = sign
+    return closes
+
+
+def _closes_by_type(shown: ShownEntries) -> dict[JsonType, str]:
+    """Tell closes that differ by type, as `</text>` and `</number>` do, where none ends another."""
+    texts = set(shown.betweens.values())
+    shared = common_suffix(*texts) if len(texts) > 1 else ""
+    if not shared.strip() or shared in texts:
+        return {}
+    closes = {kind: text.removesuffix(shared) for kind, text in shown.betweens.items()}
+    known = sorted(set(closes.values()), key=len, reverse=True)
+    for kind, tails in shown.tails.items():
+        fitting = (close for close in known if tails[0].startswith(close))
+        closes.setdefault(kind, next(fitting, ""))
+    return closes
+
+
+def _up_to(text: str, firsts: set[str]) -> str:
+    """Return what stands before that with which the texts after other values begin."""
+    return next((text[:at] for at in range(len(text)) if text[at] in firsts), "")
+
+
+def _guessed(lead: str, tail: str) -> Repetition:
+    """Guess what opens and closes an only entry: the marker that is next to it on either side."""
+    units = edge_units(lead)
+    opening = units[-1] if units and (is_unit(units[-1]) or units[-1][:1] in "<[{(") else ""
+    match = re.match(r"\s*", tail)
+    space = match.group() if match else ""
+    after = edge_units(tail[len(space) :])
+    close = f"{space}{after[0]}" if opening and after and is_unit(after[0]) else ""
+    if not close:
+        return Repetition(lead, "", ", ", "", tail)
+    prefix = lead[: len(lead) - len(opening)]
+    separator = prefix[len(prefix.rstrip()) :]
+    return Repetition(prefix, opening, separator, close, tail[len(close) :])

@@ -1,0 +1,216 @@
+"""The frame of the calls, concluded from examples: what opens, separates, numbers, closes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.text_alignment import (
+    Repetition,
+    common_prefix,
+    common_suffix,
+    decompose,
+)
+
+from .call_frame import INDEX_MARK, CallsFrame
+from .call_rows import SeenSlot, row_of
+from .example_alignment import ShownCall, usual
+from .example_arguments import ShownArguments
+from .examples import ARGUMENTS_MARK, ID_MARK, NAME_MARK
+
+_MARKS = {Slot.NAME: NAME_MARK, Slot.ID: ID_MARK, Slot.ARGUMENTS: ARGUMENTS_MARK}
+_SLOTS = [SeenSlot(slot, mark) for slot, mark in _MARKS.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFrame:
+    """The frame, and a guess where no example has two calls."""
+
+    frame: CallsFrame
+    wrapper: tuple[str, str] = ("", "")
+    """The brackets of a list around an only call, where that alone was seen."""
+    guesses: tuple[str, ...] = ()
+
+
+def row_with_slots(text: str) -> Row:
+    """Turn the text of a call with marks into a row."""
+    return row_of(text, _SLOTS)
+
+
+def conclude_frame(
+    calls: Sequence[ShownCall],
+    shown: ShownArguments,
+    header: str,
+    turn_end: str,
+    prompted: Collection[str] = (),
+) -> ShownFrame | None:
+    """Conclude the frame; None where no call shows arguments beside its name.
+
+    `prompted` is what stands before calls and is not theirs: what prompts have written of turns,
+    header and all, and what closes reasoning.
+    """
+    whole = [call for call in calls if any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
+    inner = usual(inner_text(call, shown) for call in whole)
+    if inner is None:
+        return None
+    base = 0
+    inners = [(call.at, inner_text(call, shown)) for call in whole]
+    for first in (0, 1):
+        marked = {_numbered(text, first + at) for at, text in inners}
+        if len(marked) == 1 and len({text for _, text in inners}) > 1:
+            inner, base = marked.pop(), first
+    befores = [
+        _without_header(_behind_prompt(before_of(call, shown), prompted), header)
+        for call in whole
+        if not call.at
+    ]
+    afters = [_before_end(after_of(call, shown), turn_end) for call in whole if call.last]
+    gaps = _gaps(whole, shown)
+    if not befores or not afters:
+        return None
+    before, after = common_suffix(*befores), common_prefix(*afters)
+    later = _of_later_calls(whole, gaps, shown)
+    if later is not None:
+        frame = decompose(before, later.gap, _before_end(later.only, turn_end))
+        return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
+    gap = usual(text for _, text in gaps)
+    if gap is None:
+        return _of_one_call(before, after, inner, base)
+    for first in (0, 1):
+        marked = {_numbered(text, at + first) for at, text in gaps}
+        opened = _numbered(before, first)
+        if len(marked) == 1 and INDEX_MARK in common_suffix(opened, next(iter(marked))):
+            before, gap, base = opened, marked.pop(), first
+            break
+    return ShownFrame(CallsFrame(decompose(before, gap, after), inner, base))
+
+
+def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownArguments) -> str:
+    r"""Leave out of a header what opens calls: the prompt has written it, and so the first call's.
+
+    After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
+    """
+    firsts = [before_of(call, shown) for call in calls if not call.at]
+    others = [text for text in firsts if not text.startswith(header)]
+    others += [text for _, text in _gaps(calls, shown)]
+    opened = common_suffix(header, *others) if others and header in firsts else ""
+    return header.removesuffix(opened) if opened.strip() else header
+
+
+def inner_text(call: ShownCall, shown: ShownArguments) -> str:
+    """Return a call from its first to its last place, with marks for what fills them."""
+    text = ""
+    for at, (slot, _) in enumerate(call.fields):
+        if at:
+            literal = call.joints[at - 1]
+            if slot is Slot.ARGUMENTS:
+                literal = shown.before(literal)
+            if call.fields[at - 1][0] is Slot.ARGUMENTS:
+                literal = shown.after(literal, call.fields[at - 1][1])
+            text += literal
+        text += _MARKS[slot]
+    return text
+
+
+def before_of(call: ShownCall, shown: ShownArguments) -> str:
+    """Return what stands before a call's first place."""
+    first = call.fields[0][0]
+    return shown.before(call.before) if first is Slot.ARGUMENTS else call.before
+
+
+def after_of(call: ShownCall, shown: ShownArguments) -> str:
+    """Return what stands after a call's last place."""
+    slot, marks = call.fields[-1]
+    return shown.after(call.after, marks) if slot is Slot.ARGUMENTS else call.after
+
+
+def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, str]]:
+    """Return what stands between two calls, with the number of the second."""
+    gaps: list[tuple[int, str]] = []
+    for previous, call in pairwise(calls):
+        if not call.at or previous.at != call.at - 1:
+            continue
+        text = after_of(previous, shown)
+        first = call.fields[0][0]
+        gaps.append((call.at, shown.before(text) if first is Slot.ARGUMENTS else text))
+    return gaps
+
+
+class _LaterCalls(NamedTuple):
+    """What is written after every call but the first."""
+
+    gap: str
+    """Between the first call and the second."""
+    only: str
+    """After an only call."""
+    close: str
+
+
+def _of_later_calls(
+    calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown: ShownArguments
+) -> _LaterCalls | None:
+    r"""Find what every call but the first is closed by; None where all are followed alike.
+
+    Of turns `<c>A</c>`, `<c>A</c>\n<c>B</c></all>` and `<c>A</c>\n<c>B</c></all>\n<c>C</c></all>`
+    it is `</all>`. Where no turn has three calls, what ends those of two shows it.
+    """
+    only = usual(after_of(call, shown) for call in calls if call.last and not call.at)
+    several = usual(after_of(call, shown) for call in calls if call.last and call.at)
+    gap = usual(text for at, text in gaps if at == 1)
+    if only is None or several is None or gap is None:
+        return None
+    again = usual(text for at, text in gaps if at > 1)
+    if again is None:
+        head = common_prefix(gap, only, several)
+        rest = only[len(head) :]
+        close = several[len(head) :].removesuffix(rest)
+        told = several == head + close + rest
+    else:
+        head = common_prefix(gap, again)
+        rest = gap[len(head) :]
+        close = again[len(head) :].removesuffix(rest)
+        told = again == head + close + rest and only.startswith(head)
+        told = told and several.startswith(head + close)
+    return _LaterCalls(gap, only, close) if told and close.strip() else None
+
+
+def _numbered(text: str, number: int) -> str:
+    return re.sub(rf"(?<!\d){number}(?!\d)", INDEX_MARK, text)
+
+
+def _behind_prompt(text: str, prompted: Collection[str]) -> str:
+    """Leave out what the prompt has written, such as an empty block, unless that opens the call."""
+    rests = [text.removeprefix(each) for each in prompted if text.startswith(each)]
+    rest = min(rests, key=len, default=text)
+    return rest if rest.strip() else text
+
+
+def _without_header(text: str, header: str) -> str:
+    return text.removeprefix(header)
+
+
+def _before_end(text: str, turn_end: str) -> str:
+    core = turn_end.strip()
+    return text.partition(core)[0] if core else text
+
+
+def _of_one_call(before: str, after: str, inner: str, base: int) -> ShownFrame:
+    """Guess how calls follow one another from turns of one: by the lines, or the list around."""
+    opening, close = before.lstrip(), after.rstrip()
+    wrapper = ("", "")
+    listed = re.search(r"\[\s*(?=\{|$)", opening)
+    ended = list(re.finditer(r"(?:(?<=[})])|^)\s*\]", close))
+    separator = "\n" if "\n" in opening + close else ""
+    if listed and ended:
+        wrapper = opening[: listed.end()], close[ended[-1].start() :]
+        opening, close = opening[listed.end() :], close[: ended[-1].start()]
+        separator = ", "
+    space = before[: len(before) - len(before.lstrip())]
+    rest = after[len(after.rstrip()) :]
+    repetition = Repetition(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
+    guess = "no example has two calls in one turn: how they are separated"
+    return ShownFrame(CallsFrame(repetition, inner, base), wrapper, (guess,))

@@ -1,0 +1,357 @@
+r"""The layouts of turns, concluded from examples, and those that no example shows.
+
+A layout that was not seen is put together from neighbours that were: what stands between content
+and calls in one turn stands there in another. Where two neighbours were never seen beside each
+other, nothing is between them, and that is a guess.
+
+What content and reasoning lose of their whitespace, told by what stands beside them elsewhere.
+
+A text with whitespace at its edges that is written without some of it can be cut from the markup
+in more than one way. The literal that other examples have there decides:
+
+    '<r>\nHm.\n</r>' for the reasoning '\nHm.\n\n', and '<r>\n' in other turns: it is '\nHm.' that
+    loses its line breaks, and not the markup
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise, product
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.text_alignment import (
+    common_prefix,
+    common_suffix,
+    first_marker,
+    prefix_length,
+    suffix_length,
+)
+from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
+from autoparser.analysis.core.turn_format import TurnFormat
+
+from .call_frame import CallsFrame
+from .example_alignment import AlignedExample, Mark, ShownCall, shown_calls, usual
+from .example_arguments import ShownArguments
+from .example_frames import after_of, before_of
+from .turn_layouts import PRESENCES
+
+
+def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
+    """Cut texts with whitespace at their edges where others leave the usual literals."""
+    usual: dict[tuple[str, str], Counter[str]] = {}
+    for each in aligned:
+        for at in range(len(each.marks) + 1):
+            if not _open_to_doubt(each, at):
+                usual.setdefault(_neighbor_names(each, at), Counter())[each.between(at)] += 1
+    return [_cut_again(each, usual) for each in aligned]
+
+
+def _text(example: AlignedExample, mark: Mark) -> str:
+    if mark.what is Part.REASONING:
+        return example.message.reasoning
+    return example.message.content if mark.what is Part.CONTENT else ""
+
+
+def _around(example: AlignedExample, at: int) -> tuple[Mark | None, Mark | None]:
+    """Return the marks on both sides of a literal."""
+    after = example.marks[at] if at < len(example.marks) else None
+    return example.marks[at - 1] if at else None, after
+
+
+def _neighbor_names(example: AlignedExample, at: int) -> tuple[str, str]:
+    before, after = _around(example, at)
+    return _name(before), _name(after)
+
+
+def _name(mark: Mark | None) -> str:
+    if mark is None:
+        return ""
+    return Part.CALLS if isinstance(mark.what, Slot) else mark.what
+
+
+def _open_to_doubt(example: AlignedExample, at: int) -> bool:
+    before, after = _around(example, at)
+    left = _text(example, before) if before is not None else ""
+    right = _text(example, after) if after is not None else ""
+    return left != left.rstrip() or right != right.lstrip()
+
+
+def _cut_again(
+    example: AlignedExample, usual: Mapping[tuple[str, str], Counter[str]]
+) -> AlignedExample:
+    for at in range(len(example.marks) + 1):
+        if not _open_to_doubt(example, at):
+            continue
+        known = _UsualLiterals(usual, _neighbor_names(example, at))
+        tried = list(_cuts(example, at))
+        if tried:
+            example = max(tried, key=lambda each: known.likely(each.between(at)))
+    return example
+
+
+class _UsualLiterals:
+    """The literals that other examples have between two neighbours, or beside one of them."""
+
+    def __init__(
+        self, usual: Mapping[tuple[str, str], Counter[str]], neighbours: tuple[str, str]
+    ) -> None:
+        before, after = neighbours
+        self._same = usual.get(neighbours, Counter[str]())
+        self._closing = [text for (one, _), seen in usual.items() if one == before for text in seen]
+        self._opening = [text for (_, two), seen in usual.items() if two == after for text in seen]
+
+    def likely(self, literal: str) -> tuple[int, int]:
+        """Say how often the literal was seen, and how much of it beside one neighbour."""
+        closing = max((prefix_length(literal, each) for each in self._closing), default=0)
+        opening = max((suffix_length(literal, each) for each in self._opening), default=0)
+        return self._same[literal], closing + opening
+
+
+def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
+    """Go through the ways to cut off the literal number `at`, as it is cut now first."""
+    before, after = _around(example, at)
+    yield example
+    for right, left in product(_ends(example, before), _begins(example, after)):
+        marks = list(example.marks)
+        if before is not None and right is not None:
+            marks[at - 1] = replace(
+                before, end=right[0], edges=replace(before.edges, right=right[1])
+            )
+        if after is not None and left is not None:
+            marks[at] = replace(after, start=left[0], edges=replace(after.edges, left=left[1]))
+        if at == 0 or at == len(marks) or marks[at - 1].end <= marks[at].start:
+            yield replace(example, marks=tuple(marks))
+
+
+def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Strip] | None]:
+    """Go through the places where a text may end, and what it has lost there."""
+    if mark is None or not isinstance(mark.what, Part):
+        yield None
+        return
+    text = _text(example, mark)
+    core = mark.start + len(example.text[mark.start : mark.end].rstrip())
+    for strip in Strip:
+        kept = strip.right(text)[len(text.rstrip()) :]
+        if example.text.startswith(kept, core):
+            yield core + len(kept), strip
+
+
+def _begins(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Strip] | None]:
+    if mark is None or not isinstance(mark.what, Part):
+        yield None
+        return
+    text = _text(example, mark)
+    written = example.text[mark.start : mark.end]
+    core = mark.start + len(written) - len(written.lstrip())
+    for strip in Strip:
+        kept = strip.left(text)
+        kept = kept[: len(kept) - len(kept.lstrip())]
+        if example.text.endswith(kept, 0, core):
+            yield core - len(kept), strip
+
+
+_START, _END = "start", "end"
+
+
+def seen_layouts(
+    examples: Sequence[AlignedExample],
+    shown: ShownArguments | None,
+    frame: CallsFrame | None = None,
+) -> dict[Presence, Layout]:
+    """Return the layouts that most examples of the same parts have.
+
+    What a `frame` writes after every call but the first is no part of them.
+    """
+    found: dict[Presence, list[Layout]] = {}
+    for example in examples:
+        found.setdefault(example.message.presence, []).append(layout_of(example, shown, frame))
+    layouts: dict[Presence, Layout] = {}
+    for presence, seen in found.items():
+        # What of its whitespace a text loses shows only where it has some.
+        rows = usual((each.parts, each.literals) for each in seen)
+        if rows is None:
+            continue
+        same = [each for each in seen if (each.parts, each.literals) == rows]
+        reasoning = next((each.reasoning for each in same if each.reasoning != Edges()), Edges())
+        content = next((each.content for each in same if each.content != Edges()), Edges())
+        layouts[presence] = Layout(*rows, reasoning=reasoning, content=content)
+    return layouts
+
+
+def layout_of(
+    example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
+) -> Layout:
+    """Lay one example out; a call reaches from its first place to its last one."""
+    parts: list[Part] = []
+    literals: list[str] = []
+    calls = list(shown_calls(example)) if shown is not None else []
+    for at, mark in enumerate(example.marks):
+        part = mark.what if isinstance(mark.what, Part) else Part.CALLS
+        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+            continue
+        literal = example.between(at)
+        if calls and shown is not None:
+            if part is Part.CALLS:
+                literal = before_of(calls[0], shown)
+            elif parts and parts[-1] is Part.CALLS:
+                literal = _behind_calls(calls, shown, frame)
+        parts.append(part)
+        literals.append(literal)
+    last = example.between(len(example.marks))
+    if parts and parts[-1] is Part.CALLS and calls and shown is not None:
+        last = _behind_calls(calls, shown, frame)
+    literals.append(last)
+    edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, Part)}
+    return Layout(
+        tuple(parts),
+        tuple(literals),
+        edges.get(Part.REASONING, Edges()),
+        edges.get(Part.CONTENT, Edges()),
+    )
+
+
+def _behind_calls(
+    calls: Sequence[ShownCall], shown: ShownArguments, frame: CallsFrame | None
+) -> str:
+    text = after_of(calls[-1], shown)
+    if frame is None or len(calls) == 1:
+        return text
+    # `<c>A</c>` and `<c>A</c><c>B</c></all>` are turns of one layout.
+    close = frame.close_of(0)
+    closed = close + frame.later_close
+    return close + text.removeprefix(closed) if text.startswith(closed) else text
+
+
+def completed(
+    seen: Mapping[Presence, Layout],
+    known: Mapping[Presence, Layout],
+    header: str,
+    turn_end: str,
+) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+    """Return a layout for all parts that were seen, and which neighbours never were.
+
+    `known` are layouts that the template renders; what examples show counts more.
+    """
+    layouts = {**known, **seen}
+    read = {part for layout in layouts.values() for part in layout.parts}
+    order = _order(list(seen.values()))
+    joints = _joints([*seen.values(), *known.values()])
+    unseen: dict[str, None] = {}
+    for presence in PRESENCES:
+        flags = zip(Part, (presence.reasoning, presence.content, presence.calls), strict=True)
+        there = {part for part, has in flags if has} & read
+        parts = [part for part in order if part in there]
+        if presence in seen or (presence in known and set(known[presence].parts) == there):
+            continue
+        literals: list[str] = []
+        for pair in pairwise((_START, *(part.value for part in parts), _END)):
+            literal = joints.get(pair)
+            if literal is None:
+                unseen[_unseen(*pair)] = None
+                literal = _joined(pair, joints, header, turn_end)
+            literals.append(literal)
+        layouts[presence] = Layout(tuple(parts), tuple(literals), *_edges(layouts))
+    return layouts, tuple(unseen)
+
+
+def with_emptied_reasoning(
+    seen: Mapping[Presence, Layout], known: Mapping[Presence, Layout], opening: str, header: str
+) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+    """Add turns with reasoning where all have an empty block that the prompt opens.
+
+    A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows where reasoning stands.
+    """
+    layouts = {**known, **seen}
+    core = opening.rstrip()
+    if core == header.rstrip() or any(Part.REASONING in each.parts for each in layouts.values()):
+        return dict(seen), ()
+    added = {
+        presence._replace(reasoning=True): replace(
+            layout,
+            parts=(Part.REASONING, *layout.parts),
+            literals=(opening, rest, *layout.literals[1:]),
+        )
+        for presence, layout in layouts.items()
+        if layout.parts
+        and not presence.reasoning
+        and layout.literals[0].startswith(core)
+        and (rest := layout.literals[0].removeprefix(opening).removeprefix(core)).strip()
+    }
+    guess = "no example has reasoning: it is taken to stand in the block that is empty in all turns"
+    return {**seen, **added}, (guess,) if added else ()
+
+
+def with_worded_calls(format_: TurnFormat) -> TurnFormat:
+    """Lay turns out with calls that only the prompt's words spell out, after all other parts."""
+    turn_end = next((end.text for end in format_.ends if end.after is Part.CONTENT), "")
+    called = Layout((Part.CALLS,), (format_.header, turn_end))
+    known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
+    layouts, _ = completed({Presence(calls=True): called}, known, format_.header, turn_end)
+    unworded = dict(format_.not_rendered)
+    unworded.pop(Part.CALLS, None)
+    return replace(format_, layouts=layouts, not_rendered=unworded)
+
+
+def _joined(
+    pair: tuple[str, str], joints: Mapping[tuple[str, str], str], header: str, turn_end: str
+) -> str:
+    """Put together what closes the one and what opens the other, as far as others show that."""
+    before, after = pair
+    # What both begin a turn with, such as an empty block, belongs to neither.
+    begun = [text for part in pair if (text := joints.get((_START, part)))]
+    outer = common_prefix(*begun) if len(begun) == len(pair) else header
+    # What ends the turn closes no part of it.
+    left = [
+        text.removesuffix(turn_end) if last == _END else text
+        for (first, last), text in joints.items()
+        if first == before
+    ]
+    right = [
+        text.removeprefix(outer)
+        for (first, last), text in joints.items()
+        if last == after and first == _START
+    ]
+    closing = header if before == _START else common_prefix(*left) if left else ""
+    if len(left) == 1 and before != _START:
+        closing = first_marker(closing)
+    if after == _END:
+        return closing.removesuffix(turn_end) + turn_end
+    opening = common_suffix(*right) if right else ""
+    return closing + (opening if opening.strip() else "")
+
+
+def _unseen(before: str, after: str) -> str:
+    if before == _START:
+        return f"no example begins with {after}"
+    if after == _END:
+        return f"no example ends with {before}"
+    return f"no example has {after} after {before}: what stands between them"
+
+
+def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:
+    reasoning = (each.reasoning for each in layouts.values() if each.reasoning != Edges())
+    content = (each.content for each in layouts.values() if each.content != Edges())
+    return next(reasoning, Edges()), next(content, Edges())
+
+
+def _order(layouts: Sequence[Layout]) -> list[Part]:
+    """Return the parts in the order that most of the turns with several have."""
+    longest = max((layout.parts for layout in layouts), key=len, default=())
+    seen = iter(longest)
+    return [next(seen) if part in longest else part for part in Part]
+
+
+def _joints(layouts: Sequence[Layout]) -> dict[tuple[str, str], str]:
+    seen: dict[tuple[str, str], list[str]] = {}
+    for layout in layouts:
+        for pair, literal in _neighbor_literals(layout):
+            seen.setdefault(pair, []).append(literal)
+    return {pair: usual(texts) or "" for pair, texts in seen.items()}
+
+
+def _neighbor_literals(layout: Layout) -> Iterator[tuple[tuple[str, str], str]]:
+    stations = (_START, *(part.value for part in layout.parts), _END)
+    return zip(pairwise(stations), layout.literals, strict=True)

@@ -1,0 +1,194 @@
+"""An example: what a model wrote, and the message that it means."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.documents import place_in, read
+from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.turn_format import TurnFormat
+
+
+class ExampleError(AutoparserError):
+    """Examples cannot be read, or no format explains them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An output and its meaning."""
+
+    output: str
+    """What the model wrote after the prompt, with what ends the turn or without it."""
+    message: Message
+    prompt: str = ""
+    """The rendered prompt, or any tail of it; empty: the template's default one."""
+    place: str = ""
+    """Where it was given, as `examples[2]`."""
+
+
+# Examples that a person gives, in a file: a list, or a mapping with it as `examples`.
+#
+# - output: <call>look(city="Oslo", days=3)</call> message: tool_calls: [{name: look, arguments:
+# {city: Oslo, days: 3}}]
+
+
+_EXAMPLE = "{output: …, message: {content: …, reasoning: …, tool_calls: […]}}"
+_CALL = "{name: …, arguments: {…}}, or with both in function"
+
+
+class _FunctionOfCall(Struct, frozen=True):
+    name: Annotated[str, Meta(min_length=1, description="a name")]
+    arguments: dict[str, Any] | str = ""
+
+
+class _CallMeant(Struct, frozen=True):
+    function: Annotated[_FunctionOfCall | None, Meta(description=_CALL)] = None
+    name: str = ""
+    arguments: dict[str, Any] | str = ""
+    id: str | None = None
+
+
+class _MessageMeant(Struct, frozen=True):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    tool_calls: Annotated[
+        tuple[Annotated[_CallMeant, Meta(description=_CALL)], ...] | None,
+        Meta(description=f"a list of {_CALL}"),
+    ] = None
+    calls: Annotated[
+        tuple[Annotated[_CallMeant, Meta(description=_CALL)], ...] | None,
+        Meta(description=f"a list of {_CALL}"),
+    ] = None
+
+
+class _ExampleGiven(Struct, frozen=True):
+    output: str
+    message: _MessageMeant
+    prompt: str = ""
+
+
+class _ExampleFile(Struct, frozen=True):
+    examples: Annotated[
+        tuple[Annotated[dict[str, Any], Meta(description=_EXAMPLE)], ...],
+        Meta(min_length=1, description=f"a list of {_EXAMPLE}"),
+    ]
+
+
+def given_examples(value: object, file: str) -> tuple[Example, ...]:
+    """Read examples. Raises ExampleError, which names the place and what was expected there."""
+    listed = value if is_mapping(value) else {"examples": value}
+    hint = f"write a list of {_EXAMPLE}"
+    examples = read(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
+    return tuple(_example(each, file, place_in("examples", at)) for at, each in enumerate(examples))
+
+
+def _example(value: object, file: str, place: str) -> Example:
+    hint = f"write {_EXAMPLE}"
+    given = read(value, _ExampleGiven, file=file, place=place, hint=hint, wrong=ExampleError)
+    meant = given.message
+    calls = meant.tool_calls if meant.tool_calls is not None else meant.calls or ()
+    message = Message(
+        meant.content or "",
+        meant.reasoning_content or meant.reasoning or "",
+        tuple(
+            _call(each, file, f"{place}.message.tool_calls[{at}]") for at, each in enumerate(calls)
+        ),
+    )
+    return Example(given.output, message, given.prompt, place)
+
+
+def _call(given: _CallMeant, file: str, place: str) -> ToolCall:
+    name = given.name if given.function is None else given.function.name
+    arguments: Mapping[str, Any] | str
+    arguments = given.arguments if given.function is None else given.function.arguments
+    if not name:
+        raise ExampleError("there is no name", file=file, place=place, hint=f"write {_CALL}")
+    if isinstance(arguments, str):
+        arguments = _decoded(arguments or "{}", file, place)
+    return ToolCall(name, arguments, given.id or "")
+
+
+def _decoded(text: str, file: str, place: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not is_mapping(value):
+        hint = "write an object, or the JSON text of one"
+        words = "the arguments are not an object"
+        raise ExampleError(words, file=file, place=f"{place}.arguments", hint=hint)
+    return value
+
+
+# Literals that repeat a word of their own call, made comparable with those of other calls.
+
+
+NAME_MARK, ID_MARK, ARGUMENTS_MARK, KEY_MARK = "\ue001", "\ue002", "\ue003", "\ue004"
+
+
+def with_own_words(literal: str, call: ToolCall) -> str:
+    """Put marks where a literal repeats the name or the id of its call."""
+    for word, mark in ((call.id, ID_MARK), (call.name, NAME_MARK)):
+        if word and word in literal:
+            literal = _marked(literal, word, mark)
+    return literal
+
+
+def with_key_mark(literal: str, key: str) -> str:
+    """Put a mark where a literal repeats the key of its argument, as `</city>` does."""
+    return _marked(literal, key, KEY_MARK) if key in literal else literal
+
+
+def filled(literal: str, words: Mapping[str, str]) -> str:
+    """Put words in the places of their marks."""
+    for mark, word in words.items():
+        literal = literal.replace(mark, word)
+    return literal
+
+
+def _marked(literal: str, word: str, mark: str) -> str:
+    return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
+
+
+# A format without what its template renders of calls and reasoning, as if it never did.
+
+
+def without_parts(format_: TurnFormat) -> TurnFormat:
+    """Leave content alone: the header, the prompts and the ends stay."""
+    return replace(
+        format_,
+        layouts={
+            presence: layout
+            for presence, layout in format_.layouts.items()
+            if not presence.calls and not presence.reasoning and not layout.refusal
+        },
+        calls=None,
+        reasoning_cut=None,
+        reasoning_open="",
+        reasoning_close="",
+        not_rendered={},
+        elsewhere=frozenset(),
+    )
+
+
+def without_calls(format_: TurnFormat) -> TurnFormat:
+    """Leave content and reasoning alone."""
+    return replace(
+        format_,
+        layouts={
+            presence: layout
+            for presence, layout in format_.layouts.items()
+            if not presence.calls and not layout.refusal
+        },
+        calls=None,
+        not_rendered={},
+        elsewhere=frozenset(),
+    )

@@ -1,0 +1,313 @@
+"""The format, put together from what the phases concluded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import ArgumentForm, Arguments, CallFormat
+from autoparser.analysis.core.call_notation import Slot, json_notation
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import diff_split
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, share, written_alike
+from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.verdicts import EvidenceKind
+
+from .argument_containers import container_of, writes_alike
+from .call_frame import PromptText, describe_openings, prompts_under
+from .call_phases import run_phases
+from .call_rows import put_together, row_without_arguments
+from .found_switches import settings_to_learn, turns_under
+from .observer import Observer
+from .prober import Finding, Prober, Sentinels
+from .prompt_words import NamedReasoning, placed
+from .turn_phases import Draft
+
+
+def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
+    """Put the format together that turns have under these settings."""
+    shape = observer.prober.shape
+    form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
+    named = draft.named_reasoning or NamedReasoning()
+    calls, worded = _calls(observer, draft), draft.worded_call
+    worded_parts = set[Part]() if named.confirmed else {Part.REASONING}
+    if calls is None and worded is not None:
+        calls = worded.calls
+        worded_parts.add(Part.CALLS)
+    elsewhere = set[Part]() if draft.fullest is None else {Part.REASONING} & draft.fullest.shown
+    format_ = TurnFormat(
+        header=draft.header,
+        layouts=draft.layouts,
+        calls=calls,
+        ends=tuple(each.end for each in draft.ends),
+        stop_strings=tuple(
+            dict.fromkeys((*(each.stop for each in draft.ends if each.stop), *draft.leads.stops))
+        ),
+        argument_form=form,
+        setting=dict(observer.prober.setting),
+        reasoning_cut=None if draft.cut is None else draft.cut.text,
+        reasoning_open=named.open,
+        reasoning_close=named.close,
+        not_rendered=dict.fromkeys(sorted(worded_parts), EvidenceKind.WORDS),
+        elsewhere=frozenset() if draft.shows_reasoning else frozenset(elsewhere),
+        retention=draft.retention,
+    )
+    # By their texts, since to Python true is 1.
+    known = {repr(setting) for setting in settings}
+    own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
+    openings = describe_openings(own, draft.header, format_.reasoning)
+    return _with_whole_header(replace(format_, openings=openings))
+
+
+def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
+    """Put the calls together: their frame, the slots in it, the arguments."""
+    arguments = _arguments(observer.prober.sentinels, draft)
+    frame, section = draft.frame, draft.section
+    if frame is None or section is None or arguments is None:
+        return None
+    slots = [each for each in (draft.name, draft.call_id) if each is not None]
+    call = observer.call()
+    calls = put_together(
+        frame, slots, arguments, arguments.write(call.arguments), (section.open, section.close)
+    )
+    if calls is not None:
+        calls = _with_id(placed(calls, call, draft.free), draft)
+        # Where a marker opens calls, no other one does.
+        if not calls.is_marked:
+            calls = replace(calls, leads=draft.leads.markers)
+    layout = draft.layouts.get(Presence(calls=True))
+    bare = None if draft.enclosure is None else draft.enclosure.without
+    if calls is None or bare is None or layout is None or layout.parts != (Part.CALLS,):
+        return calls
+    head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
+    if not bare.startswith(head) or not bare.endswith(tail):
+        return calls
+    text = bare[len(head) : len(bare) - len(tail)]
+    return replace(calls, empty_row=row_without_arguments(text, calls, slots))
+
+
+def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
+    """Say how ids carry names, where nothing else of a call does."""
+    seen = draft.seen_id
+    if seen is None or calls.naming is None:
+        return calls
+    numbered = Slot.INDEX in seen.row and not calls.has(Slot.INDEX)
+    base = seen.base if numbered else calls.index_base
+    return replace(calls, id_row=seen.row, index_base=base)
+
+
+def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
+    """Put the arguments' notation together: T5's list, A1's to A3's entries, T6's brackets."""
+    listed, strings, types = draft.listed, draft.strings, draft.types
+    if listed is None or strings is None or types is None or draft.enclosure is None:
+        return None
+    refused = frozenset(types.refused)
+    members = container_of(listed.entries, strings, types, draft.names)
+    value = draft.enclosure.notation
+    if value is None or not writes_alike(members, value, listed.entries, marks):
+        value = json_notation() if listed.verbatim else None
+    if value is not None:
+        return Arguments(
+            value.object,
+            value,
+            listed.entries.margin if value.object.indent else "",
+            refused,
+            encoded=listed.quoted is not None,
+            verbatim=listed.verbatim,
+        )
+    if listed.quoted is not None:
+        return None
+    # What encloses the entries is a part of the call.
+    values = members.values or json_notation()
+    return Arguments(replace(members, values=None), values, refused=refused)
+
+
+def _with_whole_header(format_: TurnFormat) -> TurnFormat:
+    """Take all that the prompt has written for the header, where every turn begins with it.
+
+    What the prompts of all settings share is less, where a switch decides what part comes first.
+    """
+    texts = {opening.text for opening in format_.openings}
+    first = next(iter(format_.openings), None)
+    if first is None or len(texts) > 1:
+        return format_
+    begun = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
+    if not begun or not all(text.startswith(first.text) for text in begun):
+        return format_
+    # An opening that no turn of these settings closes again opens nothing in them.
+    close = "" if format_.reasoning is None else format_.reasoning.close.core
+    closed = any(close in text[len(first.text) :] for text in begun)
+    opens = first.written is Written.REASONING_OPEN and Part.REASONING in format_.elsewhere
+    if first.written is not Written.OTHER and (not opens or closed):
+        return format_
+    openings = tuple(replace(each, written=Written.HEADER) for each in format_.openings)
+    return replace(format_, header=first.text, openings=openings)
+
+
+# One format for every setting: the phases run once for all settings that write turns alike.
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """All formats, and how the one was found that shows most."""
+
+    formats: Formats
+    draft: Draft
+    """What the phases found under the setting of the fullest format."""
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Settings under which turns are written alike."""
+
+    settings: tuple[Setting, ...]
+    turns: tuple[str, ...]
+
+    def shows(self, words: tuple[str, ...]) -> bool:
+        return any(word in text for word in words for text in self.turns)
+
+
+def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
+    """Learn the format of every setting; `prober` has nothing set but what a render needs.
+
+    The phases tell of the format under `showing`, the setting that brings reasoning into the text:
+    with it in sight, what the others leave out of a turn can be named.
+    """
+    settings = settings_to_learn(prober.setting, showing, draft.switches)
+    groups = _groups(prober, settings.each)
+    turns = [turn for group in groups for turn in group.turns]
+    draft = replace(
+        draft,
+        settings=settings.each,
+        prompts=_signed(prober, groups, prompts_under(prober, settings.each)),
+        beginnings=tuple(dict.fromkeys(_beginning(prober, turn) for turn in turns)),
+    )
+    main = next(group for group in groups if _holds(group, showing))
+    observer = Observer(prober.using(setting=showing))
+    concluded, findings = run_phases(observer, draft)
+    fullest = assemble(observer, concluded, main.settings)
+    formats = [
+        fullest if group is main else _under(prober, draft, group, fullest) for group in groups
+    ]
+    shared = share(formats)
+    # Sharing leaves the order, but may have put the fullest one into an equal one before it.
+    full = next(each for each in shared if written_alike(each, fullest))
+    together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
+    return Learnt(together, concluded, findings)
+
+
+def format_under(
+    prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
+) -> Begun:
+    """Find what belongs to any setting, by renders where it is none of those that were learnt.
+
+    `draft` is what is known before the phases. Raises AutoparserError where the template raises
+    on the setting itself.
+    """
+    known = formats.under(setting, tools=tools)
+    if known is not None:
+        return known
+    asked, setting = setting, {**formats.base, **setting}
+    error = prober.probe((prober.user,), setting=setting).error
+    if error is not None and prober.probe((prober.user,)).rendered:
+        words = ", ".join(f"{name}={json.dumps(value)}" for name, value in asked.items())
+        raise AutoparserError(
+            f"the template raises under {words}: {error.reason}",
+            file=prober.template.origin,
+            place=None if error.line is None else f"line {error.line}",
+            hint="give values that it takes",
+        ) from error
+    turns = turns_under(prober, setting)
+    alike = (each for each in formats if turns_under(prober, each.setting) == turns)
+    format_ = next(alike, None)
+    if format_ is None:
+        group = _Group((setting,), turns)
+        known_settings = (*_settings(formats), setting)
+        draft = replace(
+            draft, settings=known_settings, prompts=prompts_under(prober, known_settings)
+        )
+        format_ = _under(prober, draft, group, formats.fullest)
+        return Begun(format_, next(iter(format_.openings), None))
+    prompts = prompts_under(prober, (setting,))
+    openings = describe_openings(prompts, format_.header, format_.reasoning)
+    fitting = (opening for opening in openings if opening.tools is tools)
+    opening = next(fitting, None) or next(iter(openings), None)
+    return Begun(format_, opening)
+
+
+def _settings(formats: Formats) -> tuple[Setting, ...]:
+    return tuple(opening.setting for opening in formats.openings)
+
+
+def _beginning(prober: Prober, turn: str) -> str:
+    """Return a turn's text up to its first part."""
+    marks = prober.sentinels
+    words = (marks.reasoning, marks.content, *marks.names, *marks.ids)
+    return turn[: min((at for word in words if (at := turn.find(word)) >= 0), default=0)]
+
+
+def _holds(group: _Group, setting: Setting) -> bool:
+    return any(repr(each) == repr(dict(setting)) for each in group.settings)
+
+
+def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
+    """Put the settings together under which turns are written alike, the default's first."""
+    if len(settings) == 1:
+        return [_Group(settings, ())]
+    found: dict[tuple[str, ...], list[Setting]] = {}
+    for setting in settings:
+        found.setdefault(turns_under(prober, setting), []).append(setting)
+    return [_Group(tuple(alike), turns) for turns, alike in found.items()]
+
+
+def _signed(
+    prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
+) -> tuple[PromptText, ...]:
+    """Add to each prompt the texts by which it is told from those of other groups.
+
+    Such as the words on how to write calls, where a value changes these together with the calls.
+    """
+    words = prober.sentinels.words()
+    shown = [prober.probe((prober.user,), setting=group.settings[0]) for group in groups]
+    before = [each.text.partition(prober.sentinels.user)[0] for each in shown]
+    signs: dict[str, tuple[str, ...]] = {}
+    for group, text in zip(groups, before, strict=True):
+        found = [_sign(text, other, words) for other in before]
+        for setting in group.settings:
+            signs[repr(dict(setting))] = tuple(filter(None, found))
+    return tuple(each._replace(signs=signs[repr(dict(each.setting))]) for each in prompts)
+
+
+SHORTEST_SIGN = 8
+"""Characters; shorter texts may stand in any prompt."""
+
+
+def _sign(text: str, other: str, words: Sequence[str]) -> str:
+    """Return what one text has where the other has something else; empty where it tells nothing."""
+    split = diff_split(text, other)
+    # A word that differs is known by those of its line before it, unless a tool is among them.
+    line = split.prefix.rpartition("\n")[2]
+    for sign in (f"{line}{split.left}".strip(), split.left.strip()):
+        usable = len(sign) >= SHORTEST_SIGN and sign not in other
+        if usable and not any(word in sign for word in words):
+            return sign
+    return ""
+
+
+def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> TurnFormat:
+    """Learn the format of a group of settings, knowing the one that shows most."""
+    marks = prober.sentinels
+    draft = replace(
+        draft,
+        shows_reasoning=draft.shows_reasoning and group.shows((marks.reasoning,)),
+        shows_calls=draft.shows_calls and group.shows((*marks.names, *marks.ids)),
+        fullest=fullest,
+    )
+    observer = Observer(prober.using(setting=group.settings[0]))
+    concluded, _ = run_phases(observer, draft)
+    return assemble(observer, concluded, group.settings)

@@ -1,0 +1,598 @@
+"""The switches of a template: the variables a caller may set, and what each changes.
+
+Callers know them as `chat_template_kwargs`. A variable is a switch if a value of it changes a
+render; where it does so only without tools, only beside a system message or only under the
+setting that brings reasoning into the text, the switch says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+from math import prod
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    MediaKind,
+    Message,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.core.text_alignment import diff_split, edge_units, prefix_length
+
+from .observer import Observer
+from .prober import Probe, Prober
+from .shape_negotiation import answered, call_of, switch_candidates
+from .suggestions import ANY_WORD, Suggestions
+
+# The settings that are learnt: those under which a turn or its generation prompt may differ.
+
+
+MOST_SETTINGS = 32
+"""So many settings are looked at; few templates have more than nine."""
+
+
+_MATTERING = frozenset({Effect.TURN, Effect.CALLS, Effect.GENERATION_PROMPT})
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsToLearn:
+    """The settings to learn, the default one first."""
+
+    each: tuple[Setting, ...]
+    untried: int = 0
+    """Further combinations of values, which are not looked at."""
+
+
+def settings_to_learn(
+    base: Setting, showing: Setting, switches: Sequence[Switch]
+) -> SettingsToLearn:
+    """Combine the values that change a turn or its generation prompt.
+
+    `base` is what is set by default, `showing` what brings reasoning into the text. Where there
+    are too many combinations, single values come first, then pairs.
+    """
+    options = [
+        [
+            (switch.name, value)
+            for value, effects in zip(switch.values, switch.effects, strict=True)
+            if Effect.RAISES not in effects
+        ]
+        for switch in switches
+        if any(_MATTERING & set(effects) for effects in switch.effects)
+    ]
+    found: list[Setting] = []
+
+    def add(*values: tuple[str, Json]) -> None:
+        setting = {**base, **dict(values)}
+        # By their texts, since to Python true is 1.
+        if repr(setting) not in {repr(each) for each in found}:
+            found.append(setting)
+
+    add()
+    add(*showing.items())
+    for values in options:
+        for value in values:
+            add(value)
+    total = prod(len(values) + 1 for values in options)
+    if total <= MOST_SETTINGS:
+        for chosen in product(*([None, *values] for values in options)):
+            add(*(value for value in chosen if value is not None))
+        return SettingsToLearn(tuple(found))
+    for one, other in combinations(options, 2):
+        for pair in product(one, other):
+            if len(found) < MOST_SETTINGS:
+                add(*pair)
+    return SettingsToLearn(tuple(found[:MOST_SETTINGS]), total - min(len(found), MOST_SETTINGS))
+
+
+def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
+    """Return turns under a setting that show together how it writes: equal ones share a format."""
+    observer = Observer(prober.using(setting=setting))
+    marks = prober.sentinels
+    typed: dict[str, Json] = {
+        marks.keys[0]: marks.values[0],
+        marks.keys[1]: [marks.integer, None, {marks.keys[2]: True}],
+    }
+    calls = (observer.call(0, typed), observer.call(1))
+    turns = (
+        observer.turn(Message(marks.content, marks.reasoning)),
+        observer.turn(Message(marks.content)),
+        observer.turn(Message(marks.content, calls=calls[:1])),
+        observer.turn(Message("", marks.reasoning, calls)),
+    )
+    return tuple(turn.refusal or turn.text for turn in turns)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A kind of conversation in which switches are tried, all else being equal."""
+
+    prober: Prober
+    """With its shape and its setting."""
+    tools: bool
+    calls: bool
+    only: str
+    """The ground in words, for a switch that shows itself on no ground before it."""
+    media: tuple[MediaKind, ...] = ()
+    """What every user message holds before its text."""
+
+    def sample(self, setting: Setting) -> str:
+        """Render one conversation that has much in it: whether it changes says enough.
+
+        Where the template raises on it whether or not a variable is set, the shortest one is asked.
+        """
+        found = self._shown(self._history, setting, generation=True)
+        long = found.rendered or self._takes_history
+        return _outcome(found if long else self.prompt(setting))
+
+    @cached_property
+    def _takes_history(self) -> bool:
+        return self._shown(self._history, self.prober.setting, generation=True).rendered
+
+    def turn(self, setting: Setting) -> str:
+        """Render a conversation that ends with the assistant's turn."""
+        return _outcome(self._turn(setting))
+
+    def prompt(self, setting: Setting) -> Probe:
+        """Render the shortest conversation, with its generation prompt."""
+        return self._shown((self.prober.user,), setting, generation=True)
+
+    def views(self, setting: Setting) -> _Views:
+        """Render all that tells what a switch does; the sample and the turn are known."""
+        call = Message(calls=(call_of(self.prober),))
+        return _Views(
+            self.prompt(setting),
+            self._shown((self.prober.user,), setting),
+            self._shown(self._history, setting, generation=True),
+            self._turn(setting),
+            self._shown(answered(self.prober, call), setting) if self.calls else None,
+        )
+
+    def _turn(self, setting: Setting) -> Probe:
+        return self._shown(answered(self.prober, self._told), setting)
+
+    def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
+        if self.media:
+            dialogue = tuple(
+                replace(each, media=self.media) if isinstance(each, User) else each
+                for each in dialogue
+            )
+        return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
+
+    @property
+    def _told(self) -> Message:
+        return Message(self.prober.sentinels.content, self.prober.sentinels.reasoning)
+
+    @cached_property
+    def _history(self) -> Dialogue:
+        user, marks = self.prober.user, self.prober.sentinels
+        # A switch may shorten what was said long ago; words of sentinels hold no value of one.
+        asked, told = User(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
+        if not self.calls:
+            return (asked, told, user)
+        called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
+        answer = ToolResult(_long(marks.answer), marks.names[0], marks.ids[0])
+        return (asked, called, answer, told, user)
+
+
+@lru_cache(maxsize=64)
+def _long(word: str) -> str:
+    return " ".join([word] * (LONG_TEXT_SIZE // len(f"{word} ")))
+
+
+def _outcome(probe: Probe) -> str:
+    return probe.text if probe.rendered else f"{_RAISED}{probe.error}"
+
+
+_RAISED = "\0"
+"""What the outcome of a render begins with that raised."""
+
+
+def _holds(outcome: str, value: Json) -> bool:
+    return str(value) in outcome and not outcome.startswith(_RAISED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """The renders in which a switch shows what it does."""
+
+    prompt: Probe
+    alone: Probe
+    history: Probe
+    turn: Probe
+    called: Probe | None
+    """A turn that is a call; None where no calls are asked for."""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        called = () if self.called is None else (self.called,)
+        return self.prompt, self.alone, self.history, self.turn, *called
+
+
+MOST_VARIABLES = 64
+"""So many variables are tried; the corpus's most open template reads fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSwitches:
+    """What became of the variables that the syntax tree suggests."""
+
+    switches: tuple[Switch, ...] = ()
+    unmoved: tuple[UnmovedVariable, ...] = ()
+
+
+def find_switches(
+    prober: Prober, suggestions: Suggestions, *, calls: bool, showing: Setting
+) -> FoundSwitches:
+    """Try the variables that the syntax tree suggests; renders decide which are switches.
+
+    `prober` has nothing set but what a render needs; under `showing` reasoning is in the text.
+    """
+    grounds = list(_grounds(prober, calls=calls, showing=showing))
+    names = switch_candidates(suggestions)[:MOST_VARIABLES]
+    found = [_Trial(name, grounds, suggestions).found for name in names]
+    if any(isinstance(each, UnmovedVariable) for each in found):
+        # Few variables act on parts alone, and few templates take any.
+        shown = [each for each in _media_grounds(grounds[0]) if _shows_media(each)]
+        found = [
+            _Trial(each.name, shown, suggestions).found
+            if shown and isinstance(each, UnmovedVariable) and not each.raises
+            else each
+            for each in found
+        ]
+    return FoundSwitches(
+        tuple(each for each in found if isinstance(each, Switch)),
+        tuple(each for each in found if isinstance(each, UnmovedVariable)),
+    )
+
+
+def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
+    """Return the grounds, the usual one first."""
+    yield Ground(prober, tools=True, calls=calls, only="")
+    yield Ground(prober, tools=False, calls=False, only="without tools")
+    system = replace(prober.shape, system=True)
+    if system != prober.shape:
+        beside = prober.using(shape=system)
+        yield Ground(beside, tools=True, calls=calls, only="beside a system message")
+        yield Ground(
+            beside, tools=False, calls=False, only="without tools, beside a system message"
+        )
+    if showing != prober.setting:
+        new = {name: value for name, value in showing.items() if name not in prober.setting}
+        values = (f"{name}={json.dumps(value)}" for name, value in new.items())
+        # Other settings may do the same: one is asked.
+        shown = prober.using(setting=showing)
+        words = f"under another setting, such as {', '.join(values)}"
+        yield Ground(shown, tools=True, calls=calls, only=words)
+        yield Ground(shown, tools=False, calls=False, only=f"without tools, {words}")
+
+
+_MEDIA_WORDS = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}
+
+
+def _media_grounds(usual: Ground) -> Iterator[Ground]:
+    for kind in MediaKind:
+        yield replace(usual, media=(kind, kind))
+
+
+def _words(differing: Sequence[Ground]) -> str:
+    """Return where something shows: the first ground, or every kind of part; empty: nowhere."""
+    kinds = [_MEDIA_WORDS[ground.media[0]] for ground in differing if ground.media]
+    first = differing[0].only if differing else ""
+    return f"with {' or '.join(kinds)}" if kinds else first
+
+
+def _shows_media(ground: Ground) -> bool:
+    """Whether the template takes such parts, and writes something for them."""
+    usual, setting = replace(ground, media=()), ground.prober.setting
+    shown, without = ground.prompt(setting), usual.prompt(setting)
+    return shown.rendered and shown.text != without.text
+
+
+_Texts: TypeAlias = tuple[tuple[str, ...], ...]
+"""What came of one value: on each ground, the texts of its renders."""
+
+
+_Seen: TypeAlias = dict[_Texts, list[Json]]
+"""The values by what came of them: those that render alike together."""
+
+
+def _add(seen: _Seen, texts: _Texts, value: Json) -> None:
+    known = seen.setdefault(texts, [])
+    # By their texts, since to Python true is 1.
+    if repr(value) not in map(repr, known):
+        known.append(value)
+
+
+class _Trial:
+    """The trial of one variable on all grounds."""
+
+    def __init__(self, name: str, grounds: Sequence[Ground], suggestions: Suggestions) -> None:
+        # Where the variable itself brings the reasoning, its own ground tells nothing new.
+        self._name = name
+        self._grounds = [
+            ground
+            for ground in grounds
+            if ground is grounds[0] or name not in ground.prober.setting
+        ]
+        self._base = grounds[0].prober.setting
+        self._usual = tuple(self._texts(ground, ground.prober.setting) for ground in self._grounds)
+        self._compared = suggestions.values.get(name, ())
+        self._structures = suggestions.structures.get(name, ())
+        self._flag = name in suggestions.flags or not self._compared
+        self._numeric = bool(self._compared) and all(
+            isinstance(value, int | float) and not isinstance(value, bool)
+            for value in self._compared
+        )
+        # No template knows these: what they do does any value that is compared with nothing.
+        marks = grounds[0].prober.sentinels
+        self._any: Json = marks.integer if self._numeric else marks.next_user[::-1]
+
+    def _texts(self, ground: Ground, setting: Setting) -> tuple[str, ...]:
+        if ground is self._grounds[0]:
+            return ground.sample(setting), ground.turn(setting)
+        return (ground.sample(setting),)
+
+    def _under(self, ground: Ground, value: Json) -> Setting:
+        return {**ground.prober.setting, self._name: value}
+
+    def _all_texts(self, value: Json) -> _Texts:
+        return tuple(self._texts(ground, self._under(ground, value)) for ground in self._grounds)
+
+    @property
+    def found(self) -> Switch | UnmovedVariable:
+        """Try the values; where none of them changes anything, the variable is no switch."""
+        with_any = self._all_texts(self._any)
+        inserted = any(_holds(text, self._any) for texts in with_any for text in texts)
+        seen: _Seen = {}
+        raising = self._try(self._compared, seen)
+        if self._flag and not inserted:
+            # What is only compared with words is not offered booleans.
+            raising += self._try((True, False), seen)
+        fitting = {} if inserted else self._fitting(seen)
+        if fitting and any(isinstance(each, bool) for each in raising):
+            # What is looked into is no flag: nobody sends it a boolean.
+            raising = [each for each in raising if not isinstance(each, bool)]
+            seen = {at: each for at, each in seen.items() if not isinstance(each[0], bool)}
+        seen |= fitting
+        # Nor a text for its letters.
+        plain = not inserted and (bool(self._compared) or not fitting)
+        any_other = self._any_other(with_any, seen) if plain else None
+        # A word that is written in as any other is no value of its own.
+        written = [
+            texts
+            for texts, values in seen.items()
+            if inserted and self._put(with_any, values[0]) == texts
+        ]
+        moving = [texts for texts in seen if texts != self._usual and texts not in written]
+        if not inserted and not moving:
+            return UnmovedVariable(self._name, bool(raising) or self._refused(with_any, self._any))
+        default = self._default(seen)
+        values = {texts: seen[texts] for texts in seen if texts in moving or texts == default}
+        differing = self._differing([*moving, *([with_any] if inserted else [])])
+        effects = [self._effects(texts, equal[0]) for texts, equal in values.items()]
+        firsts = [equal[0] for equal in values.values()]
+        if not inserted and len(values) == 1 and _is_no_flag(firsts, effects, raising):
+            return UnmovedVariable(self._name, raises=True)
+        return Switch(
+            self._name,
+            tuple(firsts),
+            None if default is None else seen[default][0],
+            tuple(changed for changed, _ in effects),
+            inserted,
+            self._effects(with_any, self._any)[0] if inserted else (),
+            _words(differing),
+            conditions=tuple(only for _, only in effects),
+            equal_values=tuple(tuple(equal[1:]) for equal in values.values()),
+            any_other=any_other,
+            raising=tuple(value for value in raising if not isinstance(value, list)),
+            others_raise=self._refused(with_any, self._any),
+            numeric=self._numeric,
+        )
+
+    def _fitting(self, seen: _Seen) -> _Seen:
+        """Return the objects and lists that change something, as no value in `seen` does."""
+        found: _Seen = {}
+        if any(isinstance(each[0], list) and texts != self._usual for texts, each in seen.items()):
+            # A list with a word that is searched for in it: that is what it wants.
+            return found
+        for value in self._structures:
+            texts = self._all_texts(value)
+            known = texts == self._usual or texts in seen or texts in found
+            # The first of those that render alike is the smallest.
+            if not known and not self._refused(texts, value):
+                found[texts] = [value]
+        return found
+
+    def _any_other(self, with_any: _Texts, seen: _Seen) -> Json:
+        """Add to `seen` what any value does that the template does not know; return one such.
+
+        None where that is nothing, or the variable is a list. One that is compared with nothing
+        has no other values, unless neither boolean does anything.
+        """
+        listed = any(isinstance(value, list) for value in self._compared)
+        if with_any == self._usual or listed or self._refused(with_any, self._any):
+            return None
+        if not self._compared and any(texts != self._usual for texts in seen):
+            return None
+        # What goes through the letters of a text writes as many as there are.
+        value = self._any if self._numeric else ANY_WORD
+        texts = with_any if self._numeric or with_any in seen else self._all_texts(value)
+        if texts == self._usual or self._refused(texts, value):
+            return None
+        _add(seen, texts, value)
+        return value
+
+    def _put(self, with_any: _Texts, value: Json) -> _Texts:
+        """Return the texts with a value where any other was written into them."""
+        return tuple(
+            tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
+        )
+
+    def _try(self, values: Sequence[Json], seen: _Seen) -> list[Json]:
+        """Add the values to `seen`; return those that raise."""
+        raising: list[Json] = []
+        for value in values:
+            texts = self._all_texts(value)
+            if self._refused(texts, value):
+                raising.append(value)
+            else:
+                _add(seen, texts, value)
+        return raising
+
+    def _default(self, seen: _Seen) -> _Texts | None:
+        """Return the texts of the value that does what the unset variable does; None for none.
+
+        Another switch may hide what the value does, so what that one adds counts only where the
+        variable does nothing without it.
+        """
+        based = [ground.prober.setting == self._base for ground in self._grounds]
+
+        def differs(texts: _Texts, *, everywhere: bool) -> bool:
+            asked = (base or everywhere for base in based)
+            return any(
+                counts and one != other
+                for counts, one, other in zip(asked, texts, self._usual, strict=True)
+            )
+
+        everywhere = not any(differs(texts, everywhere=False) for texts in seen)
+        alike = (texts for texts in seen if not differs(texts, everywhere=everywhere))
+        default = next(alike, None)
+        # Where no boolean does anything, one of them is as good as any other value.
+        flags = [texts for texts, values in seen.items() if isinstance(values[0], bool)]
+        idle = default in flags and all(texts == default for texts in flags)
+        return None if idle else default
+
+    def _refused(self, texts: _Texts, value: Json) -> bool:
+        """Whether the usual conversation raises with a value, and does not without it.
+
+        Where the shortest one is written otherwise with it, the value does something, too.
+        """
+        if not texts[0][0].startswith(_RAISED) or self._usual[0][0].startswith(_RAISED):
+            return False
+        ground = self._grounds[0]
+        prompt = ground.prompt(self._under(ground, value))
+        return not prompt.rendered or prompt.text == ground.prompt(ground.prober.setting).text
+
+    def _differing(self, each: Sequence[_Texts]) -> list[Ground]:
+        """Return the grounds on which any value shows, the first of them leading."""
+        return [
+            ground
+            for at, ground in enumerate(self._grounds)
+            if any(texts[at] != self._usual[at] for texts in each)
+        ]
+
+    def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[Effect, ...], str]:
+        """Return what a value changes on the first ground on which it does, and that in words."""
+        differing = self._differing([texts])
+        if not differing:
+            return (), ""
+        ground = differing[0]
+        unset = ground.views(ground.prober.setting)
+        effects = _effects(ground.prober, unset, ground.views(self._under(ground, value)))
+        return effects, _words(differing)
+
+
+def _is_no_flag(
+    values: Sequence[Json], effects: Sequence[tuple[Sequence[Effect], str]], raising: Sequence[Json]
+) -> bool:
+    """Whether one boolean raises everywhere and the other one somewhere.
+
+    What a template looks into, such as a list of names, is no flag: nobody sends it a boolean.
+    """
+    ((changed, _),) = effects
+    flags = [*values, *raising]
+    return all(isinstance(each, bool) for each in flags) and (
+        bool(raising) and Effect.RAISES in changed
+    )
+
+
+def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]:
+    if unset.alone.rendered and not views.alone.rendered:
+        return (Effect.RAISES,)
+    marks = prober.sentinels
+    effects: list[Effect] = []
+    if views.alone.text != unset.alone.text:
+        effects.append(Effect.PROMPT)
+    prompts = ((unset.prompt, unset.alone), (views.prompt, views.alone))
+    if _adds_otherwise(prober, *prompts) or _ends_otherwise(*prompts):
+        effects.append(Effect.GENERATION_PROMPT)
+    counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
+    if counts[0] != counts[1] and views.history.rendered:
+        effects.append(Effect.HISTORY_REASONING)
+    if _adds_otherwise(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
+        effects.append(Effect.TURN)
+    elif unset.called is not None and views.called is not None:
+        called = ((unset.called, unset.alone), (views.called, views.alone))
+        if _adds_otherwise(prober, *called):
+            effects.append(_effect_on_calls(prober, unset.called, views.called))
+    raises = any(
+        one.rendered and not other.rendered
+        for one, other in zip(unset.probes, views.probes, strict=True)
+    )
+    if raises:
+        effects.append(Effect.RAISES)
+    # Else something of earlier messages, which are text before the turn to a model.
+    return tuple(effects) or (Effect.PROMPT,)
+
+
+def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> Effect:
+    """Return what a value changes of a turn that is a call, where it does so of no other turn."""
+    marks = prober.sentinels
+    one, other = (probe.text.rpartition(marks.user)[2] for probe in (unset, under))
+    split = diff_split(one, other)
+    identified = any(each in split.left or each in split.right for each in marks.ids)
+    if marks.names[0] in split.suffix and not identified:
+        return Effect.TURN
+    # A limit on their length cuts arguments: that is not a way to write them.
+    cut = marks.values[0] in one and marks.values[0] not in other
+    return Effect.ARGUMENTS if cut and marks.names[0] in other else Effect.CALLS
+
+
+def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+    """Whether under a value something else is written where a conversation goes on.
+
+    Each pair is a longer conversation and the one without its end. What a value writes behind all
+    messages, as a word on tools, is none of the turn's.
+    """
+    if unset[0].rendered and not under[0].rendered:
+        return False
+    added = _added(prober, *unset)
+    longer, shorter = (probe.text for probe in under)
+    at = longer.rfind(added) if added else -1
+    if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
+        return False
+    user = prober.sentinels.user
+    # Where neither tells, whatever is moved about before it, what follows the user's words does.
+    behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
+    other = _added(prober, *under)
+    # Where the longer text parts from the shorter one depends on what follows: `<a>x<a>` before
+    # `<b>` is `x<a>` after `<a>`, and the same text begun elsewhere.
+    alike = len(other) == len(added) and other in added + added
+    return behind and not alike
+
+
+def _ends_otherwise(unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
+    """Whether a prompt that is written unasked ends with another marker under a value."""
+    unasked = all(asked.text == alone.text for asked, alone in (unset, under))
+    ends = {edge_units(asked.text)[-1] for asked, _ in (unset, under) if asked.text}
+    return unasked and len(ends) > 1
+
+
+def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:
+    """Return what the longer conversation has more, else all that follows the user's words."""
+    start = prefix_length(longer.text, shorter.text)
+    rest = shorter.text[start:]
+    end = len(longer.text) - len(rest)
+    if end >= start and longer.text.endswith(rest):
+        return longer.text[start:end]
+    return longer.text.rpartition(prober.sentinels.user)[2]

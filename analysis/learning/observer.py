@@ -1,0 +1,207 @@
+"""Observing assistant turns: a message goes in, the turn's own text comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, User
+from autoparser.analysis.core.text_alignment import (
+    Pieces,
+    common_prefix,
+    common_suffix,
+    edge_units,
+    find_slots,
+    is_unit,
+    prefix_length,
+)
+
+from .prober import Probe, Prober
+from .shape_negotiation import answered
+
+
+class SlotKind(StrEnum):
+    """What a sentinel stood for."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    NAME = "name"
+    ID = "id"
+    KEY = "key"
+    VALUE = "value"
+
+
+class SlotMark(NamedTuple):
+    """A slot in a turn: what it shows, and of which call."""
+
+    kind: SlotKind
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTurn:
+    """One assistant turn as the template wrote it."""
+
+    message: Message
+    probe: Probe
+    text: str = ""
+    """From the end of the text before the turn to the end of the render, or to the answer that
+    the template insists on."""
+    rewrites: bool = False
+    """The text before the turn is not the text that was there without the turn."""
+
+    @property
+    def refusal(self) -> str:
+        """The template's words where it raised."""
+        error = self.probe.error
+        return "" if error is None else error.reason
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Observes turns through one prober."""
+
+    prober: Prober
+
+    @cached_property
+    def before(self) -> str:
+        """The text before the turn."""
+        marks = self.prober.sentinels
+        alone = self.prober.probe((self.prober.user,))
+        full = self.prober.probe((self.prober.user, Message(marks.content)))
+        kept = alone.text.removesuffix(self.behind)
+        if alone.rendered and full.text.startswith(kept):
+            return kept
+        end = full.text.rfind(marks.user) + len(marks.user)
+        after = kept.rpartition(marks.user)[2]
+        if alone.rendered and after.strip() and full.text.startswith(after, end):
+            # An answered message is written otherwise, as where the last one offers the tools.
+            return full.text[:end] + after
+        prompt = self.prober.probe((self.prober.user,), generation=True)
+        shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
+        end = full.text.find(marks.user) + len(marks.user)
+        return full.text[: max(len(shared), end)]
+
+    @cached_property
+    def behind(self) -> str:
+        """What a template writes after every conversation.
+
+        Its tools, or a generation prompt that nobody asked for.
+        """
+        marks = self.prober.sentinels
+        content = Message(marks.content)
+        alone = self.prober.probe((self.prober.user,))
+        full = self.prober.probe((self.prober.user, content))
+        if not alone.rendered or not full.rendered:
+            return ""
+        if not full.text.startswith(alone.text):
+            rest = alone.text[prefix_length(alone.text, full.text) :]
+            described = any(str(tool["name"]) in rest for tool in self.prober.tools)
+            if described and full.text.endswith(rest):
+                return rest
+        shared = common_suffix(
+            alone.text.rpartition(marks.user)[2], full.text.rpartition(marks.content)[2]
+        )
+        if not shared.strip():
+            return ""
+        later = self.prober.probe((self.prober.user, content, self.next_user)).text
+        between = later[later.find(marks.content) : later.find(marks.next_user)]
+        between = between.removeprefix(marks.content)
+        if shared in between or not later.endswith(shared):
+            return ""
+        return shared[len(_end_in_both(shared, between)) :]
+
+    def turn(self, message: Message) -> ObservedTurn:
+        """Observe one message as the last of the conversation."""
+        probe = self.prober.probe(answered(self.prober, message))
+        if not probe.rendered:
+            return ObservedTurn(message, probe)
+        text = probe.text
+        if message.calls and self.prober.shape.answered:
+            text = self._before_answer(text)
+        before, behind = self.before, self.behind
+        if text.startswith(before) and text.endswith(behind):
+            return ObservedTurn(message, probe, text[len(before) : len(text) - len(behind)])
+        user = self.prober.sentinels.user
+        tail = before[before.rfind(user) + len(user) :]
+        rest = text[text.rfind(user) + len(user) :]
+        shared = common_prefix(rest, tail)
+        return ObservedTurn(message, probe, rest[len(shared) :], rewrites=True)
+
+    def _before_answer(self, text: str) -> str:
+        """Cut a text where the turn ends that an answer follows."""
+        marks = self.prober.sentinels
+        at = text.find(marks.answer)
+        if at < 0:
+            return text
+        plain = self.prober.probe((self.prober.user, Message(marks.content))).text
+        end = plain.rpartition(marks.content)[2].rstrip()
+        ended = text.rfind(end, 0, at) if end else -1
+        first = max(text.rfind(word, 0, at) for word in (*marks.names, *marks.values, *marks.ids))
+        # The header of the answer is the next message's, where the turn's end shows.
+        return text[: ended + len(end)] if ended > first else text[:at]
+
+    def pieces(self, text: str) -> Pieces[SlotMark]:
+        """Find the sentinels of messages in a text."""
+        return find_slots(text, self._labels)
+
+    @cached_property
+    def _labels(self) -> dict[str, SlotMark]:
+        marks = self.prober.sentinels
+        labels = {
+            marks.reasoning: SlotMark(SlotKind.REASONING),
+            marks.content: SlotMark(SlotKind.CONTENT),
+        }
+        for at in range(len(marks.names)):
+            labels[marks.names[at]] = SlotMark(SlotKind.NAME, at)
+            labels[marks.ids[at]] = SlotMark(SlotKind.ID, at)
+            labels[marks.keys[at]] = SlotMark(SlotKind.KEY, at)
+            labels[marks.values[at]] = SlotMark(SlotKind.VALUE, at)
+        return labels
+
+    def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
+        """Return the call number `at`; one string argument of its own unless others are given."""
+        marks = self.prober.sentinels
+        if arguments is None:
+            arguments = {marks.keys[at]: marks.values[at]}
+        return ToolCall(marks.names[at], arguments, marks.ids[at])
+
+    def message(self, presence: Presence, calls: int = 1) -> Message:
+        """Return a message of sentinels that has these parts."""
+        marks = self.prober.sentinels
+        return Message(
+            content=marks.content if presence.content else "",
+            reasoning=marks.reasoning if presence.reasoning else "",
+            calls=tuple(self.call(at) for at in range(calls)) if presence.calls else (),
+        )
+
+    def shown(self, presence: Presence, calls: int = 1) -> ObservedTurn:
+        """Observe a message of sentinels that has these parts."""
+        return self.turn(self.message(presence, calls))
+
+    def with_arguments(self, arguments: Mapping[str, Json]) -> ObservedTurn:
+        """Observe a message that is one call with these arguments."""
+        return self.turn(Message(calls=(self.call(0, arguments),)))
+
+    def text_of_arguments(self, arguments: Mapping[str, Json]) -> str | None:
+        """Return the text of such a turn; None where the template raises."""
+        turn = self.with_arguments(arguments)
+        return None if turn.refusal else turn.text
+
+    @property
+    def next_user(self) -> User:
+        """A second user message."""
+        return User(self.prober.sentinels.next_user)
+
+
+def _end_in_both(behind: str, between: str) -> str:
+    """Give the end of the turn at the beginning of both texts, without the next header's marker."""
+    first = edge_units(behind)[0]
+    starts = [at for at in range(len(between)) if between.startswith(first, at)] or [0]
+    shared = max((common_prefix(behind, between[at:]) for at in starts), key=len)
+    units = edge_units(shared)
+    markers = [at for at, unit in enumerate(units) if is_unit(unit)]
+    return "".join(units[: markers[-1]]) if len(markers) > 1 else shared

@@ -1,0 +1,529 @@
+r"""Calls whose arguments are written one by one: a key of the schema, and its value after it.
+
+What stands before a name, between a name and its first key, and before and after a key is markup
+that nearly all calls have. A number, a word for true or null, a list or an object shows itself; of
+a string both edges have to be found:
+
+    get_weather | city: Oslo | days: 3 |        mid ': ', close ' |', since ` | days: ` follows a
+    get_weather | city: Rio | days: 5 |         string, and after the numbers stands ' |'
+
+What some texts begin with and close alike, where no marker in brackets stands out.
+
+Words in a sentence are alike by chance; what opens a block has a word and a sign that sentences
+lack, and so has what closes it, or a line of its own. Of the texts
+
+    '{"thought": "Rain, perhaps."}\nLet me see.'      the opening is '{"thought": "',
+    '{"thought": "Ask the tool."}\n'                  the closing is '"}\n'
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .output_sightings import (
+    MANY,
+    TEXT_ALONE,
+    KeyGap,
+    KeysSighted,
+    SightedCall,
+    keys_sighted,
+    literals_in,
+)
+from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
+
+# Calls whose arguments are one value: an object in JSON or Python's notation that fits a tool.
+#
+# Such an object belongs to the name that stands next to it on one side. That it fits the schema
+# of the function is jsonschema's to say, so the envelope around name and arguments does not
+# count.
+
+
+class ObjectStyle(NamedTuple):
+    """Where objects are looked for."""
+
+    name_first: bool
+    encoded: bool
+    """As JSON text inside a JSON string."""
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    value: dict[str, Json]
+
+
+_AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
+"""What stands after a key in markup, and not after a word of a sentence."""
+
+
+def holds_call(text: str, offered: OfferedTools) -> bool:
+    """Whether a text holds what may be a call in some way or other: names alone are no call."""
+    names = offered.names_in(text)
+    for at, name in enumerate(names):
+        end = names[at + 1].start if at + 1 < len(names) else len(text)
+        for key in offered.keys_in(name.word, text, name.end, end):
+            if _AFTER_KEY.match(text, key.end):
+                return True
+    styles = (ObjectStyle(first, encoded) for first in (True, False) for encoded in (False, True))
+    sighted = (call for style in styles for call in object_calls(text, 0, offered, style))
+    return bool(names) and any(call.arguments for call in sighted)
+
+
+def misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:
+    """Whether a string holds another argument of its call, as where its end was not found."""
+    return any(
+        key.word != own and _AFTER_KEY.match(value, key.end)
+        for own, value in arguments.items()
+        if isinstance(value, str)
+        for key in offered.keys_in(name, value, 0, len(value))
+    )
+
+
+def object_calls(
+    text: str, start: int, offered: OfferedTools, style: ObjectStyle
+) -> list[SightedCall]:
+    """Return the calls in a text from a place on, in its order."""
+    names = [name for name in offered.names_in(text) if name.start >= start]
+    if style.name_first:
+        return list(_names_first(text, names, offered, encoded=style.encoded))
+    return list(_arguments_first(text, start, names, offered, encoded=style.encoded))
+
+
+def _names_first(
+    text: str, names: list[WordSeen], offered: OfferedTools, *, encoded: bool
+) -> Iterator[SightedCall]:
+    done = 0
+    for at, name in enumerate(names):
+        if name.start < done:
+            continue
+        end = next((each.start for each in names[at + 1 :]), len(text))
+        for value in _values(text, name.end, encoded=encoded):
+            if value.start >= end:
+                break
+            if offered.fits(name.word, value.value):
+                place = (value.start, value.end)
+                yield SightedCall(name.word, value.value, (name.start, name.end), place)
+                done = value.end
+                break
+
+
+def _arguments_first(
+    text: str, start: int, names: list[WordSeen], offered: OfferedTools, *, encoded: bool
+) -> Iterator[SightedCall]:
+    done = start
+    for value in _values(text, start, encoded=encoded):
+        if value.start < done:
+            continue
+        name = next((each for each in names if each.start >= value.end), None)
+        if name is not None and offered.fits(name.word, value.value):
+            place = (value.start, value.end)
+            yield SightedCall(name.word, value.value, (name.start, name.end), place)
+            done = name.end
+
+
+def _values(text: str, start: int, *, encoded: bool) -> Iterator[_Value]:
+    """Go through the objects in a text, the outer ones before those inside them."""
+    opener = '"' if encoded else "{"
+    at = text.find(opener, start)
+    while at >= 0:
+        value = _encoded_at(text, at) if encoded else _object_at(text, at)
+        if value is not None:
+            yield value
+        at = text.find(opener, at + 1)
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _object_at(text: str, at: int) -> _Value | None:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return _python_object_at(text, at)
+    return _Value(at, end, value)
+
+
+def _encoded_at(text: str, at: int) -> _Value | None:
+    try:
+        held, end = _DECODER.raw_decode(text, at)
+        value = json.loads(held)
+    except (ValueError, RecursionError):
+        return None
+    return _Value(at, end, value) if isinstance(value, dict) else None
+
+
+_LONGEST = 4000
+"""Characters that are looked at for the end of a Python literal."""
+
+
+def _python_object_at(text: str, at: int) -> _Value | None:
+    """Read a literal of balanced braces."""
+    depth = 0
+    for end in range(at, min(len(text), at + _LONGEST)):
+        depth += (text[end] == "{") - (text[end] == "}")
+        if depth:
+            continue
+        held = text[at : end + 1]
+        if "'" not in held:
+            return None
+        try:
+            value = ast.literal_eval(held)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        return _Value(at, end + 1, value) if isinstance(value, dict) else None
+    return None
+
+
+_HEAD = 4
+"""Texts whose first characters are the same, so many of them, may begin alike."""
+_SHARE = 0.3
+"""So many of all texts have to begin alike."""
+_FEWEST = 3
+MARKUP_SIGN = re.compile(r"[^\w\s.,;:!?…'’\"“”()*–—-]")
+"""What sentences do not have."""
+_LAST_WORDS = re.compile(r"[^\n:\"<>\[\](){}|#=`]*\Z")
+"""What follows the last sign of an opening: reasoning that begins alike."""
+
+
+class FramedBeginning(NamedTuple):
+    """What stands before and after the block at the front of some texts."""
+
+    opening: str
+    closing: str
+
+
+def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
+    """Find how a good part of the texts begin, and what ends that beginning in nearly all."""
+    heads = Counter(text[:_HEAD] for text in texts if MARKUP_SIGN.search(text[:_HEAD]))
+    for head, count in heads.most_common(1):
+        begun = [text for text in texts if text.startswith(head)]
+        opening = _LAST_WORDS.sub("", shared_beginning(begun))
+        if count < max(_FEWEST, _SHARE * len(texts)) or not re.search(r"[^\W\d_]{2}", opening):
+            return None
+        closing = _shared_inside(
+            [text[len(opening) :] for text in begun if text.startswith(opening)]
+        )
+        return FramedBeginning(opening, closing) if closing else None
+    return None
+
+
+def _shared_inside(texts: Sequence[str]) -> str:
+    """Return the longest text with a sign that nearly all of these hold once."""
+    needed = len(texts) - len(texts) // ODD
+    base = sorted(texts, key=len)[len(texts) // ODD]
+    found, end = "", 0
+    for start in range(len(base)):
+        end = max(end, start)
+        while end < len(base) and _holding(texts, base[start : end + 1]) >= needed:
+            end += 1
+        each = base[start:end]
+        if len(each) > max(1, len(found)) and MARKUP_SIGN.search(each):
+            found = each
+    once = sum(text.count(found) == 1 for text in texts) if found else 0
+    return found if once >= needed else ""
+
+
+def _holding(texts: Sequence[str], part: str) -> int:
+    return sum(part in text for text in texts)
+
+
+# What is left of a call that was cut or garbled: it is read as content, and is none.
+
+
+_SHORTEST = 2
+"""What opens calls with fewer characters may stand in any sentence."""
+
+
+def begins_call(content: str, calls: CallFormat) -> bool:
+    """Whether content holds what opens calls: one was cut, or is garbled."""
+    opening = calls.opening.strip()
+    return len(opening) >= _SHORTEST and opening in content
+
+
+def ends_call(content: str, calls: CallFormat) -> bool:
+    """Whether content ends with what closes calls: what opened the call is garbled.
+
+    Of `</call>` that is sure. Signs alone may end any content, as three backticks end code.
+    """
+    last = calls.row[-1]
+    closing = (("" if isinstance(last, Slot) else last) + calls.section_close).strip()
+    return re.search(r"\w", closing) is not None and content.rstrip().endswith(closing)
+
+
+_FRAGMENT = 3
+"""So many letters of a name may be what is left of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredCall:
+    """A text from a place on where the end of a name stands, with all that stands before it."""
+
+    name: str
+    text: str
+    sure: bool
+    """No sentence has such a word, or it follows what is left of the opening."""
+
+
+def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredCall]:
+    """Restore calls whose opening and name are cut: whether they are calls, a parser has to say.
+
+    `heads` are what a turn of one call begins with, up to the name. Of `(cat_rooms)`, where a call
+    is `(call list_rooms)`, what is left of the opening is `(ca`, and of the name `t_rooms`.
+    """
+    for name, head in heads.items():
+        for found in re.finditer(re.escape(name[-_FRAGMENT:]), content):
+            start = found.start()
+            left = len(name) - _FRAGMENT
+            while left and start and content[start - 1] == name[left - 1]:
+                start, left = start - 1, left - 1
+            if left:
+                opened = _left_of(head.strip(), content[:start]) > 1
+                sure = opened or not name[left:].isalpha()
+                yield RestoredCall(name, head + name + content[found.end() :], sure)
+
+
+def _left_of(opening: str, before: str) -> int:
+    """Return how many characters of an opening are left where a text ends."""
+    counts = range(len(opening), 0, -1)
+    return next((count for count in counts if before.endswith(opening[:count])), 0)
+
+
+def ends_in_name(content: str, heads: Mapping[str, str]) -> bool:
+    """Whether content ends with what opens a call and letters of a name that are no word."""
+    return any(
+        not name[:count].isalpha() and content.endswith(head.lstrip() + name[:count])
+        for name, head in heads.items()
+        if head.strip()
+        for count in range(_FRAGMENT, len(name))
+    )
+
+
+def ends_in_opening(content: str, openings: Iterable[str]) -> bool:
+    """Whether content ends as what stands before a call in other turns: it belongs to the call.
+
+    Of `Let me see.<call>` and `<mull></mull><call>`, that is `<call>`.
+    """
+    shared = (common_suffix(content.rstrip(), opening.rstrip()).strip() for opening in openings)
+    return any(len(text) >= _SHORTEST and MARKUP_SIGN.search(text) for text in shared)
+
+
+_PAIRS = {'"': '"', "'": "'", "`": "`", "*": "*", "(": ")", "“": "”"}
+"""What sentences put around a word."""
+_MARK = re.compile(r'[{}\[\]<>=|#@$\\"]')
+_BEFORE = re.compile(r"[^\w\s]*\n*\Z")
+_AFTER = re.compile(r"\n*[^\w\s]*")
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+
+
+def marked_word(text: str, offered: OfferedTools) -> str:
+    """Return a name of a tool, or keys of one, that markup stands next to, or an empty text.
+
+    `look", "with": ` is what is left of a call; "`look`", look() and "look" are words of sentences.
+    """
+    for seen in offered.names_in(text):
+        before, after, quoted = _word_surroundings(text, seen)
+        if quoted:
+            # Markup may stand before the space: `"name": "look"`, but not in `"note", "look"`.
+            before = before.rstrip(" ").removesuffix('",')
+        if _MARK.search(_BEFORE.findall(before)[0] + _AFTER.findall(after.removeprefix("()"))[0]):
+            return seen.word
+    prose = _FENCED.sub("", text)
+    if _is_json(prose):
+        return ""
+    for name in offered.names:
+        keys = [
+            key.word for key in offered.keys_in(name, prose, 0, len(prose)) if _is_key(prose, key)
+        ]
+        if len(keys) > 1:
+            return " and ".join(keys[:2])
+    return ""
+
+
+def _word_surroundings(text: str, word: WordSeen) -> tuple[str, str, bool]:
+    """Return what stands around a word and its quotes, and whether it has any."""
+    start, end = word.start, word.end
+    while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
+        start, end = start - 1, end + 1
+    return text[:start], text[end:], start < word.start
+
+
+def _is_key(text: str, key: WordSeen) -> bool:
+    _, after, quoted = _word_surroundings(text, key)
+    return re.match(r" *:?=|[:>]" if quoted else r" *:?=|[>]", after) is not None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What stands around values."""
+
+    middles: dict[JsonType, str] = field(default_factory=dict[JsonType, str])
+    rests: dict[str, Counter[str]] = field(default_factory=dict[str, "Counter[str]"])
+    """What follows a value that shows itself, by where."""
+    string_middle: str = ""
+    string_rests: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def entry_calls(
+    texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: Escape, odd: int = MANY
+) -> list[list[SightedCall]]:
+    """Return the calls of each text from its place on, as far as their edges are found.
+
+    Of so many calls as `odd` says one may be opened otherwise.
+    """
+    sightings = keys_sighted(texts, offered, odd)
+    gaps = list(_gaps(texts, sightings, offered, escape))
+    shown = _value_surroundings(gaps)
+    values: dict[int, dict[str, tuple[Json, int]]] = {}
+    spoilt: set[int] = set()
+    for gap in gaps:
+        value = _value(gap, shown)
+        if value is None:
+            spoilt.add(gap.sighting)
+        else:
+            found, end = value
+            values.setdefault(gap.sighting, {})[gap.key.word] = (found, gap.key.end + end)
+    calls: list[list[SightedCall]] = [[] for _ in texts]
+    broken = {sightings[at].output for at in spoilt}
+    for at, sighting in enumerate(sightings):
+        if sighting.output in broken:
+            continue
+        name, held = sighting.name, values.get(at, {})
+        start = sighting.keys[0].start if sighting.keys else name.end
+        end = max((end for _, end in held.values()), default=name.end)
+        arguments = {key: value for key, (value, _) in held.items()}
+        place = (start, end)
+        calls[sighting.output].append(
+            SightedCall(name.word, arguments, (name.start, name.end), place)
+        )
+    return calls
+
+
+def _gaps(
+    texts: Sequence[tuple[str, int]],
+    sightings: Sequence[KeysSighted],
+    offered: OfferedTools,
+    escape: Escape,
+) -> Iterator[KeyGap]:
+    for at, each in enumerate(sightings):
+        text = texts[each.output][0]
+        for number, key in enumerate(each.keys):
+            following = each.keys[number + 1 : number + 2]
+            end = following[0].start if following else each.end
+            lead = "".join(each.leads[number + 1 : number + 2])
+            where = f"key after {lead}" if following else "end" if each.last else "call"
+            kinds = offered.kinds(each.name.word, key.word)
+            yield KeyGap(at, key, text[key.end : end], where, kinds, escape)
+
+
+def _value_surroundings(gaps: Sequence[KeyGap]) -> _Shown:
+    """Find what stands around values: first those that show themselves, then strings."""
+    shown = _Shown()
+    literal = [gap for gap in gaps if JsonType.STRING not in gap.kinds]
+    middles: dict[JsonType, Counter[str]] = {}
+    for gap in literal:
+        for value, start, _ in literals_in(gap):
+            middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
+    # A word of the markup may look like a value: `flag="false">false`. It is nearer to the key.
+    shown.middles = {
+        kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
+        for kind, counted in middles.items()
+    }
+    for gap in literal:
+        for _, start, end in literals_in(gap):
+            if gap.text[:start] in shown.middles.values():
+                shown.rests.setdefault(gap.where, Counter())[gap.text[end:]] += 1
+                break
+    strings = [gap for gap in gaps if gap.kinds == TEXT_ALONE]
+    strings = strings or [gap for gap in gaps if JsonType.STRING in gap.kinds]
+    shown.string_middle = _middle(strings, shown)
+    shown.string_rests = _string_rests(strings, shown)
+    return shown
+
+
+def _middle(strings: Sequence[KeyGap], shown: _Shown) -> str:
+    if len(strings) > 1:
+        return shared_beginning([gap.text for gap in strings])
+    usual = max(shown.middles.values(), key=len, default="")
+    rest = strings[0].text.removeprefix(usual) if strings else ""
+    return usual + (rest[:1] if rest[:1] in ("'", '"') else "")
+
+
+def _string_rests(strings: Sequence[KeyGap], shown: _Shown) -> dict[str, str]:
+    """Return what follows strings by where; the edges of all places begin alike."""
+    by_place: dict[str, list[str]] = {}
+    for gap in strings:
+        by_place.setdefault(gap.where, []).append(gap.text.removeprefix(shown.string_middle))
+    ends: dict[str, str] = {}
+    for where, texts in by_place.items():
+        known = [text for text, _ in shown.rests.get(where, Counter[str]()).most_common(1)]
+        ends[where] = shared_end(texts if len(texts) > 1 else [*texts, *known])
+    if not ends:
+        return {}
+    first = max(ends, key=lambda where: len(by_place[where]))
+    return {where: _aligned_end(end, ends[first]) for where, end in ends.items()}
+
+
+def _aligned_end(end: str, model: str) -> str:
+    """Leave out what some values end with alike, by what follows values elsewhere."""
+    shared = [prefix_length(end[at:], model) for at in range(len(end))]
+    best = max(range(len(end)), key=lambda at: (shared[at], -at), default=0)
+    return end[best:] if shared[best:] and shared[best] else end
+
+
+def _value(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
+    """Return the value of a gap, and where in the gap it ends."""
+    string = _string(gap, shown) if JsonType.STRING in gap.kinds else None
+    if gap.kinds == TEXT_ALONE:
+        return string
+    for middle in _longest_first(shown.middles.values()):
+        found = next(literals_in(gap, len(middle)), None) if gap.text.startswith(middle) else None
+        if found is not None and found[1] == len(middle) and _rest_fits(gap, found[2], shown):
+            return found[0], found[2]
+    return string
+
+
+def _rest_fits(gap: KeyGap, end: int, shown: _Shown) -> bool:
+    """Whether what follows a literal follows others, where it may be the beginning of a string."""
+    known = shown.rests.get(gap.where)
+    return JsonType.STRING not in gap.kinds or not known or gap.text[end:] in known
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(set(texts), key=len, reverse=True)
+
+
+def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
+    middle, rest = shown.string_middle, shown.string_rests.get(gap.where, "")
+    if gap.escape is Escape.PYTHON:
+        # `repr` chooses its quotes by what the string holds.
+        middle, rest = middle.rstrip(_QUOTES), rest.lstrip(_QUOTES)
+    if not gap.text.startswith(middle) or not rest or not gap.text.endswith(rest):
+        return None
+    end = len(gap.text) - len(rest)
+    if end < len(middle):
+        return None
+    return Text(escape=gap.escape).read(gap.text[len(middle) : end]), end
+
+
+_QUOTES = "'\""

@@ -1,0 +1,375 @@
+"""From outputs to proposals: what they may mean, under every way of writing calls.
+
+A proposal gives each output the message that it would mean. It is no more than that: what is
+concluded from it has to read outputs whole, and to write them as they are.
+
+Added tokens of a tokenizer in outputs: they suggest what is markup where those leave it open.
+
+A marker that is one token of the vocabulary begins and ends where the token does. What a token is
+called says nothing; where it stands does:
+
+    '<|mull|>Rain, perhaps.<|told|>Let me see.<|use|>look {…'   reasoning stands between the first
+    two, since words stand there, and the third opens the call
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+from autoparser.analysis.core.text_format import Escape
+from autoparser.analysis.core.turn_format import TurnFormat
+
+from .example_alignment import ArgumentStyle, Hypothesis
+from .example_conclusion import turn_text
+from .examples import Example
+from .output_calls import FramedBeginning, ObjectStyle, entry_calls, framed_beginning, object_calls
+from .output_sightings import SightedCall, SightedOutput, with_ids
+from .outputs import TOLERANCES, LoggedOutput, OfferedTools, shared_beginning, shared_end
+
+# Reasoning that no render shows: a block at the front of turns, between two markers.
+#
+# What stands before the calls is content. Where much of it begins with one marker, or the prompt
+# has written that, and holds another marker later, what is between the two is taken for
+# reasoning.
+
+
+_SHARE = 0.6
+"""So many of the texts that begin alike have to close the block."""
+_FEWEST_REASONING_TEXTS = 2
+"""So many texts have to show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningBlock:
+    """What opens and closes reasoning, whitespace included."""
+
+    open: str
+    """Empty: the prompt has written it."""
+    close: str
+
+    def split(self, text: str) -> tuple[str, str] | None:
+        """Return the reasoning and what follows it; None where the text has no such block."""
+        core, begin = self.close.strip(), len(self.open.rstrip())
+        at = text.find(core, begin)
+        if at < 0 or not text.startswith(self.open.rstrip()):
+            return None
+        end = at + len(core)
+        before = self.close[: self.close.find(core)]
+        after = self.close[self.close.find(core) + len(core) :]
+        inner = text[begin:at].removeprefix(self.open[begin:]).removesuffix(before)
+        return inner, text[end:].removeprefix(after)
+
+
+def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> ReasoningBlock | None:
+    """Find the block that most of these texts begin with; `texts` are what stands before calls.
+
+    `answers` are those of them that no call follows.
+    """
+    units = [(text, edge_units(text)) for text in texts if text.strip()]
+    opened = [(text, _behind_space(row)) for text, row in units]
+    firsts = Counter(row[0] for _, row in opened if is_unit(row[0].lstrip()))
+    for opening, count in firsts.most_common(1):
+        begun = [(text, row[1:]) for text, row in opened if row[0] == opening]
+        if count >= _FEWEST_REASONING_TEXTS and (closing := _closing(begun)):
+            return block_between(opening, closing, [text for text, _ in begun])
+    framed = framed_beginning([text for text, _ in units])
+    if framed is not None and not _all_there_is(framed, answers):
+        begun_alike = [text for text, _ in units if text.startswith(framed.opening)]
+        return block_between(framed.opening, framed.closing, begun_alike)
+    closing = _closing(units)
+    return block_between("", closing, [text for text, _ in units]) if closing else None
+
+
+def _behind_space(row: Sequence[str]) -> list[str]:
+    """Let whitespace before the first unit go with it."""
+    first, *rest = row
+    return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
+
+
+def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
+    """Whether the block is a whole answer mostly, as where all answers are JSON: content."""
+    rests = [
+        answer.partition(framed.closing)[2]
+        for answer in answers
+        if answer.startswith(framed.opening) and framed.closing in answer
+    ]
+    return 2 * sum(not rest.strip() for rest in rests) > len(rests)
+
+
+def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Return the marker that nearly all have once, the first of several."""
+    seen = Counter(unit for _, row in begun for unit in dict.fromkeys(row) if is_unit(unit))
+    found = [
+        unit
+        for unit, count in seen.items()
+        if count >= max(_FEWEST_REASONING_TEXTS, _SHARE * len(begun))
+    ]
+    return found[0] if found else ""
+
+
+def block_between(opening: str, closing: str, texts: Sequence[str]) -> ReasoningBlock:
+    """Return the block between two markers, with the whitespace that these texts have there."""
+    held = [text for text in texts if closing in text]
+    inside = [text[len(opening) : text.find(closing)] for text in held]
+    after = [text[text.find(closing) + len(closing) :] for text in held]
+    full = [text for text in inside if text.strip()] or inside
+    rest = [text for text in after if text.strip()] or after
+    return ReasoningBlock(
+        opening + _space(shared_beginning(full)) if opening else "",
+        _space(shared_end(full)[::-1])[::-1] + closing + _space(shared_beginning(rest)),
+    )
+
+
+def _space(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]
+
+
+class SuggestedMarkers:
+    """The added tokens of a tokenizer."""
+
+    def __init__(self, texts: Sequence[str] = ()) -> None:
+        """Take the tokens' texts; without any, nothing is suggested."""
+        words = sorted((text for text in texts if text.strip()), key=len, reverse=True)
+        self._any = re.compile("|".join(map(re.escape, words)) or r"(?!)")
+
+    def block(self, fronts: Sequence[str]) -> tuple[str, str] | None:
+        """Return the tokens between which words stand at the front of most texts that have such."""
+        pairs = Counter(
+            (block[0].group(), block[1].group()) for text in fronts if (block := self._block(text))
+        )
+        return max(pairs, key=lambda pair: pairs[pair], default=None)
+
+    def opening(self, begins: Sequence[str], shared: str) -> str:
+        """Return what opens calls, from a token on, of what all stand behind in `begins`."""
+        opened = Counter(begin[at:] for begin in begins if (at := self._opening(begin)) is not None)
+        usual = max(opened, key=lambda text: opened[text], default="")
+        return usual if usual and shared.endswith(usual) else shared
+
+    def _opening(self, begin: str) -> int | None:
+        block = self._block(begin)
+        found = self._any.search(begin, block[1].end() if block else 0)
+        return None if found is None else found.start()
+
+    def _block(self, text: str) -> tuple[re.Match[str], re.Match[str]] | None:
+        """Return the first two tokens, where the text begins with one and words stand between."""
+        found = self._any.finditer(text)
+        first, second = next(found, None), next(found, None)
+        if first is None or second is None or text[: first.start()].strip():
+            return None
+        # A word alone is a name, of a role or a channel.
+        words = text[first.end() : second.start()].split()
+        return (first, second) if len(words) > 1 else None
+
+
+_SENTENCE_END = re.compile(r"^(?:[.!?…:,;]+(?=\s)|[.!?…]+(?=[^\w\s]))")
+ReadTurn: TypeAlias = Callable[[str], Message]
+"""Reads what stands before calls as the template writes reasoning and content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the outputs mean if calls are written in one way."""
+
+    examples: tuple[Example, ...]
+    guess: Hypothesis
+    calls: int
+    """How many calls were sighted."""
+
+
+def proposals(
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    offered: OfferedTools,
+    read: ReadTurn | None,
+    tokens: Sequence[str] = (),
+) -> list[Proposal]:
+    """Propose what outputs mean, the proposals with most calls first.
+
+    `read` reads reasoning as the template writes it; None: the outputs have to show it. `tokens`
+    are the added tokens of the model's tokenizer, which may be markers.
+    """
+    # What a token suggests comes first; where it does not hold, the outputs tell alone.
+    suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
+    texts = [
+        turn_text(Example(each.text, Message(), each.prompt, each.place), base) for each in outputs
+    ]
+    ends = [end.text for end in base.ends if end.text.strip()]
+    found: list[Proposal] = []
+    for style, calls in _styles(texts, offered):
+        sighted = [
+            SightedOutput(text, start, tuple(each))
+            for (text, start), each in zip(texts, calls, strict=True)
+        ]
+        number = sum(map(len, calls))
+        if number:
+            found += [
+                _proposal(outputs, each, style, read, ends, (markers, opening))
+                for each in with_ids(sighted)
+                for markers in suggested
+                for opening in _openings(each, markers)
+            ]
+    distinct = [each for at, each in enumerate(found) if each not in found[:at]]
+    return sorted(distinct, key=lambda each: -each.calls)
+
+
+def kinds_of(
+    outputs: Sequence[LoggedOutput], offered: OfferedTools
+) -> list[Sequence[LoggedOutput]]:
+    """Sort outputs by the characters around the names in them, where those differ.
+
+    `"look"` and `<look>` are of two formats. An output without a name goes with every kind.
+    """
+    signs = [
+        {(each.text[: name.start][-1:], _signs_at(each.text, name.end)) for name in names}
+        for each, names in ((each, offered.names_in(each.text)) for each in outputs)
+    ]
+    counted = Counter(sign for each in signs for sign in each)
+    named = sum(map(bool, signs))
+    return [
+        [each for each, seen in zip(outputs, signs, strict=True) if sign in seen or not seen]
+        for sign, count in counted.most_common(_KINDS)
+        if _FEWEST_ALIKE <= count < named
+    ]
+
+
+def _signs_at(text: str, place: int) -> str:
+    return text[place : place + (1 if text[place + 1 : place + 2].isalnum() else 2)]
+
+
+_KINDS = 3
+"""So many formats are looked for in outputs that are mixed."""
+_FEWEST_ALIKE = 2
+
+
+_ESCAPES = (Escape.JSON, Escape.VERBATIM, Escape.PYTHON, Escape.HTML, Escape.JSON_HTML)
+
+
+def _styles(
+    texts: Sequence[tuple[str, int]], offered: OfferedTools
+) -> Iterator[tuple[ArgumentStyle, list[list[SightedCall]]]]:
+    for name_first in (True, False):
+        for encoded in (False, True):
+            style = ObjectStyle(name_first, encoded)
+            yield (
+                ArgumentStyle(whole=not encoded, encoded=encoded),
+                [object_calls(text, start, offered, style) for text, start in texts],
+            )
+    for escape in _ESCAPES:
+        seen: list[list[list[SightedCall]]] = []
+        for odd in TOLERANCES:
+            calls = entry_calls(texts, offered, escape, odd)
+            if calls not in seen:
+                seen.append(calls)
+                yield ArgumentStyle(escape=escape), calls
+
+
+def _proposal(
+    outputs: Sequence[LoggedOutput],
+    sighted: Sequence[SightedOutput],
+    style: ArgumentStyle,
+    read: ReadTurn | None,
+    ends: Sequence[str],
+    marked: tuple[SuggestedMarkers, str],
+) -> Proposal:
+    markers, opening = marked
+    fronts = [_front(each, ends, opening) for each in sighted]
+    block = None
+    if read is None:
+        answers = [
+            front or "" for front, seen in zip(fronts, sighted, strict=True) if not seen.calls
+        ]
+        told = [front for front in fronts if front]
+        known = markers.block(told)
+        block = find_reasoning(told, answers) if known is None else block_between(*known, told)
+    before = [None if front is None else _message(front, block, read) for front in fronts]
+    lead = _lead(before)
+    space = _space_before_calls(sighted, before)
+    examples: list[Example] = []
+    for output, seen, said in zip(outputs, sighted, before, strict=True):
+        # An output whose call is opened otherwise may be read all the same, but shows nothing.
+        if said is None:
+            continue
+        calls = tuple(_call(seen.text, each) for each in seen.calls)
+        content = said.content.removeprefix(lead)
+        if calls:
+            # Nothing but space between a block and the calls is no content.
+            content = content.removesuffix(space) if content.strip() else ""
+        message = Message(content, said.reasoning, calls)
+        examples.append(Example(output.text, message, output.prompt, output.place))
+    orders = Counter(call.order for seen in sighted for call in seen.calls)
+    order: tuple[Slot, ...] = orders.most_common(1)[0][0]
+    return Proposal(tuple(examples), Hypothesis(order, style), sum(orders.values()))
+
+
+def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) -> Message:
+    if read is not None:
+        return read(front)
+    split = None if block is None else block.split(front)
+    return Message(front) if split is None else Message(split[1], split[0])
+
+
+def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
+    """Return what may open the first call of a turn, most of all first."""
+    begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
+    # Where the prompt has opened a call, what opens others shows after content alone.
+    begins = [begin for begin in begins if begin] or begins
+    # A sentence ends before the markup begins.
+    shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
+    found = dict.fromkeys(markers.opening(begins, each) for each in shared)
+    return [each for each in found if each.strip()] or [*found][:1]
+
+
+def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
+    """Return what stands before the calls and what opens them; of turns without calls, all.
+
+    None where something else opens them.
+    """
+    if not seen.calls:
+        return _without_end(seen.text[seen.start :], ends)
+    begin = seen.text[seen.start : seen.calls[0].start]
+    return begin.removesuffix(opening) if not begin or begin.endswith(opening) else None
+
+
+_WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
+
+
+def _lead(before: Sequence[Message | None]) -> str:
+    """Return a line of one word that all contents begin with, such as the name of a channel."""
+    contents = [said.content for said in before if said is not None and said.content.strip()]
+    lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST_CONTENTS else None
+    text = "" if lead is None else lead.group()
+    return text if all(content.startswith(text) for content in contents) else ""
+
+
+_FEWEST_CONTENTS = 3
+"""So many contents have to begin alike."""
+
+
+def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
+    """Return the whitespace between content and calls; calls after no content show none."""
+    contents = [
+        said.content
+        for said, seen in zip(before, sighted, strict=True)
+        if said is not None and said.content.strip() and seen.calls
+    ]
+    return shared_end([text[len(text.rstrip()) :] for text in contents]) if contents else ""
+
+
+def _without_end(text: str, ends: Sequence[str]) -> str:
+    for end in ends:
+        if text.rstrip().endswith(end.strip()):
+            cut = text.rstrip().removesuffix(end.strip())
+            return cut.removesuffix(end[: len(end) - len(end.lstrip())])
+    return text
+
+
+def _call(text: str, call: SightedCall) -> ToolCall:
+    written = "" if call.id_at is None else text[slice(*call.id_at)]
+    return ToolCall(call.name, call.arguments, written)

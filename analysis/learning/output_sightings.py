@@ -1,0 +1,456 @@
+"""Calls that were sighted in an output, and what varies with each of them though no tool names it.
+
+A call's name and arguments are known words. What stands between them is markup, but for an id: a
+word that is another one in nearly every call.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
+
+# Names of tools in outputs, and the keys of their schemas after them.
+#
+# What stands before a name, between a name and its first key, and before and after a key is
+# markup that nearly all calls have. It may tell the type of the value: `<str city>` and `<val
+# days>`.
+
+
+TEXT_ALONE = frozenset({JsonType.STRING})
+MANY = 3
+"""Of so many sightings one may be a word that only looks like a call or a key."""
+
+
+@dataclass(slots=True)
+class KeysSighted:
+    """A name, and its keys after it."""
+
+    output: int
+    name: WordSeen
+    keys: list[WordSeen]
+    end: int = 0
+    """Where the next call begins, or the text ends."""
+    last: bool = True
+    leads: list[str] = field(default_factory=list[str])
+    """What stands before each key, as far as it is markup."""
+
+
+def keys_sighted(
+    texts: Sequence[tuple[str, int]], offered: OfferedTools, odd: int = MANY
+) -> list[KeysSighted]:
+    """Find the names that stand as most do that have keys after them, and those keys.
+
+    Of so many names as `odd` says one may stand otherwise.
+    """
+    seen: list[KeysSighted] = []
+    for number, (text, start) in enumerate(texts):
+        names = [name for name in offered.names_in(text) if name.start >= start]
+        for at, name in enumerate(names):
+            end = names[at + 1].start if at + 1 < len(names) else len(text)
+            keys = list(offered.keys_in(name.word, text, name.end, end))
+            seen.append(KeysSighted(number, name, keys, end))
+    keyed = [each for each in seen if each.keys]
+    firsts = {each.output: each for each in reversed(keyed)}.values()
+    later = [each for each in keyed if each not in firsts]
+    befores = tuple(
+        shared_end([_text_before(texts, each) for each in some], odd)
+        for some in (firsts, later)
+        if some
+    )
+    first_keys = [
+        _KeyLead(
+            texts[each.output][0][each.name.end : each.keys[0].start],
+            offered.kinds(each.name.word, each.keys[0].word),
+        )
+        for each in keyed
+    ]
+    between = _markup(first_keys, shared_beginning, str.startswith)
+    kept = [each for each in seen if _stands(texts, each, befores, between)]
+    for at, each in enumerate(kept):
+        text = texts[each.output][0]
+        following = kept[at + 1] if at + 1 < len(kept) else None
+        each.last = following is None or following.output != each.output
+        each.end = len(text) if following is None or each.last else following.name.start
+        each.keys = list(offered.keys_in(each.name.word, text, each.name.end, each.end))
+    _keep_true_keys(texts, kept, offered)
+    return kept
+
+
+class _KeyLead(NamedTuple):
+    """What stands before a key, from the name or the key before it."""
+
+    text: str
+    kinds: frozenset[JsonType]
+    """Of the value after it."""
+
+
+def _markup(
+    leads: Sequence[_KeyLead],
+    shared: Callable[[Sequence[str], int], str],
+    goes_on: Callable[[str, str], bool],
+) -> tuple[str, ...]:
+    """Return what nearly all leads share; where it tells the type of the value, for each type.
+
+    `><str ` before strings and `><val ` before others share `><`, and both are markup.
+    """
+    every = shared([each.text for each in leads], MANY)
+    strings = [each.text for each in leads if each.kinds == TEXT_ALONE]
+    others = [each.text for each in leads if JsonType.STRING not in each.kinds]
+    own = [_strictly(texts, shared) for texts in (strings, others) if len(texts) > 1]
+    if len(own) < len((strings, others)) or not all(map(str.strip, own)):
+        return (every,)
+    one, other = own
+    if goes_on(one, other) or goes_on(other, one):
+        return (every,)
+    return tuple(dict.fromkeys(each for each in (*own, every) if each.strip()))
+
+
+def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str]) -> str:
+    """Return what all share, or nearly all: a word of a value may look like a key."""
+    every = shared(texts, len(texts) + 1)
+    return every if every.strip() else shared(texts, ODD)
+
+
+_CONTEXT = 200
+
+
+def _text_before(texts: Sequence[tuple[str, int]], each: KeysSighted) -> str:
+    text, start = texts[each.output]
+    return text[max(start, each.name.start - _CONTEXT) : each.name.start]
+
+
+def _stands(
+    texts: Sequence[tuple[str, int]],
+    each: KeysSighted,
+    befores: tuple[str, ...],
+    between: tuple[str, ...],
+) -> bool:
+    if not _text_before(texts, each).endswith(befores):
+        return False
+    follows = texts[each.output][0].startswith(between, each.name.end)
+    return follows if each.keys or not all(map(str.strip, befores)) else True
+
+
+def _keep_true_keys(
+    texts: Sequence[tuple[str, int]], sightings: Sequence[KeysSighted], offered: OfferedTools
+) -> None:
+    """Leave out words of values that only look like keys: they stand otherwise than most do."""
+    keys = [(texts[each.output][0], key) for each in sightings for key in each.keys]
+    after = shared_beginning([text[key.end :][:_CONTEXT] for text, key in keys], MANY)
+    rows = [_key_leads(texts[each.output][0], each, offered) for each in sightings if each.keys]
+    first, later = [row[0] for row in rows], [lead for row in rows for lead in row[1:]]
+    befores = [
+        before
+        for some in (first, later)
+        if some
+        for before in _markup(some, shared_end, str.endswith)
+    ]
+    befores.sort(key=len, reverse=True)
+    for each in sightings:
+        text = texts[each.output][0]
+        kept = [
+            (key, next(before for before in befores if lead.text.endswith(before)))
+            for key, lead in zip(each.keys, _key_leads(text, each, offered), strict=True)
+            if text.startswith(after, key.end) and lead.text.endswith(tuple(befores))
+        ]
+        each.keys, each.leads = [key for key, _ in kept], [lead for _, lead in kept]
+
+
+def _key_leads(text: str, each: KeysSighted, offered: OfferedTools) -> list[_KeyLead]:
+    return [
+        _KeyLead(text[one.end : other.start], offered.kinds(each.name.word, other.word))
+        for one, other in pairwise([each.name, *each.keys])
+    ]
+
+
+# Values that show themselves after a key: numbers, words for true or null, lists and objects.
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGap:
+    """What stands between a key and the next key, or the end of its call."""
+
+    sighting: int
+    key: WordSeen
+    text: str
+    where: str
+    """What follows: another key and the markup before it, another call, or the end."""
+    kinds: frozenset[JsonType]
+    escape: Escape
+    """How strings are written, and what else stands where they do."""
+
+
+_LITERAL = re.compile(
+    r"(?<![\w.])(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN|true|false|null|True|False|None)(?!\w)"
+    r"|[\[{]"
+)
+_WORDS: Mapping[str, Json] = {"True": True, "False": False, "None": None}
+
+
+def literals_in(gap: KeyGap, start: int = 0) -> Iterator[tuple[Json, int, int]]:
+    """Go through the values in a gap that show themselves and have a type of the schema."""
+    for match in _LITERAL.finditer(gap.text, start):
+        found = _read_literal(gap.text, match, gap.escape)
+        if found is not None and _allowed(found[0], gap.kinds):
+            yield found[0], match.start(), found[1]
+
+
+def _allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
+    kind = type_of(value)
+    return kind in kinds or (kind is JsonType.INTEGER and JsonType.NUMBER in kinds)
+
+
+def _read_literal(text: str, match: re.Match[str], escape: Escape) -> tuple[Json, int] | None:
+    word = match.group()
+    if word in _WORDS:
+        return _WORDS[word], match.end()
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, match.start())
+    except (ValueError, RecursionError):
+        if word not in _CLOSERS:
+            return None
+        start = match.start()
+        return _python_container(text, start) or _escaped_container(text, start, escape)
+    return value, end
+
+
+_CLOSERS = {"[": "]", "{": "}"}
+
+
+def _python_container(text: str, at: int) -> tuple[Json, int] | None:
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] in "[{") - (text[end] in "]}")
+        if depth == 0:
+            try:
+                return ast.literal_eval(text[at : end + 1]), end + 1
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                continue
+    return None
+
+
+def _escaped_container(text: str, at: int, escape: Escape) -> tuple[Json, int] | None:
+    """Read JSON that is escaped as strings are, as `guest="{&#34;name&#34;: &#34;Bo&#34;}"`."""
+    for match in re.finditer(re.escape(_CLOSERS[text[at]]), text[at:]):
+        end = at + match.end()
+        try:
+            return json.loads(Text(escape=escape).read(text[at:end])), end
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SightedCall:
+    """A call in an output."""
+
+    name: str
+    arguments: dict[str, Json]
+    name_at: tuple[int, int]
+    arguments_at: tuple[int, int]
+    """Where they begin and end; where there are none, where the name ends."""
+    id_at: tuple[int, int] | None = None
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Where its fields stand, in the order of the text."""
+        known = [self.arguments_at]
+        if not self.named_by_id:
+            known.append(self.name_at)
+        if self.id_at is not None:
+            known.append(self.id_at)
+        return sorted(known)
+
+    @property
+    def named_by_id(self) -> bool:
+        """Whether the name stands inside the id."""
+        start, end = self.id_at or (0, 0)
+        return start <= self.name_at[0] < end
+
+    @property
+    def start(self) -> int:
+        """Where its first field begins."""
+        return self.places[0][0]
+
+    @property
+    def end(self) -> int:
+        """Where its last field ends."""
+        return max(end for _, end in self.places)
+
+    @property
+    def order(self) -> tuple[Slot, ...]:
+        """Its fields in the order of the text; arguments count that are not there."""
+        named = {self.name_at: Slot.NAME, self.arguments_at: Slot.ARGUMENTS}
+        if self.id_at is not None:
+            named[self.id_at] = Slot.ID
+        return tuple(named[place] for place in self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class SightedOutput:
+    """A turn's text, from where the output begins, and the calls in it."""
+
+    text: str
+    start: int
+    calls: tuple[SightedCall, ...]
+
+    def before(self, at: int) -> str:
+        """Return what stands before a call, from the end of the call before it."""
+        begin = self.calls[at - 1].end if at else self.start
+        return self.text[begin : self.calls[at].start]
+
+    def after(self, at: int) -> str:
+        """Return what stands after a call, up to the next one."""
+        following = self.calls[at + 1 : at + 2]
+        return self.text[self.calls[at].end : following[0].start if following else len(self.text)]
+
+
+_Place: TypeAlias = "Callable[[SightedOutput, int], tuple[int, int] | None]"
+_SHORTEST = 2
+"""So much markup has to stand before a word that may be an id."""
+_ID = re.compile(r"[\w][\w.:-]*")
+_ID_AT_END = re.compile(r"[\w][\w.:-]*$")
+
+
+def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
+    """Find ids between the fields of calls, before and after them, around the name; last, none."""
+    for find in (_between, _without_shared_end, _after, _around):
+        found = find(outputs)
+        if found is not None:
+            yield found
+    yield outputs
+
+
+def _each_call(outputs: Sequence[SightedOutput]) -> list[tuple[SightedOutput, int]]:
+    return [(output, at) for output in outputs for at in range(len(output.calls))]
+
+
+def _between(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    texts = [
+        _without(text, call.name)
+        for output in outputs
+        for call in output.calls
+        for (_, end), (start, _) in pairwise(call.places)
+        if (text := output.text[end:start])
+    ]
+    if len(set(texts)) == 1:
+        return None
+    before, after = shared_beginning(texts), shared_end(texts)
+    if not before.strip() and not after.strip():
+        return None
+
+    def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
+        first, second = output.calls[at].places[:2]
+        return _word_at(output.text, first[1] + len(before), second[0] - len(after))
+
+    return _placed(outputs, place)
+
+
+def _without_shared_end(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    texts = [output.before(at) for output, at in _each_call(outputs)]
+    last = shared_end(texts)
+    rests = [text.removesuffix(last) for text in texts]
+    words = [match.group() for rest in rests if (match := _ID_AT_END.search(rest))]
+    if not last.strip() or not _vary(words, len(rests)):
+        return None
+    found = [(rest, match) for rest in rests if (match := _ID_AT_END.search(rest))]
+    first = shared_end([rest[: match.start()] for rest, match in found])
+    if len(first.strip()) < _SHORTEST:
+        return None
+
+    def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
+        text = output.before(at)
+        if not text.endswith(last):
+            return None
+        end = output.calls[at].start - len(last)
+        begin = max(output.start, end - len(text) + len(last))
+        match = _ID_AT_END.search(output.text[begin:end])
+        return (begin + match.start(), end) if match else None
+
+    return _placed(outputs, place)
+
+
+def _after(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    texts = [output.after(at) for output, at in _each_call(outputs)]
+    first = shared_beginning(texts)
+    rests = [text.removeprefix(first) for text in texts]
+    words = [match.group() for rest in rests if (match := _ID.match(rest))]
+    if not first.strip() or not _vary(words, len(rests)):
+        return None
+    found = [(rest, match) for rest in rests if (match := _ID.match(rest))]
+    following = shared_beginning([rest[match.end() :] for rest, match in found])
+    if not following.strip():
+        return None
+
+    def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
+        begin = output.calls[at].end + len(first)
+        match = _ID.match(output.text, begin)
+        return (begin, match.end()) if match else None
+
+    return _placed(outputs, place)
+
+
+_ID_BEFORE = re.compile(r"[\w.:/~#@-]*$")
+_ID_AFTER = re.compile(r"[\w.:/~#@-]*")
+
+
+def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
+    """Find ids that hold the name, as `call_7.look`."""
+
+    def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
+        call = output.calls[at]
+        start, end = call.name_at
+        begin = output.calls[at - 1].end if at else output.start
+        before = _ID_BEFORE.search(output.text[begin:start])
+        after = _ID_AFTER.match(output.text, end)
+        if before is None or after is None or after.end() - end + len(before.group()) == 0:
+            return None
+        return start - len(before.group()), after.end()
+
+    return _placed(outputs, place)
+
+
+def _vary(words: Sequence[str], calls: int) -> bool:
+    """Whether nearly every call has a word of its own; a number that counts calls is not one."""
+    return 2 * len(words) > calls and 2 * len(set(words)) > len(words) and len(set(words)) > 1
+
+
+def _word_at(text: str, start: int, end: int) -> tuple[int, int] | None:
+    return (start, end) if start < end and _ID.fullmatch(text, start, end) else None
+
+
+def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutput] | None:
+    """Give every call its id; None where few have one, or where it is the call's number."""
+    found: list[SightedOutput] = []
+    words: list[str] = []
+    numbers: list[bool] = []
+    for output in outputs:
+        calls: list[SightedCall] = []
+        for at, call in enumerate(output.calls):
+            span = place(output, at)
+            calls.append(replace(call, id_at=span))
+            if span is not None:
+                word = _without(output.text[slice(*span)], call.name)
+                words.append(word)
+                numbers.append(word in (str(at), str(at + 1)))
+        found.append(replace(output, calls=tuple(calls)))
+    if all(numbers) or not _vary(words, sum(len(output.calls) for output in outputs)):
+        return None
+    return found
+
+
+def _without(text: str, name: str) -> str:
+    """Let a literal that repeats the name be the same for all names."""
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "\ue001", text)

@@ -1,0 +1,219 @@
+r"""An output of which nobody said what it means.
+
+What nearly all of some texts begin or end with: a spoilt one outvotes nobody.
+
+>>> shared_end(["Let me see. <call>", "<call>", "Oslo?\n<call>"])
+'<call>'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
+
+from autoparser.analysis.core.conversation import Json, Tool, function_of
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import AutoparserError, is_mapping
+from autoparser.analysis.core.schema_document import Validate, validator
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.schema_parts import ANY, SchemaPart
+
+
+class OutputError(AutoparserError):
+    """Outputs cannot be read, or no format explains their calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedOutput:
+    """What a model wrote once, as a server's log has it."""
+
+    text: str
+    """After the prompt, with what ends the turn or without it."""
+    prompt: str = ""
+    """The rendered prompt, or any tail of it; empty: the template's default one."""
+    place: str = ""
+    """Where it was given, as `line 3`."""
+
+
+# Outputs that a person gives, as the lines of a server's log.
+#
+# A line is a JSON string, an object with the text as `completion` or `output`, with the `prompt`
+# or without it, or else the raw text itself.
+
+
+_LINE = '{"completion": …, "prompt": …}'
+_KEYS = ("completion", "output")
+
+
+class _LoggedLine(Struct, frozen=True):
+    completion: Annotated[str | None, Meta(description="a text")] = None
+    output: Annotated[str | None, Meta(description="a text")] = None
+    prompt: Annotated[str | None, Meta(description="a text")] = None
+
+
+def given_outputs(text: str, file: str) -> tuple[LoggedOutput, ...]:
+    """Read the outputs of a log. Raises OutputError, which names the line."""
+    found = tuple(
+        _output(line, file, f"line {number}")
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    )
+    if not found:
+        raise OutputError(
+            "there are no outputs", file=file, hint=f"write an output a line, or {_LINE}"
+        )
+    return found
+
+
+def _output(line: str, file: str, place: str) -> LoggedOutput:
+    try:
+        value: object = json.loads(line)
+    except ValueError:
+        value = line
+    if isinstance(value, str):
+        return LoggedOutput(value, place=place)
+    # A call may be all that a model wrote, and be JSON.
+    if not is_mapping(value) or not any(key in value for key in _KEYS):
+        return LoggedOutput(line, place=place)
+    hint = f"write {_LINE}"
+    given = read(value, _LoggedLine, file=file, place=place, wrong=OutputError, hint=hint)
+    written = given.output if given.completion is None else given.completion
+    return LoggedOutput(written or "", given.prompt or "", place)
+
+
+# The tools that were offered: which words of an output may be their names and keys.
+
+
+class WordSeen(NamedTuple):
+    """A name or a key, and where it stands."""
+
+    start: int
+    end: int
+    word: str
+
+
+class OfferedTools:
+    """Names, keys, and what values the schemas allow; jsonschema says what is valid."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        """Take tools in OpenAI's form, wrapped or bare."""
+        self._parameters: dict[str, Json] = {
+            str(each["name"]): each.get("parameters") for each in map(function_of, tools)
+        }
+        self._parts = {name: SchemaPart.of(each) for name, each in self._parameters.items()}
+        self._checks: dict[str, Validate] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the functions."""
+        return tuple(self._parameters)
+
+    @cached_property
+    def _name(self) -> re.Pattern[str]:
+        return _any_of(self.names)
+
+    @cached_property
+    def _keys(self) -> Mapping[str, re.Pattern[str]]:
+        return {name: _any_of(tuple(part.names)) for name, part in self._parts.items()}
+
+    def names_in(self, text: str) -> list[WordSeen]:
+        """Return where names of functions stand as words of their own."""
+        return list(_seen(self._name, text, 0, len(text)))
+
+    def keys_in(self, name: str, text: str, start: int, end: int) -> Iterator[WordSeen]:
+        """Go through the keys of one function between two places; each counts once."""
+        used: set[str] = set()
+        for key in _seen(self._keys[name], text, start, end):
+            if key.word not in used:
+                used.add(key.word)
+                yield key
+
+    def kinds(self, name: str, key: str) -> frozenset[JsonType]:
+        """Return the types that an argument may have."""
+        return self._parts[name].member(key).kinds or ANY
+
+    def fits(self, name: str, arguments: Json) -> bool:
+        """Whether these may be the arguments of a function."""
+        if name not in self._parameters:
+            return False
+        if name not in self._checks:
+            self._checks[name] = validator(self._parameters[name])
+        return isinstance(arguments, dict) and not self._checks[name](arguments)
+
+
+_NONE = re.compile(r"(?!)")
+
+
+def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+    """Match each of these where no letter or digit goes on."""
+    if not words:
+        return _NONE
+    longest = sorted(words, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
+
+
+def _seen(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator[WordSeen]:
+    for match in pattern.finditer(text, start, end):
+        yield WordSeen(match.start(), match.end(), match.group())
+
+
+ODD = 5
+"""Of so many texts one may be odd."""
+
+
+TOLERANCES = (3, 5, 10, 1_000_000)
+"""Of so many texts one may be odd, by turns: what a few have alone may be wrong, or be content.
+
+Of `<think></think><call>`, four times, and `<think></think>Let me see.<call>`, a majority shares
+more than what opens calls.
+"""
+
+
+def shared_end(texts: Sequence[str], odd: int = ODD) -> str:
+    """Return what nearly all end with; no word is cut in two."""
+    shared = _longest([text[::-1] for text in texts], odd)[::-1]
+    cut = _in_word(shared, [text[: -len(shared)][-1:] for text in texts if text.endswith(shared)])
+    return shared[_word_length(shared) :] if shared and cut else shared
+
+
+def shared_beginning(texts: Sequence[str], odd: int = ODD) -> str:
+    """Return what nearly all begin with; no word is cut in two."""
+    shared = _longest(texts, odd)
+    after = [text[len(shared) :][:1] for text in texts if text.startswith(shared)]
+    if shared and _in_word(shared[::-1], after):
+        return shared[: len(shared) - _word_length(shared[::-1])]
+    return shared
+
+
+def _longest(texts: Sequence[str], odd: int) -> str:
+    """Go on as long as all but a few texts have the same character."""
+    group: list[str] = list(texts)
+    needed, at = len(texts) - len(texts) // odd, 0
+    while group:
+        counted = Counter(text[at] for text in group if len(text) > at)
+        char, count = max(counted.items(), key=lambda pair: pair[1], default=("", 0))
+        if count < max(needed, 1):
+            break
+        group = [text for text in group if text[at : at + 1] == char]
+        at += 1
+    return group[0][:at] if group else ""
+
+
+def _in_word(shared: str, beyond: Sequence[str]) -> bool:
+    """Whether the first character of what is shared goes on a word of some text."""
+    return _wordly(shared[:1]) and any(map(_wordly, beyond))
+
+
+def _word_length(text: str) -> int:
+    return next((at for at, char in enumerate(text) if not _wordly(char)), len(text))
+
+
+def _wordly(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -1,0 +1,318 @@
+"""What a template makes of content that is a list of parts: texts, images, videos, sounds.
+
+Words stand before and after a part, and the same words without it: what is more between them is
+what stands for the part.
+
+    «before» {type: image} «after»   user: beforeX<image>after
+    «before» «after»                 user: beforeXafter          so an image is `<image>`, in place
+
+Where nothing between the words changes, but what stands before or after them, the template has
+moved it there. Two parts of one message tell whether each has its own, and whether it counts them.
+What a second part adds is what stands for a part: `<image>` where one adds `</text><image><text>`
+and two add `</text><image><image><text>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from string import digits
+
+from autoparser.analysis.core.conversation import (
+    MEDIA_FORMS,
+    Dialogue,
+    Json,
+    MediaForm,
+    MediaKind,
+    Message,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.core.text_alignment import diff_split, prefix_length
+from autoparser.analysis.core.text_format import (
+    ContentParts,
+    MediaPlace,
+    MediaSlot,
+    MediaTreatment,
+    PartsOutcome,
+    Placeholder,
+    best_outcome,
+)
+
+from .prober import Prober
+from .shape_negotiation import call_of, prints_parts
+
+
+def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
+    """Give a user's content as parts; with `calls`, a tool's result too."""
+    before = prober.meter.renders
+    scene = _PartsScene(prober)
+    plain = scene.play(scene.words)
+    if isinstance(plain, TemplateRenderError) or not scene.holds(plain):
+        # Some templates look at a user's message elsewhere when tools are offered, or need them.
+        offering = replace(scene, tools=True)
+        other = offering.play(scene.words)
+        if not isinstance(other, TemplateRenderError) and scene.holds(other):
+            scene, plain = offering, other
+    outcome, reason = _texts_outcome(scene, plain)
+    media: tuple[MediaTreatment, ...] = ()
+    if outcome is PartsOutcome.WRITTEN:
+        media = tuple(_treatment(scene, kind, calls=calls) for kind in MediaKind)
+    return ContentParts(outcome, reason, media, prober.meter.renders - before)
+
+
+def _texts_outcome(
+    scene: _PartsScene, plain: str | TemplateRenderError
+) -> tuple[PartsOutcome, str]:
+    if isinstance(plain, TemplateRenderError):
+        return _failure(plain)
+    if not scene.holds(plain):
+        return PartsOutcome.DROPPED, ""
+    if prints_parts(plain, scene.words):
+        return PartsOutcome.PRINTED, ""
+    return PartsOutcome.WRITTEN, ""
+
+
+def _failure(error: TemplateRenderError) -> tuple[PartsOutcome, str]:
+    outcome = PartsOutcome.REFUSED if error.refused else PartsOutcome.CRASHES
+    return outcome, one_line(error.reason).rstrip(".")
+
+
+def _text(word: str) -> Json:
+    return {"type": "text", "text": word}
+
+
+@dataclass(frozen=True, slots=True)
+class _PartsScene:
+    """A conversation that ends with a message of parts."""
+
+    prober: Prober
+    role: str = "user"
+    tools: bool = False
+    followed: bool = False
+    """Whether an answer and another question come after it."""
+
+    @property
+    def words(self) -> list[Json]:
+        """Two texts, one before and one after what is asked about."""
+        return [_text(word) for word in self.edges]
+
+    @property
+    def edges(self) -> tuple[str, str]:
+        """The words of these texts."""
+        marks = self.prober.sentinels
+        return marks.values[0], marks.values[1]
+
+    def holds(self, text: str) -> bool:
+        """Whether both words are there, in their order."""
+        first, last = (text.find(word) for word in self.edges)
+        return 0 <= first < last
+
+    def play(self, content: Sequence[Json]) -> str | TemplateRenderError:
+        """Render the conversation with this content in its message."""
+        shape = self.prober.shape
+        messages = shape.messages(self._dialogue(), self.prober.sentinels.system)
+        if self.role == "system":
+            messages = [
+                {"role": "system", "content": [*content]},
+                *(each for each in messages if each["role"] != "system"),
+            ]
+        else:
+            at = next(n for n, each in enumerate(messages) if each["role"] == self.role)
+            messages[at] = {**messages[at], "content": [*content]}
+        try:
+            return self.prober.render_messages(messages, tools=self.tools)
+        except TemplateRenderError as error:
+            return error
+
+    def _dialogue(self) -> Dialogue:
+        marks, user = self.prober.sentinels, self.prober.user
+        if self.role == "tool":
+            call = call_of(self.prober)
+            return (user, Message(calls=(call,)), ToolResult(marks.answer, call.name, call.id))
+        if self.role == "assistant":
+            return (user, Message(marks.content))
+        if self.followed:
+            return (user, Message(marks.content), User(marks.next_user))
+        return (user,)
+
+
+@dataclass(frozen=True, slots=True)
+class _AroundParts:
+    """A render, cut at the words of its message."""
+
+    before: str
+    between: str
+    after: str
+
+    @classmethod
+    def of(cls, text: str, words: tuple[str, str]) -> _AroundParts:
+        start = text.find(words[0])
+        end = text.find(words[1], start)
+        return cls(text[:start], text[start + len(words[0]) : end], text[end + len(words[1]) :])
+
+    def joins(self, added: str) -> bool:
+        """Whether a text only closes what is around texts and opens it again, or is whitespace."""
+        return not added.strip() or any(
+            self.after.startswith(added[:at]) and self.before.endswith(added[at:])
+            for at in range(len(added) + 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """What parts added to a render."""
+
+    outcome: PartsOutcome
+    added: str = ""
+    place: MediaPlace | None = None
+    reason: str = ""
+    loses_text: bool = False
+
+
+def _failed(error: TemplateRenderError) -> _Added:
+    outcome, reason = _failure(error)
+    return _Added(outcome, reason=reason)
+
+
+def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
+    """Render the words with parts between them and without, and say what is more."""
+    first, last = scene.words
+    plain, text = scene.play([first, last]), scene.play([first, *parts, last])
+    if isinstance(text, TemplateRenderError):
+        return _failed(text)
+    if isinstance(plain, TemplateRenderError):
+        return _failed(plain)
+    if text == plain:
+        return _Added(PartsOutcome.DROPPED)
+    if not scene.holds(text) or not scene.holds(plain):
+        return _Added(PartsOutcome.SPREAD, loses_text=scene.holds(plain))
+    if prints_parts(text, parts):
+        return _Added(PartsOutcome.PRINTED)
+    return _difference(_AroundParts.of(plain, scene.edges), _AroundParts.of(text, scene.edges))
+
+
+def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
+    """Say what a render has more than one without the parts, and where."""
+    between = diff_split(plain.between, text.between)
+    if between.right:
+        # A separator of texts may give way to what stands for the part: then it is all of that.
+        added = text.between if between.left else between.right
+        outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
+        return _Added(outcome, added, MediaPlace.INLINE)
+    for place, left, right in (
+        (MediaPlace.BEFORE, plain.before, text.before),
+        (MediaPlace.AFTER, plain.after, text.after),
+    ):
+        split = diff_split(left, right)
+        if split.right.strip() and not split.left:
+            return _Added(PartsOutcome.WRITTEN, split.right, place)
+    return _Added(PartsOutcome.SPREAD)
+
+
+def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTreatment:
+    data = scene.prober.sentinels.values[2]
+    seen = {form: _seen(scene, [form.part(data)]) for form in MEDIA_FORMS if form.kind is kind}
+    outcomes = {form.name: each.outcome for form, each in seen.items()}
+    outcome = best_outcome(outcomes.values())
+    chosen = [form for form, each in seen.items() if each.outcome is outcome]
+    # What a part holds shows only in the forms that hold something.
+    form = next((form for form in chosen if data in seen[form].added), chosen[0])
+    found = MediaTreatment(
+        kind,
+        outcome,
+        outcomes,
+        loses_text=any(each.loses_text for each in seen.values()),
+        reason=seen[form].reason,
+    )
+    if outcome is not PartsOutcome.WRITTEN:
+        return found
+    return _written(scene, form, seen[form], found, calls=calls)
+
+
+def _written(
+    scene: _PartsScene, form: MediaForm, one: _Added, found: MediaTreatment, *, calls: bool
+) -> MediaTreatment:
+    part = form.part(scene.prober.sentinels.values[2])
+    both = _seen(scene, [part, part])
+    repeated = _repeated(one.added, both.added)
+    followed = _seen(replace(scene, followed=True), [part])
+    return replace(
+        found,
+        placeholder=tuple(_with_data(repeated.placeholder, scene.prober.sentinels.values[2])),
+        alone=tuple(_with_data(repeated.alone, scene.prober.sentinels.values[2])),
+        place=one.place,
+        each=len(both.added) > len(one.added),
+        first_number=repeated.number,
+        roles=tuple(_roles(scene, part, repeated.single, calls=calls)),
+        earlier=followed.outcome is PartsOutcome.WRITTEN,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """What stands for each of several parts."""
+
+    placeholder: Placeholder
+    number: int | None = None
+    """The number of the first, where they are counted."""
+    alone: Placeholder = ()
+    """What stands for a part that is the only one, where that is another text."""
+
+    @property
+    def single(self) -> str:
+        """What stands for a part in a conversation with one."""
+        pieces = self.alone or self.placeholder
+        return "".join(f"{self.number if piece is MediaSlot.NUMBER else piece}" for piece in pieces)
+
+
+def _repeated(one: str, both: str) -> _Repeated:
+    """Find what stands for each part in what one adds and what two add.
+
+    For example `<image_«number»>` in `<image_1>` and `<image_1><image_2>`.
+    """
+    second = both.removeprefix(one)
+    if second == one:
+        return _Repeated((one,))
+    if second != both:
+        return _counted(one, second) or _Repeated((one,))
+    split = diff_split(one, both)
+    if split.right.strip() and not split.left and split.right.strip() in one:
+        return _Repeated((split.right,))
+    for cut in range(1, len(both)):
+        found = _counted(both[:cut], both[cut:])
+        if found is not None and one.strip() in both[:cut]:
+            return replace(found, alone=(one,))
+    return _Repeated((one,))
+
+
+def _counted(first: str, second: str) -> _Repeated | None:
+    """Return what stands for two parts that differ in their number alone."""
+    start = prefix_length(first, second)
+    tail = first[start:].lstrip(digits)
+    number = first[start : len(first) - len(tail)]
+    if not number or second != f"{first[:start]}{int(number) + 1}{tail}":
+        return None
+    return _Repeated((first[:start], MediaSlot.NUMBER, tail), int(number))
+
+
+def _with_data(placeholder: Placeholder, data: str) -> Iterator[str | MediaSlot]:
+    for piece in placeholder:
+        if isinstance(piece, MediaSlot) or data not in piece:
+            yield piece
+            continue
+        before, _, after = piece.partition(data)
+        yield from (each for each in (before, MediaSlot.DATA, after) if each)
+
+
+def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Iterator[str]:
+    yield "user"
+    for role in ("system", "assistant", "tool"):
+        if role == "tool" and not calls:
+            continue
+        there = replace(scene, role=role, tools=scene.tools or role == "tool")
+        seen = _seen(there, [part])
+        # A header may stand beside it, where parts are in lines or messages of their own.
+        if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
+            yield role

@@ -1,0 +1,472 @@
+"""The one place that renders: conversations in a shape, each rendered at most once."""
+
+from __future__ import annotations
+
+import datetime
+import marshal
+import random
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting, Shape, offered
+from autoparser.analysis.core.question_bounds import AskedTally
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_alignment import DiffSplit, diff_split
+from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.environment import Sandbox
+from autoparser.analysis.templates.render_trace import RenderTrace, SourceMap
+
+# Words that stand for a message's parts, so that a render shows where each part went.
+#
+# A sentinel survives `trim`, `lower`, `tojson`, sorting and HTML escaping, is unlike every other
+# sentinel at both its ends, and never occurs in the template it is used on.
+
+
+_FIRST = "bcdfghjkmpqrstvwxz"
+_INNER = "bcdfghjkmnpqrstvwxz"
+_DIGITS = "0123456789"
+_WORD_LENGTH = 8
+_ID_LENGTH = 9
+"""Some templates insist on ids of nine letters and digits; others take any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentinels:
+    """One set of sentinels; members of a tuple are given to the first, second, third of a kind."""
+
+    system: str
+    user: str
+    next_user: str
+    answer: str
+    reasoning: str
+    content: str
+    names: tuple[str, str, str]
+    ids: tuple[str, str, str]
+    keys: tuple[str, ...]
+    """Keys of string arguments, in descending order."""
+    typed_keys: Mapping[JsonType, str]
+    """Keys of arguments of each type."""
+    values: tuple[str, str, str]
+    integer: int
+    number: float
+
+    def words(self) -> tuple[str, ...]:
+        """Return every sentinel's text."""
+        return (
+            self.system,
+            self.user,
+            self.next_user,
+            self.answer,
+            self.reasoning,
+            self.content,
+            *self.names,
+            *self.ids,
+            *self.keys,
+            *self.typed_keys.values(),
+            *self.values,
+            str(self.integer),
+            str(self.number),
+        )
+
+
+def choose_sentinels(template_text: str) -> Sentinels:
+    """Choose the first set of sentinels of which none occurs in the template."""
+    haystack = template_text.lower()
+    attempt = 0
+    while True:
+        sentinels = _sentinels(attempt)
+        if not any(word in haystack for word in sentinels.words()):
+            return sentinels
+        attempt += 1
+
+
+@lru_cache(maxsize=8)
+def _sentinels(seed: int) -> Sentinels:
+    source = random.Random(seed)
+    firsts = source.sample(_FIRST, len(_FIRST))
+    lasts = source.sample(_FIRST, len(_FIRST))
+
+    def word() -> str:
+        inner = "".join(source.choices(_INNER, k=_WORD_LENGTH - 2))
+        return firsts.pop() + inner + lasts.pop()
+
+    def spare() -> str:
+        return "".join(source.choices(_INNER, k=_WORD_LENGTH))
+
+    def call_id(first: str) -> str:
+        return first + "".join(source.choices(_INNER + _DIGITS, k=_ID_LENGTH - 1))
+
+    system, user, next_user, answer, reasoning, content = (word() for _ in range(6))
+    names = (word(), word(), word())
+    values = (word(), word(), word())
+    # Keys are handed out in descending order, so that a template which sorts them shows it.
+    keys = tuple(sorted((word() for _ in range(3)), reverse=True))
+    others = [kind for kind in JsonType if kind is not JsonType.STRING]
+    typed_keys = {JsonType.STRING: keys[0]} | {kind: spare() for kind in others}
+    ids = (call_id("k"), call_id("d"), call_id("w"))
+    integer = source.randrange(4_000_000, 4_999_999)
+    number = source.randrange(600_000, 699_999) + 0.5
+    return Sentinels(
+        system=system,
+        user=user,
+        next_user=next_user,
+        answer=answer,
+        reasoning=reasoning,
+        content=content,
+        names=names,
+        ids=ids,
+        keys=keys,
+        typed_keys=typed_keys,
+        values=values,
+        integer=integer,
+        number=number,
+    )
+
+
+_CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
+"""Probes see one moment, so that two analyses of a template are alike."""
+
+
+def _strftime_now(form: str) -> str:
+    return _CLOCK.strftime(form)
+
+
+NO_SETTING: Setting = MappingProxyType({})
+
+
+MOST_BEYOND = 3
+"""Renders that may run into a limit before the analysis ends: each takes as long as it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One render: the conversation, what was set, and the text or the template's refusal."""
+
+    dialogue: Dialogue
+    tools: bool
+    generation: bool
+    setting: Setting
+    text: str = ""
+    error: TemplateRenderError | None = None
+
+    @property
+    def rendered(self) -> bool:
+        """Whether a text came out."""
+        return self.error is None
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the probing of one template has cost."""
+
+    renders: int = 0
+    characters: int = 0
+    beyond: int = 0
+    """Renders that a limit ended."""
+    slow: tuple[int, TemplateLimitError] | None = None
+    """The least number of messages of a render that took too long, and its error."""
+    asked: AskedTally = field(default_factory=AskedTally)
+    """What the messages were that came out as a text."""
+
+
+_Key: TypeAlias = tuple[Hashable, bool, bool, str]
+
+
+def _told(dialogue: Dialogue) -> Hashable:
+    """Return what a conversation says, to know it by: 1 is not True, as in its own text.
+
+    No two kinds of entries have as many fields.
+    """
+    told: list[Hashable] = []
+    for each in dialogue:
+        if isinstance(each, Message):
+            told.append((each.content, each.reasoning, _said(each.calls) if each.calls else ""))
+        elif isinstance(each, User):
+            told.append((each.text, each.media))
+        else:
+            told.append((each.text, each.name, each.call_id, each.media))
+    return tuple(told)
+
+
+def _said(calls: Sequence[ToolCall]) -> Hashable:
+    """Return the same of calls, as bytes where their values are of built-in types alone."""
+    try:
+        return marshal.dumps([(each.name, each.arguments, each.id) for each in calls], 2)
+    except ValueError:
+        return repr(calls)
+
+
+class Prober:
+    """Renders conversations through one template, in one shape, under one setting."""
+
+    def __init__(
+        self,
+        template: ChatTemplate,
+        sentinels: Sentinels,
+        *,
+        tokens: Mapping[str, str],
+        tools: Sequence[Tool],
+        shape: Shape | None = None,
+        setting: Setting = NO_SETTING,
+        history: Dialogue = (),
+    ) -> None:
+        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them.
+
+        `history` comes before every conversation; where it ends with a call, what `user` says is
+        the result of that.
+        """
+        self.template = template
+        self.sentinels = sentinels
+        self.tokens = tokens
+        self.tools = tools
+        self.shape = shape or Shape()
+        self.setting = setting
+        self.history = history
+        self.meter = Meter()
+        self._offered = offered(tools, self.shape)
+        self._renders: dict[_Key, Probe] = {}
+        self.user = self._first_message()
+        """The message that begins every probe behind the history: of a user, or of a tool."""
+
+    def using(
+        self,
+        *,
+        shape: Shape | None = None,
+        setting: Setting | None = None,
+        tools: Sequence[Tool] | None = None,
+        sentinels: Sentinels | None = None,
+        history: Dialogue | None = None,
+    ) -> Prober:
+        """Return a prober that differs in shape, setting, tools, words or history, on one meter.
+
+        Where only the setting differs, both share what they have rendered.
+        """
+        other = Prober(
+            self.template,
+            sentinels or self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools if tools is None else tools,
+            shape=shape or self.shape,
+            setting=self.setting if setting is None else setting,
+            history=self.history if history is None else history,
+        )
+        other.meter = self.meter
+        if other.shape == self.shape and tools is None and sentinels is None:
+            other._renders = self._renders
+        return other
+
+    def as_transformers(self) -> Prober:
+        """Return a prober that renders nothing but what transformers renders, on the same meter."""
+        if self.template.sandbox is Sandbox.IMMUTABLE:
+            return self
+        other = Prober(
+            replace(self.template, sandbox=Sandbox.IMMUTABLE),
+            self.sentinels,
+            tokens=self.tokens,
+            tools=self.tools,
+            shape=self.shape,
+            setting=self.setting,
+            history=self.history,
+        )
+        other.meter = self.meter
+        return other
+
+    def probe(
+        self,
+        dialogue: Dialogue,
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> Probe:
+        """Render a conversation; a refusal or a crash is part of the answer."""
+        chosen = self.setting if setting is None else setting
+        dialogue = (*self.history, *dialogue)
+        key = (_told(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
+        known = self._renders.get(key)
+        if known is None:
+            known = self._render(dialogue, tools, generation, chosen)
+            self._renders[key] = known
+        return known
+
+    def _render(self, dialogue: Dialogue, tools: bool, generation: bool, setting: Setting) -> Probe:
+        messages = self.shape.messages(dialogue, self.sentinels.system)
+        slow = self.meter.slow
+        if slow is not None and self.meter.beyond > 1 and len(messages) >= slow[0]:
+            # Conversations that are as long would take too long as well, each all of its time.
+            return Probe(dialogue, tools, generation, setting, error=slow[1])
+        try:
+            text = self.render_messages(
+                messages, tools=tools, generation=generation, setting=setting
+            )
+        except TemplateRenderError as error:
+            if isinstance(error, TemplateLimitError):
+                # Where none has ended, the next would not either, and each takes its whole time.
+                endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
+                if endless or self.meter.beyond > MOST_BEYOND:
+                    raise
+                if error.limit is Limit.RENDER_TIME and (slow is None or len(messages) < slow[0]):
+                    self.meter.slow = len(messages), error
+            return Probe(dialogue, tools, generation, setting, error=error)
+        return Probe(dialogue, tools, generation, setting, text=text)
+
+    def render_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> str:
+        """Render messages that are already shaped. Raises TemplateRenderError."""
+        variables = self._variables(messages, tools=tools, generation=generation, setting=setting)
+        self.meter.renders += 1
+        try:
+            text = self.template.render_prepared(variables)
+        except TemplateLimitError:
+            self.meter.beyond += 1
+            raise
+        if not text.isascii():
+            self._check_text(text)
+        self.meter.characters += len(text)
+        chosen = self.setting if setting is None else setting
+        self.meter.asked.add(messages, self._offered if tools else None, chosen)
+        return text
+
+    def mapped_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> SourceMap:
+        """Render as `render_messages` does, and tell which place of the template wrote what."""
+        self.meter.renders += 1
+        return self.template.source_map(
+            self._variables(messages, tools=tools, generation=generation, setting=setting)
+        )
+
+    def traced_messages(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool = True,
+        generation: bool = False,
+        setting: Setting | None = None,
+    ) -> RenderTrace:
+        """Render as `render_messages` does, and tell what happened; a failure is part of that."""
+        self.meter.renders += 1
+        return self.template.step_through(
+            self._variables(messages, tools=tools, generation=generation, setting=setting)
+        )
+
+    def _variables(
+        self,
+        messages: Sequence[Mapping[str, Json]],
+        *,
+        tools: bool,
+        generation: bool,
+        setting: Setting | None,
+    ) -> dict[str, object]:
+        clock: Callable[[str], str] = _strftime_now
+        return {
+            "strftime_now": clock,
+            **self.tokens,
+            "messages": messages,
+            "tools": self._offered if tools else None,
+            "documents": None,
+            "add_generation_prompt": generation,
+            **(self.setting if setting is None else setting),
+        }
+
+    def _check_text(self, text: str) -> None:
+        """Raise TemplateRenderError where the template has put together what is not text."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+        else:
+            return
+        raise TemplateRenderError(
+            f"it writes {half}, half of a surrogate pair, which no tokenizer takes",
+            file=self.template.origin or self.template.name,
+        )
+
+    def seen(self, text: str) -> bool:
+        """Whether a render so far, under any setting, holds a text that no message brought."""
+        lacking: set[str] = set()
+        # The later ones have more in them, and many come out alike.
+        for each in reversed(self._renders.values()):
+            if each.text in lacking:
+                continue
+            if text not in each.text:
+                lacking.add(each.text)
+            elif text not in repr(each.dialogue):
+                return True
+        return False
+
+    def _first_message(self) -> User | ToolResult:
+        last = self.history[-1] if self.history else None
+        if isinstance(last, Message) and last.calls:
+            return ToolResult(self.sentinels.user, last.calls[-1].name, last.calls[-1].id)
+        return User(self.sentinels.user)
+
+
+# What a phase found, and the renders that say so.
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Two conversations that differ in one thing, and their renders."""
+
+    difference: str
+    """The one thing, in words: "no call / a call"."""
+    left: Probe
+    right: Probe
+
+    @property
+    def split(self) -> DiffSplit:
+        """Where the renders differ; a refused render counts as an empty text."""
+        return diff_split(self.left.text, self.right.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The conclusion of one phase."""
+
+    phase: str
+    title: str
+    conclusion: str
+    """One line for a person."""
+    evidence: tuple[Evidence, ...] = ()
+    markers: tuple[str, ...] = ()
+    """The members of the marker registry that this phase is the source of."""
+    kind: EvidenceKind = EvidenceKind.RENDER
+    """What says so."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether more than the prompt's words says so."""
+        return self.kind is not EvidenceKind.WORDS
+
+
+def standing(before: str, after: str) -> str:
+    """Say between what a thing stands, as the end of a sentence; nothing where it stands bare."""
+    if before and after:
+        return f" between {before!r} and {after!r}"
+    return f" after {before!r}" if before else f" before {after!r}" if after else ""

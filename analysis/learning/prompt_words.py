@@ -1,0 +1,425 @@
+"""Formats that only the prompt's words spell out: suggestions that no render confirms."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit, FreeWord
+from autoparser.analysis.core.call_notation import Slot, json_notation
+from autoparser.analysis.core.conversation import (
+    Json,
+    Message,
+    Presence,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.core.text_alignment import common_suffix, diff_split, edge_units, is_unit
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_shape import ReasoningRetention
+
+from .call_frame import PromptText
+from .observer import Observer
+from .prober import Probe
+from .shape_negotiation import STANDARD_FIELDS, answered
+from .suggestions import Suggestions
+
+# Reasoning that no turn shows, read off generation prompts or the words before them.
+
+
+@dataclass(frozen=True, slots=True)
+class NamedReasoning:
+    """What opens and closes reasoning, where no turn under these settings shows it."""
+
+    open: str = ""
+    close: str = ""
+    confirmed: bool = True
+    """False: prompts or words say so, and no render shows reasoning between the two."""
+
+
+def read_prompts(
+    observer: Observer, prompts: Sequence[PromptText], header: str, close: str
+) -> NamedReasoning:
+    """Read the reasoning's markers off generation prompts, where no turn shows them.
+
+    A prompt that goes on where another stops has opened what the other leaves closed. `close` is
+    the text that reasoning is cut at, where it is only cut.
+    """
+    rests = sorted(
+        {
+            prompt.text[len(header) :].strip()
+            for prompt in prompts
+            if prompt.text.startswith(header)
+        },
+        key=len,
+    )
+    rests = [rest for rest in rests if rest]
+    if close:
+        return NamedReasoning(next((rest for rest in rests if close not in rest), ""), close)
+    for short in rests:
+        for long in rests:
+            if long != short and long.startswith(short):
+                return _unconfirmed(short, long[len(short) :].strip())
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    for rest in rests:
+        if is_unit(rest) and header.strip() and rest not in alone:
+            # A prompt that opens what no turn shows: the closing tag is the usual one.
+            return _unconfirmed(rest, f"{rest[0]}/{rest[1:]}")
+        match [unit for unit in edge_units(rest) if unit.strip()]:
+            case [opening, closing] if is_unit(opening) and is_unit(closing):
+                return _unconfirmed(opening, closing)
+            case _:
+                pass
+    return NamedReasoning()
+
+
+def _unconfirmed(opening: str, close: str) -> NamedReasoning:
+    return NamedReasoning(opening, close, confirmed=False)
+
+
+# Words of a call that the template takes from a field, where a message has it.
+#
+# `commentary json<|message|>` with the field `kind` given may be `commentary yaml<|message|>`:
+# then `json` is only what the template writes by default, and a model may write another word
+# there.
+
+
+_MOST_ALONE = 4
+"""So many fields that show are tried each by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeStretch:
+    """A stretch of the render of one call in whose place a field shows."""
+
+    text: str
+    """The render."""
+    start: int
+    end: int
+
+
+def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
+    """Give a call every field that the template reads, and see which words they replace."""
+    marks = observer.prober.sentinels
+    fields = {field: f"{marks.next_user}{at}z" for at, field in enumerate(_fields(suggestions))}
+    together = _rendered(observer, fields)
+    shown = [field for field, word in fields.items() if word in together][:_MOST_ALONE]
+    found: list[FreeStretch] = []
+    for field in shown:
+        word = fields[field]
+        free = _replaced(observer, together, word) if len(shown) == 1 else None
+        free = free or _replaced(observer, _rendered(observer, {field: word}), word)
+        if free is not None and free not in found:
+            found.append(free)
+    return tuple(found)
+
+
+def placed(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
+    """Say where in the row of one call these stretches of its render are."""
+    words = {word for each in found if (word := _placed(calls, call, each)) is not None}
+    return replace(calls, free_words=tuple(sorted(words))) if words else calls
+
+
+def _fields(suggestions: Suggestions) -> list[str]:
+    """Name the fields that no message has; what every text, list or object has is none."""
+    return [
+        field
+        for field in suggestions.fields
+        if field.isidentifier()
+        and field not in STANDARD_FIELDS
+        and not any(hasattr(kind, field) for kind in (str, list, dict))
+    ]
+
+
+def _rendered(observer: Observer, fields: Mapping[str, str]) -> str:
+    """Render one call that has these fields; empty where the template raises."""
+    if not fields:
+        return ""
+    dialogue = answered(observer.prober, Message(calls=(observer.call(),)))
+    shaped = observer.prober.shape.messages(dialogue, observer.prober.sentinels.system)
+    given = [
+        {**message, "tool_calls": [_with_fields(call, fields) for call in calls]}
+        if isinstance(calls := message.get("tool_calls"), list)
+        else message
+        for message in shaped
+    ]
+    try:
+        return observer.prober.render_messages(given)
+    except TemplateRenderError:
+        return ""
+
+
+def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function")
+    inner = {**fields, **function} if isinstance(function, dict) else function
+    whole: dict[str, Json] = {**fields, **call}
+    return whole if inner is None else {**whole, "function": inner}
+
+
+def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
+    """Say what gave way to a word, all else of the text being as it is without."""
+    usual = observer.prober.probe(answered(observer.prober, Message(calls=(observer.call(),)))).text
+    if text.count(word) != 1:
+        return None
+    before, _, after = text.partition(word)
+    end = len(usual) - len(after)
+    if end <= len(before) or not usual.startswith(before) or not usual.endswith(after):
+        return None
+    return FreeStretch(usual, len(before), end)
+
+
+def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord | None:
+    """Find the literal of a call's row that holds a stretch of the call's text."""
+    begun = found.text.rfind(calls.write((call,)))
+    if begun < 0:
+        return None
+    texts: Mapping[Slot, str] = {
+        Slot.NAME: call.name,
+        Slot.ID: call.id,
+        Slot.INDEX: str(calls.index_base),
+        Slot.ARGUMENTS: calls.arguments.write(call.arguments),
+    }
+    at, size = found.start - begun - len(calls.section_open), found.end - found.start
+    for number, piece in enumerate(calls.row):
+        text = texts.get(piece, "") if isinstance(piece, Slot) else piece
+        if not isinstance(piece, Slot) and at >= 0 and at + size <= len(text):
+            return FreeWord(number, at, at + size)
+        at -= len(text)
+    return None
+
+
+# What becomes of a turn once the conversation goes on: its end, and its reasoning.
+
+
+def historic_turn(observer: Observer) -> Probe:
+    """Render a plain assistant turn that a user message follows."""
+    message = observer.message(Presence(content=True))
+    return observer.prober.probe((observer.prober.user, message, observer.next_user))
+
+
+def historic_opening(observer: Observer) -> str | None:
+    """Return what stands before the content of an earlier turn; None where it is not to be seen."""
+    probe = historic_turn(observer)
+    content = observer.prober.sentinels.content
+    if not probe.text.startswith(observer.before) or content not in probe.text:
+        return None
+    return probe.text[len(observer.before) : probe.text.index(content)]
+
+
+def historic_end(
+    observer: Observer, probe: Probe, last: str, usual: str, header_of_turn: str
+) -> str | None:
+    """Return what ends a turn that another message follows; None where it cannot be told.
+
+    `last` is the turn's last text, `usual` what ends it as the last of the conversation.
+    """
+    marks = observer.prober.sentinels
+    text = probe.text
+    at = text.find(last)
+    if not probe.rendered or at < 0:
+        return None
+    rest = text[at + len(last) :]
+    following = [rest.find(word) for word in (marks.next_user, marks.answer)]
+    until = min((place for place in following if place >= 0), default=-1)
+    if until < 0:
+        return None
+    between = rest[:until]
+    if between.startswith(usual):
+        return usual
+    if between.startswith(usual.rstrip()) and usual.strip():
+        return usual.rstrip()
+    if until != following[0]:
+        return None
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    header = common_suffix(between, alone[: alone.find(marks.user)])
+    if len(header) < len(between):
+        return between[: len(between) - len(header)]
+    # The message before the first user ends like this turn; the header of a role tells them.
+    units = edge_units(header_of_turn.strip())
+    at = between.find(units[0]) if units else -1
+    return between[:at] if at >= 0 else None
+
+
+def called_turn(observer: Observer) -> Probe:
+    """Render a turn of calls that was answered, concluded, and followed by a user message."""
+    marks = observer.prober.sentinels
+    called = observer.message(Presence(reasoning=True, calls=True))
+    return observer.prober.probe(
+        (
+            observer.prober.user,
+            called,
+            ToolResult(marks.answer, marks.names[0], marks.ids[0]),
+            Message(marks.content),
+            User(marks.next_user),
+        )
+    )
+
+
+def following_text(observer: Observer, after: Part) -> str:
+    """Return what stands between a turn and the next message's text: the next header."""
+    marks = observer.prober.sentinels
+    if after is Part.CALLS:
+        probe, last, following = called_turn(observer), marks.values[0], marks.answer
+    else:
+        probe, last, following = historic_turn(observer), marks.content, marks.next_user
+    at = probe.text.find(last)
+    until = probe.text.find(following, at)
+    if not probe.rendered or min(at, until) < 0:
+        return ""
+    between = probe.text[at + len(last) : until]
+    return between if after is Part.CONTENT else _behind_call(observer, between)
+
+
+def _behind_call(observer: Observer, between: str) -> str:
+    called = observer.shown(Presence(calls=True)).text
+    value = observer.prober.sentinels.values[0]
+    close = called[called.rfind(value) + len(value) :]
+    return between[len(close) :] if between.startswith(close) else ""
+
+
+def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, Probe]:
+    """Render a turn that reasons and answers: as the last one, and before a user message."""
+    told = observer.message(Presence(reasoning=True, content=True))
+    last = (observer.prober.user, told)
+    return (
+        observer.prober.probe(last, tools=tools),
+        observer.prober.probe((*last, observer.next_user), tools=tools),
+    )
+
+
+def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:
+    """See in which later prompts the reasoning of a turn still stands."""
+    if not reasoning:
+        return ReasoningRetention()
+    marks = observer.prober.sentinels
+    tool_loop = answered_loop = None
+    if calls:
+        called = observer.message(Presence(reasoning=True, calls=True))
+        answer = ToolResult(marks.answer, marks.names[0], marks.ids[0])
+        loop = observer.prober.probe((observer.prober.user, called, answer))
+        tool_loop = (marks.reasoning in loop.text) if loop.rendered else None
+        over = called_turn(observer)
+        answered_loop = (marks.reasoning in over.text) if over.rendered else None
+    return ReasoningRetention(
+        tool_loop,
+        _kept(observer, tools=True),
+        answered_loop,
+        _kept(observer, tools=False),
+    )
+
+
+def _kept(observer: Observer, *, tools: bool) -> bool | None:
+    """Whether reasoning outlasts the next user message; None where no turn shows it."""
+    word = observer.prober.sentinels.reasoning
+    last, later = before_next_user(observer, tools=tools)
+    return (word in later.text) if later.rendered and word in last.text else None
+
+
+@dataclass(frozen=True, slots=True)
+class WordedPair:
+    """Two tags that belong together, in words that a switch adds to the prompt."""
+
+    open: str
+    close: str
+    without: Probe
+    told: Probe
+
+
+@dataclass(frozen=True, slots=True)
+class WordedCall:
+    """An example call, in words that tools add to the prompt."""
+
+    calls: CallFormat
+    without: Probe
+    told: Probe
+
+
+_LONGEST_INSIDE = 40
+"""Characters between two tags that are named together, such as a placeholder or "and"."""
+
+
+def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> WordedPair | None:
+    """Look for a pair of tags in what a switch adds to the text before the turn."""
+    prober = observer.prober
+    unset = prober.probe((prober.user,))
+    for switch in switches:
+        if switch.inserted or Effect.PROMPT not in switch.changes:
+            continue
+        for value in switch.values:
+            if repr(value) == repr(switch.any_other):
+                # What stands around the caller's own words is not for the model's.
+                continue
+            told = prober.probe((prober.user,), setting={**prober.setting, switch.name: value})
+            added = diff_split(unset.text, told.text).right
+            for opening, inside, close in _pairs(added):
+                if len(inside) <= _LONGEST_INSIDE and "\n" not in inside:
+                    return WordedPair(opening, close, unset, told)
+    return None
+
+
+def find_worded_call(observer: Observer) -> WordedCall | None:
+    """Look for tags around a JSON object in what tools add to the text before the turn."""
+    prober = observer.prober
+    without = prober.probe((prober.user,), tools=False)
+    told = prober.probe((prober.user,))
+    if not without.rendered or not told.rendered:
+        return None
+    added = diff_split(without.text, told.text).right
+    for opening, inside, close in _pairs(added):
+        if any(word in inside for word in prober.sentinels.words()):
+            continue
+        calls = _example(opening, inside, close)
+        if calls is not None:
+            return WordedCall(calls, without, told)
+    return None
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
+    """Return the tags of a text that come with their closing tag, and what stands between them."""
+    units = edge_units(text)
+    for at, unit in enumerate(units):
+        if not is_unit(unit):
+            continue
+        for later in range(at + 1, len(units)):
+            other = units[later]
+            if other != unit and is_unit(other) and other.replace("/", "", 1) == unit:
+                yield unit, "".join(units[at + 1 : later]), other
+                break
+
+
+_PLACEHOLDER = re.compile(r"(?<=[:\s])<[^<>\n]+>|\{[\w\s-]+\}")
+
+
+def _example(opening: str, inside: str, close: str) -> CallFormat | None:
+    """Read an example call: an object with a name and an object of arguments."""
+    body = inside.strip()
+    lead, trail = inside[: inside.find(body)], inside[inside.find(body) + len(body) :]
+    try:
+        value: Json = json.loads(_PLACEHOLDER.sub('""', body))
+    except ValueError:
+        return None
+    fields = 2
+    if not isinstance(value, dict) or len(value) != fields:
+        return None
+    (name, named), (arguments, given) = value.items()
+    if not isinstance(named, str) or not isinstance(given, str | dict):
+        return None
+    notation = json_notation()
+    return CallFormat(
+        row=(
+            f'{opening}{lead}{{"{name}": "',
+            Slot.NAME,
+            f'", "{arguments}": ',
+            Slot.ARGUMENTS,
+            f"}}{trail}{close}",
+        ),
+        arguments=Arguments(notation.object, notation),
+        limit=CallLimit.FIRST,
+    )

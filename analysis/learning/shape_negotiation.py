@@ -1,0 +1,521 @@
+"""Finding by trying in which shape a template takes its messages.
+
+Templates disagree on arguments as object or JSON string, content as text or parts, what stands
+for empty content, tools wrapped or bare, where reasoning goes. Each trial is one render; what
+came out decides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_shape import (
+    CallForm,
+    ContentForm,
+    EmptyContent,
+    ReasoningForm,
+    Setting,
+    Shape,
+    StringArguments,
+    ToolForm,
+)
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+
+from .prober import Probe, Prober
+from .suggestions import Suggestions
+
+# What all negotiations share: the trials they leave after, and conversations of sentinels.
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeTrial:
+    """One shape that was tried, and what came of it."""
+
+    what: str
+    outcome: str
+
+
+class UnusableTemplateError(Exception):
+    """No conversation at all could be rendered so that it shows its messages."""
+
+    def __init__(self, reason: str, hint: str, cause: TemplateRenderError | None = None) -> None:
+        """Say why and what to do; `cause` is the render's own failure."""
+        super().__init__(reason)
+        self.hint = hint
+        self.cause = cause
+
+
+def call_of(prober: Prober, position: int = 0) -> ToolCall:
+    """Return a call made of sentinels: one string argument."""
+    marks = prober.sentinels
+    return ToolCall(
+        marks.names[position],
+        {marks.keys[0]: marks.values[position]},
+        marks.ids[position],
+    )
+
+
+def prints_parts(text: str, parts: Sequence[Json]) -> bool:
+    """Whether a text holds a part of a content as Python prints it, or as JSON writes it."""
+    return any(
+        written in text
+        for part in parts
+        for written in (repr(part), json.dumps(part), json.dumps(part, separators=(",", ":")))
+    )
+
+
+def answered(prober: Prober, message: Message) -> Dialogue:
+    """Put a message into the shortest conversation that the shape allows."""
+    dialogue: Dialogue = (prober.user, message)
+    if message.calls and prober.shape.answered:
+        answers = [
+            ToolResult(prober.sentinels.answer, call.name, call.id) for call in message.calls
+        ]
+        return (*dialogue, *answers)
+    return dialogue
+
+
+_NOT_SWITCHES = frozenset(
+    {
+        "messages",
+        "tools",
+        "documents",
+        "add_generation_prompt",
+        "raise_exception",
+        "strftime_now",
+        "namespace",
+        "range",
+        "dict",
+        "lipsum",
+        "cycler",
+        "joiner",
+        "loop",
+        "caller",
+        "varargs",
+        "kwargs",
+    }
+)
+"""What transformers passes itself and what Jinja defines."""
+
+
+def switch_candidates(suggestions: Suggestions) -> list[str]:
+    """Name the variables that a caller may set."""
+    return [name for name in suggestions.variables if _may_be_switch(name)]
+
+
+def _may_be_switch(name: str) -> bool:
+    return name not in _NOT_SWITCHES and not name.endswith("_token")
+
+
+def under(setting: Setting) -> str:
+    """Say a setting in words."""
+    words = ", ".join(f"{key}={value}" for key, value in setting.items())
+    return f" with {words}" if words else ""
+
+
+def describe(shape: Shape, plain: Shape) -> str:
+    """Say in words how a shape differs from a plainer one."""
+    names = [name for name in Shape.__slots__ if getattr(shape, name) != getattr(plain, name)]
+    return ", ".join(f"{name}={getattr(shape, name)}" for name in names) or "the plain shape"
+
+
+# Finding how plain user and assistant messages are taken, and tools before them.
+
+
+def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]) -> Prober:
+    """Find how tools are taken: bare where their wrapper hides what the template reads of them."""
+    if "tools" not in suggestions.names or prober.shape.tools is not ToolForm.WRAPPED:
+        return prober
+    names = [str(tool["name"]) for tool in prober.tools]
+    bare = prober.using(shape=replace(prober.shape, tools=ToolForm.BARE))
+    if _shows(prober, names) or not _shows(bare, names):
+        return prober
+    trials.append(ShapeTrial(describe(bare.shape, prober.shape), "shows the tools' names"))
+    return bare
+
+
+def _shows(prober: Prober, words: Sequence[str]) -> bool:
+    probe = prober.probe((prober.user,))
+    return prober.sentinels.user in probe.text and all(word in probe.text for word in words)
+
+
+def _prints_parts(prober: Prober, probe: Probe) -> bool:
+    messages = prober.shape.messages(probe.dialogue, prober.sentinels.system)
+    contents = (message.get("content") for message in messages)
+    return any(isinstance(each, list) and prints_parts(probe.text, each) for each in contents)
+
+
+def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
+    """Find how plain user and assistant messages are taken."""
+    marks = prober.sentinels
+    plain: Dialogue = (User(marks.user), Message(marks.content))
+    failures: list[Probe] = []
+    silent = recased = False
+    shapes = [Shape()]
+    shapes += [
+        Shape(system=system, user_content=user, assistant_content=assistant, tools=tools)
+        for tools in ToolForm
+        for system in (False, True)
+        for user in ContentForm
+        for assistant in ContentForm
+    ][1:]
+    partial: Prober | None = None
+    for shape in shapes:
+        candidate = prober.using(shape=shape)
+        probe = candidate.probe(plain, tools=shape.tools is not ToolForm.NONE)
+        what = describe(shape, Shape())
+        if not probe.rendered:
+            failures.append(probe)
+            trials.append(ShapeTrial(what, f"raises: {probe.error}"))
+            continue
+        shown = [word in probe.text for word in (marks.user, marks.content)]
+        if _prints_parts(candidate, probe):
+            trials.append(ShapeTrial(what, "prints the list of parts, brackets and all"))
+            continue
+        if all(shown):
+            trials.append(ShapeTrial(what, "shows the user's and the assistant's text"))
+            return candidate
+        silent = True
+        low = probe.text.lower()
+        recased = recased or all(word.lower() in low for word in (marks.user, marks.content))
+        trials.append(ShapeTrial(what, "drops the user's or the assistant's text"))
+        if shown[0] and partial is None:
+            partial = candidate
+    if partial is not None:
+        return partial
+    if recased:
+        raise UnusableTemplateError(
+            "writes other letters as capitals than the messages that it is given",
+            "write the content of messages as it is: a model reads other words than were said",
+        )
+    if silent:
+        empty = not any(trial.outcome.startswith("raises") for trial in trials) and not (
+            prober.probe(plain).text.strip()
+        )
+        raise UnusableTemplateError(
+            "renders nothing" if empty else "ignores the messages that it is given",
+            "check that it reads the content of every message of the role user and assistant",
+        )
+    raise UnusableTemplateError(
+        "raises on every conversation that was tried",
+        "render a conversation by hand to see what it wants",
+        failures[0].error,
+    )
+
+
+# Finding how calls are taken, and in which form their arguments.
+
+
+def _call_variants() -> Iterator[dict[str, object]]:
+    """Return changes of shape, fewest first."""
+    single: list[dict[str, object]] = [
+        {"arguments_as_string": True},
+        {"empty_content": EmptyContent.ABSENT},
+        {"calls": CallForm.BARE},
+        {"answered": True},
+        {"tools": ToolForm.BARE},
+        {"tools": ToolForm.NONE},
+        {"assistant_content": ContentForm.PARTS},
+        {"empty_content": EmptyContent.NULL},
+        {"system": True},
+    ]
+    yield {}
+    yield from single
+    for size in (2, 3):
+        for chosen in combinations(single, size):
+            keys = [key for change in chosen for key in change]
+            if len(set(keys)) == len(keys):
+                yield {key: value for change in chosen for key, value in change.items()}
+
+
+_FEW = 4
+"""Shapes that are tried on a template which never mentions calls."""
+
+
+_WHOLE_CALL = 4
+
+
+_ARGUMENTS_SHOWN = 3
+
+
+_PART_OF_CALL = 1
+
+
+def call_shape(
+    prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]
+) -> tuple[Prober, bool]:
+    """Find how calls are taken: the shape that shows most of a call, the plainest one first."""
+    best: tuple[int, Prober] = (0, prober)
+    mentioned = "tool_calls" in suggestions.fields
+    for count, change in enumerate(_call_variants()):
+        if count >= _FEW and not mentioned:
+            break
+        if best[0] >= _ARGUMENTS_SHOWN and (count > _FEW or "answered" in change):
+            continue
+        shape = replace(prober.shape, **change)  # type: ignore[arg-type]
+        candidate = prober.using(shape=shape)
+        shown, outcome = _shown_of_call(candidate)
+        if count == 0 or shown > best[0]:
+            trials.append(ShapeTrial(f"a call: {describe(shape, prober.shape)}", outcome))
+        if shown > best[0]:
+            best = (shown, candidate)
+        if shown == _WHOLE_CALL:
+            break
+    shown, chosen = best
+    return chosen, shown >= _PART_OF_CALL
+
+
+def _shown_of_call(prober: Prober) -> tuple[int, str]:
+    """Rate how much of a call a shape shows, and say it in words."""
+    marks = prober.sentinels
+    call = call_of(prober)
+    probe = prober.probe(answered(prober, Message(calls=(call,))))
+    if not probe.rendered:
+        return 0, f"raises: {probe.error}"
+    text = probe.text[probe.text.rfind(marks.user) :]
+    name, argument = marks.names[0] in text, marks.values[0] in text and marks.keys[0] in text
+    if name and argument:
+        literal = f"{marks.keys[0]}\\" in text
+        return (3 if literal else 4), "shown, arguments encoded twice" if literal else "shown"
+    if marks.ids[0] in text and argument:
+        return 3, "shown by its id, without its name"
+    plain = prober.probe((prober.user, Message(marks.content)))
+    if name and text.count(marks.names[0]) > plain.text.count(marks.names[0]):
+        return 1, "shown without its arguments"
+    return 0, "not shown"
+
+
+def string_arguments(prober: Prober) -> StringArguments:
+    """See what becomes of arguments that are given as JSON text."""
+    call = call_of(prober)
+    dialogue = answered(prober, Message(calls=(call,)))
+    given = prober.using(shape=replace(prober.shape, arguments_as_string=True)).probe(dialogue)
+    usual = prober.using(shape=replace(prober.shape, arguments_as_string=False)).probe(dialogue)
+    encoded = json.dumps(dict(call.arguments))
+    if not given.rendered:
+        return StringArguments.RAISES
+    if given.text == usual.text:
+        return StringArguments.SAME
+    if json.dumps(encoded)[1:-1] in given.text:
+        return StringArguments.ENCODED_TWICE
+    return StringArguments.PASTED if encoded in given.text else StringArguments.DROPPED
+
+
+# Finding the field, and if need be the switches, that bring reasoning into the text.
+
+
+STANDARD_FIELDS = frozenset(
+    {
+        "role",
+        "content",
+        "name",
+        "tool_calls",
+        "tool_call_id",
+        "function",
+        "arguments",
+        "type",
+        "id",
+        "text",
+        "parameters",
+        "properties",
+        "required",
+        "description",
+    }
+)
+"""Keys that messages, calls and tools have in every OpenAI-style request."""
+
+
+def reasoning_shape(
+    prober: Prober, suggestions: Suggestions, calls: bool, trials: list[ShapeTrial]
+) -> tuple[Prober, bool]:
+    """Find the field, and if need be the switches, that bring reasoning into the text.
+
+    Gives a prober under these switches, and whether reasoning is shown at all.
+    """
+    fields = _reasoning_fields(suggestions)
+    behind: set[str] = set()
+    for setting in _settings_to_try(prober, suggestions):
+        for with_calls in (False, True) if calls else (False,):
+            before, after = _fields_shown(prober, fields, setting, with_calls)
+            if not with_calls:
+                behind |= after
+            for found in before:
+                if found in behind:
+                    continue
+                shape = replace(prober.shape, reasoning_field=found)
+                chosen = prober.using(shape=shape, setting=setting)
+                if found not in REASONING_FIELDS and not _marked(chosen, with_calls):
+                    continue
+                chosen = _smallest(chosen, with_calls, prober.setting)
+                where = "beside calls" if with_calls else "beside content"
+                setting_words = under(chosen.setting)
+                trials.append(
+                    ShapeTrial(f"reasoning as field {found}", f"shown {where}{setting_words}")
+                )
+                return chosen, True
+    for kind in (field for field in REASONING_FIELDS if field in suggestions.fields):
+        shape = replace(prober.shape, reasoning_form=ReasoningForm.PART, reasoning_field=kind)
+        candidate = prober.using(shape=shape)
+        word = prober.sentinels.reasoning
+        lines = f"{word}\n{word}"
+        message = replace(_reasoned(prober, with_calls=False), reasoning=lines)
+        # A template that prints its parts as they are shows the word, but not the line break.
+        if lines in candidate.probe((prober.user, message)).text:
+            trials.append(ShapeTrial(f"reasoning as content part {kind}", "shown"))
+            return candidate, True
+    trials.append(ShapeTrial(f"reasoning as any of {len(fields)} fields", "not shown"))
+    return prober, False
+
+
+def _marked(prober: Prober, with_calls: bool) -> bool:
+    """Whether a text before the content comes with markup of its own, as reasoning does."""
+    message = _reasoned(prober, with_calls=with_calls)
+    without = prober.probe(answered(prober, replace(message, reasoning="")))
+    having = prober.probe(answered(prober, message))
+    # Signs of its own are left over when the text itself is taken away.
+    bare = having.text.replace(prober.sentinels.reasoning, "")
+    return "".join(bare.split()) != "".join(without.text.split())
+
+
+def _reasoning_fields(suggestions: Suggestions) -> list[str]:
+    return [
+        field
+        for field in suggestions.fields
+        if field.isidentifier() and field not in STANDARD_FIELDS
+    ]
+
+
+def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
+    settings: list[Setting] = [prober.setting]
+    flags = [flag for flag in switch_candidates(suggestions) if flag not in prober.setting]
+    if flags:
+        together = {**prober.setting, **dict.fromkeys(flags, True)}
+        settings.append(together)
+        plain = answered(prober, Message(prober.sentinels.content))
+        if len(flags) > 1 and not prober.probe(plain, setting=together).rendered:
+            # One of them makes the template raise, so each has to be tried alone.
+            settings += [{**prober.setting, flag: True} for flag in flags]
+    return settings
+
+
+def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
+    marks = prober.sentinels
+    if with_calls:
+        return Message(reasoning=marks.reasoning, calls=(call_of(prober),))
+    return Message(marks.content, marks.reasoning)
+
+
+def _fields_shown(
+    prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
+) -> tuple[list[str], set[str]]:
+    """Give every field its own word in one render, and see where each word stands.
+
+    The fields before the rest of the turn come first, the usual ones of reasoning leading,
+    then those after it.
+    """
+    marks = prober.sentinels
+    message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
+    dialogue = answered(prober, message)
+    shaped = prober.shape.messages(dialogue, marks.system)
+    at = next(at for at, entry in enumerate(shaped) if entry["role"] == "assistant")
+    words = {_numbered(marks.reasoning, at): field for at, field in enumerate(fields)}
+    shaped[at] = {**{field: word for word, field in words.items()}, **shaped[at]}
+    try:
+        text = prober.render_messages(shaped, setting=setting)
+    except TemplateRenderError:
+        return _shown_alone(prober, fields, setting, with_calls), set()
+    start = text.find(marks.user) + len(marks.user)
+    follows = [text.find(word, start) for word in (marks.content, marks.names[0], marks.ids[0])]
+    end = min((at for at in follows if at >= 0), default=len(text))
+    shown = sorted((text.find(word, start), field) for word, field in words.items())
+    before = [field for at, field in shown if 0 <= at < end]
+    after = {field for at, field in shown if at >= end}
+    return sorted(before, key=lambda field: field not in REASONING_FIELDS), after
+
+
+def _numbered(word: str, number: int) -> str:
+    """Return a word of its own to each number; none begins another."""
+    letters = ""
+    for _ in range(_LETTERS):
+        number, letter = divmod(number, _ALPHABET)
+        letters = chr(ord("a") + letter) + letters
+    return word + letters
+
+
+_LETTERS, _ALPHABET = 4, 26
+
+
+def _shown_alone(
+    prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
+) -> list[str]:
+    """Try field by field, where a template raises on all of them at once."""
+    shown: list[str] = []
+    for field in sorted(fields, key=lambda field: field not in REASONING_FIELDS):
+        shape = replace(prober.shape, reasoning_field=field)
+        candidate = prober.using(shape=shape, setting=setting)
+        probe = candidate.probe(answered(prober, _reasoned(prober, with_calls=with_calls)))
+        if prober.sentinels.reasoning in probe.text:
+            shown.append(field)
+    return shown
+
+
+def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
+    """Leave out the switches that the reasoning does not need."""
+    needed = dict(prober.setting)
+    dialogue = answered(prober, _reasoned(prober, with_calls=with_calls))
+    for name in [name for name in needed if name not in base]:
+        fewer = {key: value for key, value in needed.items() if key != name}
+        if prober.sentinels.reasoning in prober.probe(dialogue, setting=fewer).text:
+            needed = fewer
+    return prober.using(setting=needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Negotiated:
+    """The shape that a template takes, and the trials that showed it."""
+
+    prober: Prober
+    """Probes in the shape that was found, with nothing set but what a render needs."""
+    showing: Setting
+    """The setting that brings reasoning into the text; the prober's own, if that does or none."""
+    calls: bool
+    """Whether tool calls reach the text."""
+    reasoning: bool
+    """Whether reasoning reaches the text."""
+    trials: tuple[ShapeTrial, ...]
+    string_arguments: StringArguments | None
+    """None where calls do not reach the text."""
+
+
+def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
+    """Find the shape. Raises UnusableTemplateError where nothing can be rendered."""
+    trials: list[ShapeTrial] = []
+    try:
+        prober = text_shape(prober, trials)
+    except UnusableTemplateError as error:
+        if error.cause is None or error.cause.refused:
+            raise
+        # A variable that the template takes for granted may be what it stumbles over.
+        empty: Setting = dict.fromkeys(switch_candidates(suggestions), "")
+        prober = text_shape(prober.using(setting=empty), trials)
+    prober, calls = call_shape(prober, suggestions, trials)
+    prober = tool_shape(prober, suggestions, trials)
+    base = prober.setting
+    prober, reasoning = reasoning_shape(prober, suggestions, calls, trials)
+    showing, prober = prober.setting, prober.using(setting=base)
+    texts = string_arguments(prober) if calls else None
+    if texts is not None:
+        trials.append(ShapeTrial("arguments as JSON text", str(texts)))
+    return Negotiated(prober, showing, calls, reasoning, tuple(trials), texts)

@@ -1,0 +1,710 @@
+"""What a template's syntax tree suggests to probe with. It suggests; renders decide."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from jinja2 import nodes
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import is_list
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.encoded_template import EncodedTemplate
+from autoparser.analysis.templates.environment import undeclared_names
+from autoparser.analysis.templates.source_text import (
+    PASSED,
+    compared_values,
+    mentioned_fields,
+    text_constants,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Names and constants worth trying on this template."""
+
+    variables: tuple[str, ...] = ()
+    """Variables that the template reads and a caller may set."""
+    values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
+    """Constants that a variable is compared with, or that stand in for it where it is unset."""
+    structures: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
+    """Objects and lists with what a variable is looked into for: `{"type": "json_object"}` where
+    `x.type` is compared with that word."""
+    flags: frozenset[str] = frozenset()
+    """Variables that are asked whether they are true."""
+    searched: tuple[str, ...] = ()
+    """Variables in which something is searched for that is not a constant, as in a list."""
+    names: frozenset[str] = frozenset()
+    """Every variable that the template reads."""
+    fields: tuple[str, ...] = ()
+    """Names of attributes and items that the template reads from something."""
+    constants: tuple[str, ...] = ()
+    """Text constants in expressions."""
+
+
+SPECIAL_TOKENS = (
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+)
+"""The names that transformers gives special tokens."""
+
+
+def stand_ins_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+    """Return names in angle brackets for the special tokens that are read and not known."""
+    read = (name for name in SPECIAL_TOKENS if name in suggestions.names)
+    return {name: f"<{name}>" for name in read if name not in template.special_tokens}
+
+
+def tokens_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
+    """Return the special tokens, and stand-ins for those that are read and not known."""
+    return {**stand_ins_of(template, suggestions), **template.special_tokens}
+
+
+def suggestions_of(template: ChatTemplate) -> Suggestions:
+    """Collect the suggestions of a template, or of an encoder's source.
+
+    Raises TemplateSyntaxError.
+    """
+    if not isinstance(template, EncodedTemplate):
+        return suggest(template.syntax_tree)
+    tree = ast.parse(template.text)
+    constants = text_constants(tree)
+    named = (constant for constant in constants if constant.isidentifier())
+    values = compared_values(tree, template.parameters)
+    return Suggestions(
+        variables=template.parameters,
+        values={name: tuple(seen) for name, seen in values.items()},
+        flags=frozenset(template.parameters),
+        names=frozenset(template.parameters),
+        fields=tuple(dict.fromkeys((*mentioned_fields(tree), *named))),
+        constants=constants,
+    )
+
+
+def suggest(tree: nodes.Template) -> Suggestions:
+    """Collect the suggestions of one template, each in the order of the source."""
+    found = _Collector()
+    for node in _walk(tree):
+        found.visit(node)
+    return found.suggestions(tree)
+
+
+_CHILDLESS = frozenset({nodes.Const, nodes.Name, nodes.TemplateData})
+_FILTERS = (nodes.Filter, nodes.Test)
+_UNSETTING = frozenset({*_FILTERS, nodes.Macro})
+_STATING = frozenset(
+    {nodes.Assign, nodes.Compare, nodes.Getattr, nodes.Getitem, nodes.If, nodes.Macro}
+)
+_CHOOSING = (nodes.Call, nodes.CondExpr, nodes.Filter, nodes.And, nodes.Or)
+"""What may be one of several values, or one that is respelled."""
+_STANDING_IN = (nodes.CondExpr, nodes.Filter, nodes.Or)
+
+_RESPELLING = frozenset(
+    {"capitalize", "casefold", "d", "default", "e", "escape", "forceescape", "lower", "lstrip"}
+    | {"replace", "rstrip", "safe", "string", "strip", "striptags", "title", "trim", "upper"}
+)
+"""Filters and methods that respell a text, or put another in its place where it is unset."""
+
+
+def _unset_names(node: nodes.Node) -> set[str]:
+    """Return the name that a node takes for one that may be unset; none for another node."""
+    if not isinstance(node, _FILTERS):
+        return set()
+    match node:
+        case (
+            nodes.Test(name="defined" | "undefined", node=nodes.Name(name=name))
+            | nodes.Filter(name="default" | "d", node=nodes.Name(name=name))
+        ):
+            return {name}
+        case _:
+            return set()
+
+
+_EQUAL = frozenset({"eq", "equalto", "==", "ne", "!=", "sameas"})
+_BESIDE = {"gt": (0, 1), "lteq": (0, 1), "lt": (-1, 0), "gteq": (-1, 0)}
+"""What to add to a number to get one on each side of a comparison with it."""
+
+_OF_LISTS = frozenset({"join", "map", "reject", "rejectattr", "select", "selectattr"})
+"""Filters that go through the items of what they are given."""
+
+MOST_STRUCTURES = 6
+"""So many objects and lists are suggested for a variable."""
+_MOST_WORDS = 2
+"""So many words are tried of those that a part of a variable is compared with."""
+_ITEM, _VALUE = "[]", "{}"
+"""Stand for the name that leads to any item of a list, and to the value of any key."""
+ANY_WORD = "other"
+"""A value that stands for all texts that a template does not know."""
+
+LONGEST_DEFAULT = 40
+"""Longer texts that stand in for an unset variable are contents, such as a system message."""
+
+
+class _Collector:
+    """What has been seen of the tree; dictionaries stand for ordered sets."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, None] = {}
+        self.stored: set[str] = set()
+        self.questioned: set[str] = set()
+        self.fields: dict[str, None] = {}
+        self.constants: dict[str, None] = {}
+        self.searched: dict[str, None] = {}
+        self.own: set[int] = set()
+        """The nodes in which a macro asks of its own parameter."""
+        self.flow = _ValueFlow()
+
+    def visit(self, node: nodes.Node) -> None:
+        # The most frequent nodes first.
+        if isinstance(node, nodes.Name):
+            if node.ctx == "load":
+                self.loaded[node.name] = None
+            else:
+                self.stored.add(node.name)
+        elif isinstance(node, nodes.Const):
+            if isinstance(node.value, str):
+                self.constants[node.value] = None
+        else:
+            self.flow.visit(node)
+            if type(node) in _UNSETTING:
+                self._visit_unset(node)
+            if type(node) in _STATING:
+                self._visit_statement(node)
+
+    def _visit_statement(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Getattr(attr=name) | nodes.Getitem(arg=nodes.Const(value=str() as name)):
+                self.fields[name] = None
+            case nodes.Macro(name=name):
+                self.stored.add(name)
+            case nodes.Assign(target=nodes.Name(name=name), node=value):
+                self._question(name, value)
+            case nodes.If(test=test, body=[nodes.Assign(target=nodes.Name(name=name)), *_]):
+                self._question(name, test)
+            case nodes.Compare(expr=left, ops=operands):
+                for operand in operands:
+                    self._search(left, operand)
+                    left = operand.expr
+            case _:
+                pass
+
+    def _visit_unset(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Macro) and node.args:
+            own = {each.name for each in node.args}
+            self.own |= {id(each) for each in _walk(node) if _unset_names(each) & own}
+        if isinstance(node, _FILTERS) and id(node) not in self.own:
+            self.questioned |= _unset_names(node)
+
+    def _question(self, name: str, read: nodes.Node) -> None:
+        """Take a name for the caller's that is read where it first gets a value.
+
+        As in `{% set x = x or 'usual' %}` and `{% if not x %}{% set x = 'usual' %}{% endif %}`.
+        """
+        names = (each for each in _walk(read) if isinstance(each, nodes.Name))
+        if name not in self.stored and any(each.name == name for each in names):
+            self.questioned.add(name)
+
+    def _search(self, item: nodes.Node, operand: nodes.Operand) -> None:
+        match item, operand:
+            case nodes.Const(value=str() | int() | float()), _:
+                pass
+            case _, nodes.Operand(op="in" | "notin", expr=nodes.Name(name=name)):
+                self.searched[name] = None
+            case _:
+                pass
+
+    def _variables(self, tree: nodes.Template) -> tuple[str, ...]:
+        """Return what is read and never set, or set only where the caller has not."""
+        unset = [name for name in self.loaded if name not in self.stored]
+        doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
+        if doubtful:
+            # Where alone a macro asks of its own parameter, that is nobody else's.
+            unset += undeclared_names(tree).intersection(doubtful)
+        return tuple(name for name in self.loaded if name in unset)
+
+    def suggestions(self, tree: nodes.Template) -> Suggestions:
+        # A field may be asked for by `'name' in message` or through a loop over names.
+        named = [constant for constant in self.constants if constant.isidentifier()]
+        variables = self._variables(tree)
+        structures, keys = self.flow.structures([each for each in variables if each not in PASSED])
+        values = {
+            name: tuple(_plain_values(seen, keys.get(name, ())))
+            for name, seen in self.flow.values(variables).items()
+        }
+        return Suggestions(
+            variables=variables,
+            values={name: seen for name, seen in values.items() if seen},
+            structures=structures,
+            flags=self.flow.asked(variables),
+            searched=tuple(self.searched),
+            names=frozenset(self.loaded),
+            fields=tuple(self.fields | dict.fromkeys(named)),
+            constants=tuple(self.constants),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    """What a variable, or a part of it, may be."""
+
+    whole: Json
+    """With all that is read of it."""
+    telling: tuple[Json, ...]
+    """Each with one thing of which the template says what it may be: a word that it is compared
+    with, or that it is true."""
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        telling = self.telling[: MOST_STRUCTURES - 1]
+        return telling if self.whole in telling else (*telling, self.whole)
+
+
+def _holding(inner: Mapping[str, _Structure]) -> _Structure:
+    """Return a list where its items are gone through, else an object."""
+    named = {key: each for key, each in inner.items() if key not in (_ITEM, _VALUE)}
+    if not named and _VALUE in inner:
+        return _Structure({ANY_WORD: ANY_WORD}, ())
+    if not named:
+        item = inner[_ITEM]
+        return _Structure([item.whole], tuple([each] for each in item.telling))
+    return _Structure(
+        {key: each.whole for key, each in named.items()},
+        tuple({key: value} for key, each in named.items() for value in each.telling),
+    )
+
+
+_NONE_REACHED: Mapping[str, set[str]] = {}
+
+
+def _plain_values(seen: Mapping[str, Json], keys: Collection[str]) -> Iterator[Json]:
+    """Return values without those that are keys of an object: searched for, not compared.
+
+    A word that is searched for is there as a list's item, too.
+    """
+    sought = {repr(value) for key in keys if repr([key]) in seen for value in (key, [key])}
+    return (value for shown, value in seen.items() if shown not in sought)
+
+
+class _ValueFlow:
+    """Which names have the value of a variable, and what these are compared with.
+
+    A value goes on by `{% set %}`, through an attribute of a namespace or a parameter of a macro.
+    Scopes are not told apart: a value too many costs a few renders, one too few a format.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, list[nodes.Node]] = {}
+        """The expressions whose value a name may have."""
+        self._items: dict[str, list[str]] = {}
+        """The variables that are gone through, by the name that an item of them has."""
+        self._parameters: dict[str, list[str]] = {}
+        """The parameters of each macro."""
+        self._calls: list[tuple[str, nodes.Call]] = []
+        self._compared: list[tuple[nodes.Node, str, nodes.Node]] = []
+        self._tests: list[nodes.Node] = []
+        """What is asked whether it is true."""
+        self._either: list[nodes.Node] = []
+        """What is taken where it is true: asked that, and a value, too."""
+        self._choices: list[nodes.Node] = []
+        """Expressions in which a text may stand in for a variable."""
+        self._read: Counter[str] = Counter()
+        """Names with a name behind, as `x.type`, and how often they are read."""
+        self._sought: dict[str, None] = {}
+        """The same where a constant is searched for: it is an item, a part of a text or a name."""
+        self._methods: set[int] = set()
+        """The nodes that name a method."""
+
+    def visit(self, node: nodes.Node) -> None:
+        for visit in _FLOW_VISITS.get(type(node), ()):
+            visit(self, node)
+
+    def visit_binding(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Assign(
+                target=nodes.Name(name=name),
+                node=nodes.Call(node=nodes.Name(name="namespace"), kwargs=attributes),
+            ):
+                for attribute in attributes:
+                    self._hold(f"{name}.{attribute.key}", attribute.value)
+            case nodes.Assign(target=nodes.Name(name=name), node=value):
+                self._hold(name, value)
+            case nodes.Assign(target=nodes.NSRef(name=name, attr=key), node=value):
+                self._hold(f"{name}.{key}", value)
+            case nodes.Macro(name=name, args=parameters, defaults=defaults):
+                self._parameters[name] = [each.name for each in parameters]
+                for each, value in zip(reversed(parameters), reversed(defaults), strict=False):
+                    self._hold(each.name, value)
+            case nodes.Call(node=nodes.Name(name=name)):
+                self._calls.append((name, node))
+            case nodes.For(target=nodes.Name(name=item), iter=nodes.List() | nodes.Tuple() as row):
+                self._hold(item, row)
+            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
+                inner = (each for each in _walk(gone_through) if isinstance(each, nodes.Name))
+                self._items.setdefault(item, []).extend(each.name for each in inner)
+            case _:
+                pass
+
+    def visit_structure(self, node: nodes.Node) -> None:
+        if isinstance(node, nodes.Call) and isinstance(node.node, nodes.Getattr):
+            self._methods.add(id(node.node))
+            self._read_each(_value_names(node))
+        match node:
+            case nodes.Call(node=nodes.Getattr(node=inner, attr="items" | "values")):
+                self._read_behind(inner, _VALUE)
+            case nodes.Getattr() | nodes.Getitem(arg=nodes.Const(value=str())) if (
+                id(node) not in self._methods
+            ):
+                self._read_each(_value_names(node))
+            case nodes.Getitem(node=inner, arg=nodes.Name()):
+                self._read_behind(inner, _VALUE)
+            case nodes.For(target=nodes.Name(name=item), iter=gone_through):
+                self._read_behind(gone_through, _ITEM)
+                self._hold(item, nodes.Getattr(gone_through, _ITEM, "load"))
+            case nodes.Filter(node=nodes.Node() as inner, name=name) if name in _OF_LISTS:
+                self._read_behind(inner, _ITEM)
+            case nodes.Compare(
+                expr=nodes.Const(value=str() as key),
+                ops=[nodes.Operand(op="in" | "notin", expr=inner)],
+            ):
+                if key.isidentifier():
+                    self._sought |= dict.fromkeys(f"{name}.{key}" for name in _value_names(inner))
+            case _:
+                pass
+
+    def _read_behind(self, inner: nodes.Node, key: str) -> None:
+        self._read_each(f"{name}.{key}" for name in _value_names(inner))
+
+    def _read_each(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._read[name] += 1
+
+    def structures(
+        self, variables: Collection[str]
+    ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
+        """Return, by variable, objects and lists that hold what is read of it, and its keys."""
+        reached = self._reached(variables)
+        members = dict.fromkeys(each for names in reached.values() for each in sorted(names))
+        if not members:
+            return {}, {}
+        values = self.values(members, reached)
+        # What is written, too, is a text.
+        tests = {id(each): each for test in self._tests for each in _alternatives(test)}
+        tested = Counter(name for each in tests.values() for name in _value_names(each))
+        flags = [name for name, reads in self._read.items() if tested[name] == reads]
+        asked = {each for name in flags for each in reached.get(name, ())}
+
+        def built(member: str) -> _Structure:
+            inner = {
+                each.removeprefix(f"{member}."): built(each)
+                for each in members
+                if _is_in(each, member)
+            }
+            if inner:
+                return _holding(inner)
+            known = values[member]
+            # Not those that are searched for in it: it is hardly such a text.
+            words = [
+                each
+                for each in known.values()
+                if not isinstance(each, list) and repr([each]) not in known
+            ]
+            telling: list[Json] = [*words[:_MOST_WORDS], *([True] if member in asked else [])]
+            return _Structure((telling or [ANY_WORD])[0], tuple(telling))
+
+        keys: dict[str, set[str]] = {}
+        for name, _, key in (each.partition(".") for each in members):
+            keys.setdefault(name, set()).add(key)
+        return {name: built(name).values for name in keys}, keys
+
+    def _reached(self, variables: Collection[str]) -> dict[str, set[str]]:
+        """Return the names that have the value of what is in a variable, and what that is.
+
+        `set kind = x.type` makes `x.type` of `kind` and of `x.type`.
+        """
+        reached: dict[str, set[str]] = {}
+        # What is in a variable may be given another name, of which something is read, too. What
+        # is searched for is a key where the variable is an object by what else is read of it.
+        for names in (self._read, self._read, self._sought):
+            members = {each for known in reached.values() for each in known}
+            objects = {each.rpartition(".")[0] for each in members if not each.endswith(_ITEM)}
+            sources = self._sources({*variables, *members}, reached)
+            for read in names:
+                for name, key in _behind(read):
+                    for source in sources.get(name, ()):
+                        if names is self._read or source in objects:
+                            reached.setdefault(read, set()).add(f"{source}.{key}")
+        return reached
+
+    def visit_test(self, node: nodes.Node) -> None:
+        if isinstance(node, _STANDING_IN):
+            self._choices.append(node)
+        match node:
+            case nodes.If(test=test) | nodes.CondExpr(test=test) | nodes.Not(node=test):
+                self._tests.append(test)
+            case nodes.And(left=left, right=right):
+                self._tests += [left, right]
+            case nodes.Or(left=left, right=right):
+                self._either += [left, right]
+            case nodes.Test(name="true" | "false" | "boolean", node=tested):
+                self._tests.append(tested)
+            case _:
+                pass
+
+    def visit_comparison(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Test(name=name, node=left, args=[right]) if name in _EQUAL:
+                self._compared.append((left, "eq", right))
+            case nodes.Test(name="in", node=left, args=[right]):
+                self._compared.append((left, "in", right))
+            case nodes.Compare(expr=left, ops=operands):
+                for operand in operands:
+                    self._compared.append((left, operand.op, operand.expr))
+                    left = operand.expr
+            case nodes.Getitem(node=looked_in, arg=key):
+                self._compared.append((key, "key", looked_in))
+            case nodes.Call(node=nodes.Getattr(node=looked_in, attr="get"), args=[key, *_]):
+                self._compared.append((key, "key", looked_in))
+            case nodes.Call(node=nodes.Getattr(node=text, attr="startswith"), args=[start]):
+                self._compared.append((text, "eq", start))
+            case _:
+                pass
+
+    def _hold(self, name: str, value: nodes.Node) -> None:
+        self._held.setdefault(name, []).append(value)
+
+    def _pass_arguments(self) -> None:
+        """Give the parameters of macros what these are called with."""
+        for name, call in self._calls:
+            parameters = self._parameters.get(name, [])
+            for parameter, value in zip(parameters, call.args, strict=False):
+                self._hold(parameter, value)
+            for each in call.kwargs:
+                if each.key in parameters:
+                    self._hold(each.key, each.value)
+        self._calls.clear()
+
+    @cached_property
+    def _passing(self) -> Mapping[str, set[str]]:
+        """The names whose value each name may have; asked for when all is visited."""
+        self._pass_arguments()
+        return {
+            name: {each for value in values for each in _value_names(value)}
+            for name, values in self._held.items()
+        }
+
+    def _sources(
+        self, variables: Collection[str], reached: Mapping[str, set[str]]
+    ) -> Mapping[str, set[str]]:
+        """Return, by each name, the variables whose value it may have.
+
+        `reached` are names that have the value of what is in a variable, which is one here.
+        """
+        found = {name: {name} for name in variables}
+        for name, members in reached.items():
+            found[name] = found.get(name, set()) | members
+        changed = True
+        while changed:
+            changed = False
+            for name, others in self._passing.items():
+                known = found.setdefault(name, set())
+                more = {source for each in others for source in found.get(each, ())} - known
+                known |= more
+                changed = changed or bool(more)
+        return found
+
+    def asked(self, variables: Collection[str]) -> frozenset[str]:
+        """Return the variables that are asked whether they are true."""
+        sources = self._sources(variables, _NONE_REACHED)
+        tests = (*self._tests, *self._either)
+        names = {name for test in tests for name in _value_names(test)}
+        return frozenset(each for name in names for each in sources.get(name, ()))
+
+    def values(
+        self, variables: Collection[str], reached: Mapping[str, set[str]] = _NONE_REACHED
+    ) -> Mapping[str, dict[str, Json]]:
+        """Return, by variable, what stands in for it and what its value is compared with."""
+        sources = self._sources(variables, reached)
+        found: dict[str, dict[str, Json]] = {name: {} for name in variables}
+        for name, values in self._beside_names:
+            for source in sources.get(name, ()):
+                found[source] |= {repr(value): value for value in values}
+            for source in found.keys() & self._items.get(name, ()):
+                found[source] |= {repr([value]): [value] for value in values}
+        return found
+
+    @cached_property
+    def _beside_names(self) -> Sequence[tuple[str, Sequence[Json]]]:
+        """What stands in for the value of a name, or is compared with it; when all is visited."""
+        self._pass_arguments()
+        found: list[tuple[str, Sequence[Json]]] = []
+
+        def add(names: Iterable[str], values: Sequence[Json]) -> None:
+            found.extend((name, values) for name in names if values)
+
+        for name, expressions in self._held.items():
+            add([name], [text for each in expressions for text in _texts(each)])
+        for choice in self._choices:
+            add(_value_names(choice), [*_texts(choice)])
+        for left, operator, right in self._compared:
+            add(_value_names(left), _beside(self._constants(right), operator))
+            if operator == "key":
+                continue
+            others = self._constants(left)
+            if operator in ("in", "notin"):
+                # A list that holds it, or a text that does.
+                others = [*([each] for each in others), *others]
+            add(_value_names(right), _beside(others, operator))
+        return found
+
+    def _constants(self, node: nodes.Node) -> list[Json]:
+        """Return the constants that an operand may be, or may hold."""
+        found: list[Json] = []
+        for each in _alternatives(node):
+            named = self._held.get(each.name, ()) if isinstance(each, nodes.Name) else ()
+            for one in (each, *(inner for value in named for inner in _alternatives(value))):
+                found += _own_constants(one)
+        return found
+
+
+_Flow = _ValueFlow
+_FLOW_VISITS: Mapping[type[nodes.Node], Sequence[Callable[[_ValueFlow, nodes.Node], None]]] = {
+    nodes.Getattr: (_Flow.visit_structure,),
+    nodes.Getitem: (_Flow.visit_structure, _Flow.visit_comparison),
+    nodes.Compare: (_Flow.visit_structure, _Flow.visit_comparison),
+    nodes.Call: (_Flow.visit_structure, _Flow.visit_binding, _Flow.visit_comparison),
+    nodes.For: (_Flow.visit_structure, _Flow.visit_binding),
+    nodes.Filter: (_Flow.visit_structure, _Flow.visit_test),
+    nodes.Test: (_Flow.visit_test, _Flow.visit_comparison),
+    nodes.Assign: (_Flow.visit_binding,),
+    nodes.Macro: (_Flow.visit_binding,),
+    **dict.fromkeys(
+        (nodes.If, nodes.CondExpr, nodes.Not, nodes.And, nodes.Or), (_Flow.visit_test,)
+    ),
+}
+"""The methods that have a case for a kind of node: to try all cases on all nodes takes longer."""
+
+
+def _own_constants(node: nodes.Node) -> Iterator[Json]:
+    match node:
+        case nodes.Const(value=str() | int() | float() as value):
+            yield value
+        case nodes.List(items=items) | nodes.Tuple(items=items):
+            for item in items:
+                if isinstance(item, nodes.Const):
+                    yield from _own_constants(item)
+        case nodes.Dict(items=pairs):
+            for pair in pairs:
+                yield from _own_constants(pair.key)
+        case _:
+            pass
+
+
+def _beside(values: Iterable[Json], operator: str) -> list[Json]:
+    """Return values as they are, or a number on each side where it is asked which is greater."""
+    found: list[Json] = []
+    for value in values:
+        if isinstance(value, int) and not isinstance(value, bool):
+            found += [value + more for more in _BESIDE.get(operator, (0,))]
+        else:
+            found.append(value)
+    return found
+
+
+def _alternatives(node: nodes.Node) -> Sequence[nodes.Node]:
+    """Return what an expression may be, respelled or not: `(x or 'usual') | lower`."""
+    if not isinstance(node, _CHOOSING):
+        return (node,)
+    match node:
+        case nodes.CondExpr(expr1=one, expr2=None):
+            return _alternatives(one)
+        case (
+            nodes.CondExpr(expr1=one, expr2=nodes.Node() as other)
+            | nodes.Or(left=one, right=other)
+            | nodes.And(left=one, right=other)
+        ):
+            return (*_alternatives(one), *_alternatives(other))
+        case nodes.Filter(node=nodes.Node() as inner, name="default" | "d", args=[other, *_]):
+            return (*_alternatives(inner), *_alternatives(other))
+        case (
+            nodes.Filter(node=nodes.Node() as inner, name=name)
+            | nodes.Call(node=nodes.Getattr(node=inner, attr=name))
+        ) if name in _RESPELLING:
+            return _alternatives(inner)
+        case _:
+            return (node,)
+
+
+def _value_names(node: nodes.Node) -> list[str]:
+    """Return the names, and attributes of names, whose value an expression may have."""
+    if isinstance(node, nodes.Name):
+        return [node.name]
+    if isinstance(node, nodes.Getattr):
+        return [f"{name}.{node.attr}" for name in _value_names(node.node)]
+    names: list[str] = []
+    for each in _alternatives(node):
+        match each:
+            case nodes.Name(name=name):
+                names.append(name)
+            case nodes.Getattr():
+                names += _value_names(each)
+            case (
+                nodes.Getitem(node=inner, arg=nodes.Const(value=str() as key))
+                | nodes.Call(
+                    node=nodes.Getattr(node=inner, attr="get"),
+                    args=[nodes.Const(value=str() as key), *_],
+                )
+            ):
+                names += [f"{name}.{key}" for name in _value_names(inner)]
+            case _:
+                pass
+    return names
+
+
+def _behind(read: str) -> Iterator[tuple[str, str]]:
+    """Return each way to part a name from what is read of it: `ns.x.type`, of `ns` or `ns.x`."""
+    names = read.split(".")
+    for at in range(1, len(names)):
+        yield ".".join(names[:at]), ".".join(names[at:])
+
+
+def _is_in(member: str, name: str) -> bool:
+    """Whether a member is right in what has the name: `x.type` in `x`."""
+    return member.rpartition(".")[0] == name
+
+
+def _texts(node: nodes.Node) -> Iterator[str]:
+    """Return the texts that an expression may be, as far as they may stand in for a value."""
+    for each in _alternatives(node):
+        match each:
+            case nodes.Const(value=str() as value) if 0 < len(value) <= LONGEST_DEFAULT:
+                yield value
+            case _:
+                pass
+
+
+def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if type(current) in _CHILDLESS:
+            continue
+        # As `iter_child_nodes` does, in half the time.
+        inner: list[nodes.Node] = []
+        for name in current.fields:
+            value: object = getattr(current, name, None)
+            if isinstance(value, nodes.Node):
+                inner.append(value)
+            elif value and is_list(value):
+                inner += [each for each in value if isinstance(each, nodes.Node)]
+        inner.reverse()
+        waiting += inner

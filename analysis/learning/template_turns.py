@@ -1,0 +1,381 @@
+"""What the template itself writes of a message after a prompt: the judge from outside.
+
+Whoever has written or read an answer asks here what the template makes of its message, in reply to
+one conversation, under one setting, with the tools of the request. No format is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import cached_property
+
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, Presence, Tool, ToolCall
+from autoparser.analysis.core.message_shape import (
+    FormDeparture,
+    Shape,
+    ToolForm,
+    departures_of,
+    put_together,
+)
+from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.verdicts import AskedForm
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+
+from .observer import Observer
+from .prober import Probe, Prober
+
+# The form that users send, where a template's shape departs from it: what it says there.
+#
+# A template is asked in the shape that it takes best. Where that is not OpenAI's, users' requests
+# come out otherwise: they raise, which everybody notices, or they lose what was said in silence.
+# So the same conversation is rendered in both forms. The judge is the text that was sent: what
+# the template's own form brings into the prompt, the usual one has to bring there as well.
+#
+# Markup may differ, and so may the spelling of values: one form pastes the arguments as they
+# came, and the other writes them itself. So a message is looked for as it is, and of arguments
+# the words.
+
+
+_WORD = re.compile(r"[^\W_]{3,}")
+"""The words of a value: what stands between them may be escaped in one notation or another."""
+
+_OTHER = "5"
+"""Put in the place of a text to see what is written of it: no word begins or ends so."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostText:
+    """A text that the template writes in its own form, and not in the usual one."""
+
+    text: str
+    whose: str
+    """Where it was said, such as ``the user's message``."""
+    whole: bool = True
+    """Whether it is all that was said there, not a piece of it."""
+    encoded: bool = False
+    """Whether it is there, inside JSON text that was encoded once more."""
+    now: str = ""
+    """What the template writes in its place, where that is short and known."""
+
+    def __str__(self) -> str:
+        """Say it in words, as what becomes of a message."""
+        if self.encoded:
+            return f"{self.whose} are encoded a second time"
+        if self.now:
+            return f"{self.text!r} in {self.whose} is written as {self.now!r}"
+        said = self.whose if self.whole else f"{self.text!r} in {self.whose}"
+        return f"{said} is not written as it was said"
+
+
+@dataclass(frozen=True, slots=True)
+class SaidPart:
+    """A text of a message, and the message with another text in its place."""
+
+    lost: LostText
+    replaced: Message
+    part: Part
+
+    def stands_in(self, text: str) -> bool:
+        """Whether all words of the part stand in a text."""
+        if self.lost.whole:
+            return self.lost.text in text
+        return all(_count(each, text) for each in _spelled(self.lost.text))
+
+
+class FormOutcome(Enum):
+    """What becomes of a conversation that is sent in another form than the template takes."""
+
+    KEPT = auto()
+    RAISED = auto()
+    SPOILED = auto()
+    UNREAD = auto()
+    """Reasoning that the template does not read under its usual name: another finding."""
+
+
+def departures_together(
+    found: Mapping[FormDeparture, FormOutcome],
+) -> Iterator[FormDeparture]:
+    """Return the departures of a conversation to ask at once, whose own outcomes are known.
+
+    What is spoiled by one of them is known without. Users send all of them in the usual form; where
+    that raises, a caller puts right what raises by itself, and sends the others so.
+    """
+    if FormOutcome.SPOILED in found.values():
+        return
+    every = tuple(each for each, outcome in found.items() if outcome is not FormOutcome.UNREAD)
+    kept = tuple(each for each in every if found[each] is FormOutcome.KEPT)
+    for group in dict.fromkeys((every, kept)):
+        if len(group) > 1:
+            yield put_together(group)
+
+
+def unnoticed_departures(shape: Shape, forms: Iterable[AskedForm]) -> FormDeparture | None:
+    """Return all that users send otherwise than `shape` at once, less what they notice by itself.
+
+    They notice what raises, and reasoning that is not read. None where nothing is left.
+    """
+    noticed = {form.usual for form in forms if form.raised or form.unread}
+    found = [each for each in departures_of(shape) if each.usual not in noticed]
+    return put_together(found) if found else None
+
+
+def lost_text(
+    dialogue: Dialogue, tools: Sequence[Tool], usual: str, wanted: str, *, system: str = ""
+) -> LostText | None:
+    """Return what of a conversation is in the render `wanted`, and less often in `usual`."""
+    if usual == wanted:
+        return None
+    for whose, text in _spoken(dialogue, system):
+        # Whitespace at the edges is nobody's words.
+        said = text.strip()
+        if said and _rarer((said,), usual, wanted):
+            return LostText(said, whose)
+    calls = [call for entry in dialogue if isinstance(entry, Message) for call in entry.calls]
+    return _lost_of_calls(calls, usual, wanted) or _lost_of_tools(tools, usual, wanted)
+
+
+def without_reasoning(dialogue: Dialogue) -> Dialogue:
+    """Return the same conversation without any reasoning."""
+    return tuple(
+        replace(entry, reasoning="") if isinstance(entry, Message) else entry for entry in dialogue
+    )
+
+
+def said_parts(message: Message) -> Iterator[SaidPart]:
+    """Return the texts of an assistant message, of arguments the names, strings and numbers."""
+    if text := message.reasoning.strip():
+        lost = LostText(text, "the reasoning")
+        yield SaidPart(lost, replace(message, reasoning=_OTHER), Part.REASONING)
+    if text := message.content.strip():
+        lost = LostText(text, "the assistant's message")
+        yield SaidPart(lost, replace(message, content=_OTHER), Part.CONTENT)
+    for at, call in enumerate(message.calls):
+
+        def put(lost: LostText, changed: ToolCall, at: int = at) -> SaidPart:
+            calls = (*message.calls[:at], changed, *message.calls[at + 1 :])
+            return SaidPart(lost, replace(message, calls=calls), Part.CALLS)
+
+        yield put(LostText(call.name, "a call's name"), replace(call, name=_OTHER))
+        for key, value in call.arguments.items():
+            renamed = {(_OTHER if each == key else each): it for each, it in call.arguments.items()}
+            name = LostText(key, "the name of an argument", whole=False)
+            yield put(name, replace(call, arguments=renamed))
+            if isinstance(value, bool) or not isinstance(value, (str, int)):
+                continue
+            given = LostText(str(value), "a call's arguments", whole=isinstance(value, int))
+            other = _OTHER if isinstance(value, str) else 5
+            yield put(given, replace(call, arguments={**call.arguments, key: other}))
+
+
+def _spoken(dialogue: Dialogue, system: str) -> Iterator[tuple[str, str]]:
+    yield "the system message", system
+    for entry in dialogue:
+        if isinstance(entry, Message):
+            yield "the reasoning", entry.reasoning
+            yield "the assistant's message", entry.content
+        else:
+            yield (
+                ("a tool's result" if hasattr(entry, "call_id") else "the user's message"),
+                (entry.text),
+            )
+
+
+def _lost_of_calls(calls: Sequence[ToolCall], usual: str, wanted: str) -> LostText | None:
+    for call in calls:
+        if _rarer((call.name,), usual, wanted):
+            return LostText(call.name, "a call's name")
+        if _rarer((call.id,), usual, wanted):
+            return LostText(call.id, "a call's id")
+        for value in _leaves(dict(call.arguments)):
+            for spellings in _spelled(value):
+                if _rarer(spellings, usual, wanted):
+                    return LostText(spellings[0], "a call's arguments", whole=False)
+        again = [f'\\"{key}\\"' for key in call.arguments if _WORD.fullmatch(key)]
+        if any(usual.count(key) > wanted.count(key) for key in again):
+            return LostText(again[0], "the arguments of a call", encoded=True)
+    return None
+
+
+def _lost_of_tools(tools: Sequence[Tool], usual: str, wanted: str) -> LostText | None:
+    for tool in tools:
+        for key in ("name", "description"):
+            text = tool.get(key)
+            if isinstance(text, str) and text and _rarer((text,), usual, wanted):
+                return LostText(text, f"a tool's {key}")
+    return None
+
+
+def _leaves(value: Json) -> Iterator[str | float | bool]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield key
+                yield from _leaves(item)
+        case list():
+            for item in value:
+                yield from _leaves(item)
+        case None:
+            return
+        case _:
+            yield value
+
+
+def _spelled(value: str | float | bool) -> Iterator[tuple[str, ...]]:
+    """Return what has to be found of a value; of each any of these spellings."""
+    match value:
+        case bool():
+            yield str(value).lower(), str(value)
+        case str():
+            for word in _WORD.findall(value):
+                yield tuple(dict.fromkeys((word, json.dumps(word)[1:-1])))
+        case _ if "e" not in repr(value):
+            yield (repr(value),)
+        case _:
+            # An exponent is written in as many ways as there are writers.
+            return
+
+
+def _rarer(spellings: Sequence[str], usual: str, wanted: str) -> bool:
+    """Whether a text is in both forms less often in the usual one."""
+    return _count(spellings, usual) < _count(spellings, wanted)
+
+
+def _count(spellings: Sequence[str], text: str) -> int:
+    return sum(text.count(each) for each in spellings)
+
+
+QUESTION = "Please look into it, and use the tools where they are of use."
+SYSTEM = "Be brief."
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTurn:
+    """An assistant turn as it is written after a prompt."""
+
+    prompt: str
+    before: str
+    """The conversation before the turn; the prompt goes on with what it has written of the turn."""
+    text: str = ""
+    refusal: str = ""
+    """Why there is no such turn; then there is no text."""
+
+    @property
+    def whole(self) -> str:
+        """The conversation and the turn."""
+        return self.before + self.text
+
+    @property
+    def continuation(self) -> str | None:
+        """What stands after the prompt; None: the turn does not go on from the prompt."""
+        goes_on = not self.refusal and self.whole.startswith(self.prompt)
+        return self.whole[len(self.prompt) :] if goes_on else None
+
+    @property
+    def rest(self) -> str:
+        """What stands after the prompt, or after as much of the prompt as the turn begins with."""
+        after = self.continuation
+        return self.whole[len(common_prefix(self.whole, self.prompt)) :] if after is None else after
+
+
+class TemplateTurns:
+    """The turns that a template writes in reply to one conversation."""
+
+    def __init__(
+        self,
+        prober: Prober,
+        *,
+        setting: Mapping[str, Json],
+        tools: Sequence[Tool],
+        named: Callable[[Message], Message],
+        history: Dialogue = (),
+    ) -> None:
+        """`prober` has nothing set; `named` gives calls the ids by which alone they are named.
+
+        `history` comes before the question, which is the result of a call where it ends with one.
+        """
+        shape = prober.shape
+        # Reasoning that no field was found for is given all the same, in the usual one: agents
+        # send it, and that it is dropped, not refused, must show.
+        field = shape.reasoning_field or REASONING_FIELDS[0]
+        self._named = named
+        self.offers = bool(tools) and shape.tools is not ToolForm.NONE
+        """Whether tools are offered to the template."""
+        self._observer = Observer(
+            prober.using(
+                shape=replace(shape, reasoning_field=field),
+                setting=setting,
+                tools=tools if self.offers else (),
+                sentinels=replace(prober.sentinels, user=QUESTION, system=SYSTEM),
+                history=history,
+            )
+        )
+        self._beginnings: dict[Presence, str] = {}
+
+    @property
+    def prompt(self) -> str:
+        """The rendered prompt; where none can be rendered, the conversation alone."""
+        return self.prompted.text if self.prompted.rendered else self._observer.before
+
+    @cached_property
+    def prompted(self) -> Probe:
+        """The render of the generation prompt, or the template's refusal."""
+        prober = self._observer.prober
+        return prober.probe((prober.user,), tools=self.offers, generation=True)
+
+    @property
+    def before(self) -> str:
+        """The conversation before the prompt."""
+        return self._observer.before
+
+    def written(self, message: Message) -> WrittenTurn:
+        """Render a message as the turn that follows; calls without an id are given one."""
+        turn = self._observer.turn(self._with_ids(message))
+        refusal = f"the template refuses it: {turn.refusal}" if turn.refusal else ""
+        if turn.rewrites:
+            refusal = "the template changes the text before the turn"
+        return WrittenTurn(self._prompt_before_turns, self._observer.before, turn.text, refusal)
+
+    @cached_property
+    def _prompt_before_turns(self) -> str:
+        """The prompt as it stands before a turn: some templates write what is before otherwise.
+
+        One that offers tools in the last user message alone leaves them out once it is answered.
+        """
+        before = self._observer.before
+        said, words, behind = self.prompt.rpartition(QUESTION)
+        kept, same, _ = before.rpartition(QUESTION)
+        rewritten = said != kept and words == same
+        return kept + same + behind if rewritten else self.prompt
+
+    def shown(self, message: Message) -> Message:
+        """Return the message without the texts that change nothing when they are taken away."""
+        whole = self.written(message).text
+        reasoning, content = message.reasoning, message.content
+        if reasoning and self.written(replace(message, reasoning="")).text == whole:
+            message = replace(message, reasoning="")
+        if content and self.written(replace(message, content="")).text == whole:
+            message = replace(message, content="")
+        return message
+
+    def beginning(self, message: Message, text: str) -> str:
+        """Return what the text of a turn has in common with another one of the same parts."""
+        if message.presence not in self._beginnings:
+            self._beginnings[message.presence] = self._observer.shown(message.presence).text
+        return text[: prefix_length(text, self._beginnings[message.presence])]
+
+    def _with_ids(self, message: Message) -> Message:
+        if all(call.id for call in message.calls):
+            return message
+        message = self._named(message)
+        made = self._observer.prober.sentinels.ids[0]
+        # As long as the sentinel: some templates insist on nine letters and digits.
+        calls = (
+            replace(call, id=call.id or f"{made[:-2]}{at:02}")
+            for at, call in enumerate(message.calls)
+        )
+        return replace(message, calls=tuple(calls))

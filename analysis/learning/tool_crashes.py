@@ -1,0 +1,299 @@
+"""On which of offered tools a template crashes, and what of them is the cause.
+
+A tool that crashes alone is mended in one way after another: what real tools may leave out is
+added, then what templates do not expect is written more plainly, then one keyword is left out. The
+first way after which the template renders names the cause, and every other tool that it mends has
+the same. What is shown of the tool is what cannot be left out for the template to crash so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple, TypeAlias
+
+from autoparser.analysis.core.conversation import Json, Tool
+from autoparser.analysis.core.documents import AnyJson
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.schema_keywords import Schema, mapped, without
+
+MOST_CAUSES = 6
+MOST_TRIALS = 300
+"""Renders that go into the smallest tool."""
+
+
+class RenderedTools(NamedTuple):
+    """What a template writes with tools, or why it raises."""
+
+    text: str
+    error: TemplateRenderError | None = None
+
+
+RenderTools: TypeAlias = Callable[[Sequence[Tool]], RenderedTools]
+"""Renders a question with functions, which are given without wrappers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCrash:
+    """A cause for which a template raises on tools."""
+
+    cause: str
+    """What they have or lack, such as ``a parameter without description``; empty where nothing
+    that was tried makes the template render."""
+    reason: str
+    """The template's own words if it refuses them, else the error's type and words."""
+    line: int | None
+    """The template's line, from 1; null where it is not known."""
+    refused: bool
+    """Whether the template means to raise."""
+    tools: tuple[str, ...]
+    """The names of those that raise for this cause."""
+    smallest: dict[str, AnyJson]
+    """A function of which nothing more can be left out; empty where tools raise only together."""
+    mended: dict[str, AnyJson] | None
+    """The same without the cause, which is rendered; null where none was found."""
+
+
+class _ToolMend(NamedTuple):
+    cause: str
+    apply: Callable[[Tool], Tool]
+
+
+def find_crashes(
+    render: RenderTools, tools: Sequence[Tool]
+) -> tuple[dict[int, Tool], tuple[ToolCrash, ...]]:
+    """Return the tools that render by their places, mended where they did not, and the causes."""
+    whole = render(tools).error
+    if whole is None:
+        return dict(enumerate(tools)), ()
+    failing: dict[int, TemplateRenderError] = {
+        at: error for at, tool in enumerate(tools) if (error := render([tool]).error)
+    }
+    if not failing:
+        together = _ToolMend("several tools in one request", _unchanged)
+        return {}, (_told(together, whole, tools, {}, None),)
+    sound = {at: tool for at, tool in enumerate(tools) if at not in failing}
+    crashes: list[ToolCrash] = []
+    while failing:
+        at = min(failing, key=lambda each: len(json.dumps(tools[each], default=str)))
+        error = failing[at]
+        mend = _cause(render, tools[at]) if len(crashes) < MOST_CAUSES else None
+        if mend is None:
+            alike = [each for each in failing if _alike(failing[each], error)]
+            crashes.append(_told(None, error, [tools[each] for each in alike], tools[at], None))
+        else:
+            mended = {each: mend.apply(tools[each]) for each in failing}
+            alike = [each for each, tool in mended.items() if render([tool]).error is None]
+            sound |= {each: mended[each] for each in alike}
+            smallest = _smallest(render, tools[at], error, mend)
+            named = [tools[each] for each in alike]
+            crashes.append(_told(mend, error, named, smallest, mend.apply(smallest)))
+        failing = {each: failing[each] for each in failing if each not in alike}
+    return dict(sorted(sound.items())), tuple(crashes)
+
+
+def _unchanged(tool: Tool) -> Tool:
+    return tool
+
+
+def _alike(one: TemplateRenderError | None, other: TemplateRenderError) -> bool:
+    return one is not None and (one.line, one.reason) == (other.line, other.reason)
+
+
+def _told(
+    mend: _ToolMend | None,
+    error: TemplateRenderError,
+    tools: Sequence[Tool],
+    smallest: Tool,
+    mended: Tool | None,
+) -> ToolCrash:
+    cause = "" if mend is None else mend.cause
+    names = tuple(str(tool.get("name", "")) for tool in tools)
+    return ToolCrash(cause, error.reason, error.line, error.refused, names, smallest, mended)
+
+
+def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
+    """Return the first way after which the tool renders; several additions together at last."""
+    additions = [each for each in _ADDITIONS if each.apply(tool) != tool]
+    plainer = [each for each in _PLAINER if each.apply(tool) != tool]
+    ways = [[each] for each in additions] + [additions] + [[each] for each in plainer]
+    for way in (*ways, [*additions, *plainer], *([each] for each in _removals(tool))):
+        if way and render([_all(way).apply(tool)]).error is None:
+            return _all(_needed(render, tool, way))
+    return None
+
+
+def _needed(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_ToolMend]:
+    """Return those of several ways together that are needed for the tool to render."""
+    needed = [*way]
+    for each in way:
+        rest = [other for other in needed if other is not each]
+        if rest and render([_all(rest).apply(tool)]).error is None:
+            needed = rest
+    return needed
+
+
+def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
+    """Return one way that goes all of these in their order."""
+    if len(mends) == 1:
+        return mends[0]
+
+    def apply(tool: Tool) -> Tool:
+        return reduce(lambda mended, each: each.apply(mended), mends, tool)
+
+    return _ToolMend(" and ".join(each.cause for each in mends), apply)
+
+
+def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend: _ToolMend) -> Tool:
+    """Leave out of a tool what is not needed for it to crash so, and to be mended so."""
+    trials = 0
+    for path in [*_paths(tool)]:
+        less = _without(tool, path)
+        if not isinstance(less, dict) or trials >= MOST_TRIALS:
+            continue
+        trials += 1
+        if _alike(render([less]).error, error) and render([mend.apply(less)]).error is None:
+            tool = less
+    return tool
+
+
+def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Return the places of all that can be left out, the widest first, lists from their end."""
+    inner: list[tuple[str | int, Json]] = []
+    if isinstance(value, dict):
+        inner += [(key, each) for key, each in value.items() if (*path, key) != ("name",)]
+    elif isinstance(value, list):
+        inner += [*enumerate(value)][::-1]
+    for key, _ in inner:
+        yield (*path, key)
+    for key, each in inner:
+        yield from _paths(each, (*path, key))
+
+
+def _without(value: Json, path: tuple[str | int, ...]) -> Json:
+    """Return a value without what stands at a place; None where nothing stands there any more."""
+    key, *rest = path
+    if isinstance(value, dict):
+        if key not in value:
+            return None
+        if not rest:
+            return {each: inner for each, inner in value.items() if each != key}
+        inner = _without(value[key], tuple(rest))
+        return None if inner is None else {**value, key: inner}
+    if not isinstance(value, list) or not isinstance(key, int) or key >= len(value):
+        return None
+    if not rest:
+        return [*value[:key], *value[key + 1 :]]
+    inner = _without(value[key], tuple(rest))
+    return None if inner is None else [*value[:key], inner, *value[key + 1 :]]
+
+
+# -- ways to mend a tool
+
+_SAID = "What it is."
+
+
+def _in_parameters(change: Callable[[Schema], Json]) -> Callable[[Tool], Tool]:
+    """Apply a change to every schema of a function."""
+
+    def apply(tool: Tool) -> Tool:
+        return (
+            {**tool, "parameters": mapped(tool["parameters"], change)}
+            if "parameters" in tool
+            else tool
+        )
+
+    return apply
+
+
+def _in_properties(change: Callable[[Schema], Schema]) -> Callable[[Tool], Tool]:
+    """Apply a change to the schema of every parameter, and of every member of one."""
+
+    def inner(schema: Schema) -> Json:
+        members = schema.get("properties")
+        if not isinstance(members, dict):
+            return schema
+        changed: Schema = {
+            key: change(each) if isinstance(each, dict) else each for key, each in members.items()
+        }
+        return {**schema, "properties": changed}
+
+    return _in_parameters(inner)
+
+
+def _lacking(key: str, value: Json, of: str = "") -> Callable[[Schema], Schema]:
+    """Add a keyword to schemas without it, of one type where that is named."""
+
+    def change(schema: Schema) -> Schema:
+        fits = not of or of == schema.get("type") or of in _listed(schema.get("type"))
+        return {**schema, key: value} if fits and key not in schema else schema
+
+    return change
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _one_type(schema: Schema) -> Json:
+    kinds = [each for each in _listed(schema.get("type")) if each != "null"]
+    return {**schema, "type": kinds[0]} if kinds else schema
+
+
+def _no_null(schema: Schema) -> Json:
+    return without(schema, "default") if schema.get("default", "") is None else schema
+
+
+def _texts(schema: Schema) -> Json:
+    values: list[Json] = [*map(str, _listed(schema.get("enum")))]
+    return {**schema, "enum": values} if values else schema
+
+
+def _with_members(schema: Schema) -> Json:
+    return {**schema, "properties": _MEMBERS} if schema.get("properties") == {} else schema
+
+
+_MEMBERS: Schema = {"value": {"type": "string", "description": _SAID}}
+_PARAMETERS: Schema = {"type": "object", "properties": _MEMBERS}
+_ADDITIONS = (
+    _ToolMend("no description", _lacking("description", _SAID)),
+    _ToolMend("no parameters", _lacking("parameters", _PARAMETERS)),
+    _ToolMend("a parameter without description", _in_properties(_lacking("description", _SAID))),
+    _ToolMend("a parameter without type", _in_properties(_lacking("type", "string"))),
+    _ToolMend("an object without properties", _in_parameters(_lacking("properties", {}, "object"))),
+    _ToolMend("an object without required", _in_parameters(_lacking("required", [], "object"))),
+    _ToolMend(
+        "an object without additionalProperties",
+        _in_parameters(_lacking("additionalProperties", {"type": "string"}, "object")),
+    ),
+    _ToolMend(
+        "an array without items", _in_parameters(_lacking("items", {"type": "string"}, "array"))
+    ),
+)
+_PLAINER = (
+    _ToolMend("an object with no properties", _in_parameters(_with_members)),
+    _ToolMend("a type that is a list", _in_parameters(_one_type)),
+    _ToolMend("a default that is null", _in_parameters(_no_null)),
+    _ToolMend("an enum of other than texts", _in_parameters(_texts)),
+)
+
+
+def _removals(tool: Tool) -> list[_ToolMend]:
+    """Return what leaves out one keyword wherever it stands, those first that say least."""
+    sizes: dict[str, int] = {}
+
+    def note(schema: Schema) -> Json:
+        for keyword, value in schema.items():
+            sizes[keyword] = sizes.get(keyword, 0) + len(json.dumps(value))
+        return schema
+
+    _in_parameters(note)(tool)
+    return [_removal(keyword) for keyword in sorted(sizes, key=lambda each: sizes[each])]
+
+
+def _removal(keyword: str) -> _ToolMend:
+    return _ToolMend(
+        f"the keyword {keyword}", _in_parameters(lambda schema: without(schema, keyword))
+    )

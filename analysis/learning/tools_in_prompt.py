@@ -1,0 +1,493 @@
+"""Which parts of offered tools reach the prompt, in which spelling, and which crash the template.
+
+A part is whatever can be changed alone: a name, a description, the value of a keyword, a member of
+an ``enum``. All texts and numbers are changed at once, each to a word of its own, and looked for in
+one render. Parts that are not found are changed again, those of one keyword together: where the
+text stays the same, the model cannot tell one value from another. A group is divided only where it
+does not.
+
+>>> found = find_tools_in_prompt(render, [{"name": "look", "parameters": {…, "default": 3}}])
+>>> [(str(each), len(each.places)) for each in found.lost]
+[('default', 1)]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain, count, pairwise
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from autoparser.analysis.core.conversation import Json, Tool
+from autoparser.analysis.core.documents import AnyJson
+from autoparser.analysis.core.errors import is_mapping
+from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, below
+
+from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes
+
+PartPath: TypeAlias = tuple[str | int, ...]
+
+MOST_RENDERS = 400
+"""Of parts that are not known by then nothing is claimed."""
+
+
+class ToolSpelling(StrEnum):
+    """How a text of a tool is written where that is neither as it is nor as JSON."""
+
+    HTML = "as HTML entities"
+    TWICE = "as JSON within JSON"
+    LETTERS = r"with letters beyond ASCII as \u escapes"
+    SIGNS = r"with < and & as \u escapes"
+    PYTHON = "as Python writes them, not as JSON"
+
+
+_SIGNS = " é \"q\" < & 'p'"
+"""What ends a description when it is changed, since every notation writes some of it otherwise."""
+_SPELLINGS: Mapping[ToolSpelling, re.Pattern[str]] = {
+    ToolSpelling.HTML: re.compile(r"&(#34|quot|lt);"),
+    ToolSpelling.TWICE: re.compile(r"\\\\"),
+    ToolSpelling.LETTERS: re.compile(r"\\u00e9"),
+    ToolSpelling.SIGNS: re.compile(r"\\u003c"),
+    ToolSpelling.PYTHON: re.compile(re.escape(repr(_SIGNS)[1:-1])),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PartPlace:
+    """Where a part stands."""
+
+    tool: str
+    """The function's name."""
+    pointer: str
+    """A JSON pointer in the function."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostPart:
+    """A kind of parts, some of which do not reach the prompt."""
+
+    keyword: str
+    """The keyword, or ``tool`` where nothing of one is written."""
+    nested: bool
+    """Whether it stands inside of a parameter: in an object, a list or a choice."""
+    heavy: bool
+    """Whether without it the model does not know what to call, or with what; the other keywords
+    bound or explain values."""
+    places: tuple[PartPlace, ...]
+    """Those that are lost."""
+    offered: dict[str, AnyJson]
+    """A function with such a part."""
+    changed: dict[str, AnyJson]
+    """The same with other values there: both are written alike."""
+
+    def __str__(self) -> str:
+        """Return it in words, such as ``nested required``."""
+        return f"nested {self.keyword}" if self.nested else self.keyword
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools that lose it, each once."""
+        return tuple(dict.fromkeys(place.tool for place in self.places))
+
+
+_HEAVY = frozenset(
+    {"tool", "tool name", "tool description", "description", "parameters", "properties", "required"}
+) | {
+    *(
+        "type",
+        "list of types",
+        "enum",
+        "const",
+        "items",
+        "prefixItems",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$ref",
+    )
+}
+_SILENT = frozenset({"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"})
+"""Keywords that say nothing to a model."""
+_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items", "not", "if", "then"}) | {
+    *("else", "contains", "propertyNames", "additionalProperties", "unevaluatedProperties")
+}
+"""Keywords that hold a schema, or a list of them."""
+_LISTING = _SCHEMAS | VALUES
+"""Keywords that are named instead of what they hold, where all of that is lost."""
+_OF_OBJECTS = BY_NAME | {"required", "additionalProperties", "propertyNames"}
+"""Keywords that the parameters themselves have, so that those of a parameter are nested."""
+_KEYWORDS = _HEAVY | _SCHEMAS | BY_NAME | _SILENT
+_DEFINITIONS = ("$defs", "definitions")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsInPrompt:
+    """What becomes of offered tools."""
+
+    tools: int
+    """How many were offered."""
+    taken: bool = True
+    """Whether the template renders any request with tools."""
+    parts: int = 0
+    """How many parts of them were changed."""
+    crashes: tuple[ToolCrash, ...] = ()
+    """The causes for which it raises."""
+    lost: tuple[LostPart, ...] = ()
+    """The kinds of parts that are lost, those first without which the model guesses."""
+    spelled: tuple[ToolSpelling, ...] = ()
+    """How their texts are written, where that is neither as they are nor as JSON."""
+    renders: int = 0
+    """How many renders that took."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of the tools is written, as it is or as JSON."""
+        return self.taken and not (self.crashes or self.lost or self.spelled)
+
+
+def find_tools_in_prompt(
+    render: RenderTools, tools: Sequence[Tool], *, avoided: str = ""
+) -> ToolsInPrompt:
+    """Find what of functions reaches the prompt that `render` writes with them.
+
+    `avoided` is the template's text, with which no word of ours is to be confused.
+    """
+    counter = count()
+
+    def asked(offered: Sequence[Tool]) -> Any:
+        next(counter)
+        return render(offered)
+
+    sound, crashes = find_crashes(asked, tools)
+    if not sound:
+        return ToolsInPrompt(len(tools), crashes=crashes, renders=next(counter))
+    asking = _PartSearch(asked, [*sound.values()], [tools[at] for at in sound], avoided)
+    lost, spelled = asking.answers()
+    return ToolsInPrompt(len(tools), True, len(asking.parts), crashes, lost, spelled, next(counter))
+
+
+class _ToolPart(NamedTuple):
+    """A part of a tool, and what it is changed to."""
+
+    tool: int
+    path: PartPath
+    other: Json
+    word: str = ""
+    """The text by which it is found; empty where another value has none of its own."""
+    renames: bool = False
+    """Whether its key is changed, not its value."""
+
+    @property
+    def label(self) -> tuple[str, bool]:
+        """What it is, and whether it stands inside of a parameter."""
+        keyword, nested = _label(self.path)
+        return "list of types" if keyword == "type" and isinstance(
+            self.other, list
+        ) else keyword, nested
+
+    @property
+    def around(self) -> Iterator[tuple[int, PartPath]]:
+        """The places that it stands in, the whole tool first, itself last."""
+        return ((self.tool, self.path[:end]) for end in range(len(self.path) + 1))
+
+
+class _UnusedWords:
+    """Words and numbers that stand nowhere else."""
+
+    def __init__(self, avoided: str) -> None:
+        folded = avoided.lower()
+        self._counter = count(1)
+        self._stem = next(each for each in _stems("qovarz") if each not in folded)
+        self._base = next(each for each in range(731, 999) if str(each) not in folded) * 10_000
+
+    def word(self) -> str:
+        return f"{self._stem}{next(self._counter)}x"
+
+    def number(self) -> int:
+        return self._base + next(self._counter)
+
+
+def _stems(first: str) -> Iterator[str]:
+    return (first + "uvwe"[at % 4] * (at // 4 + at % 4) for at in count())
+
+
+class _PartSearch:
+    """The questions about tools that render."""
+
+    def __init__(
+        self, render: RenderTools, tools: Sequence[Tool], given: Sequence[Tool], avoided: str
+    ) -> None:
+        """Ask about what of `tools` was `given`: what was added so that they render is not."""
+        self._render = render
+        self._tools = tools
+        self._texts: dict[tuple[int, ...], RenderedTools] = {}
+        self._unnamed: set[tuple[int, PartPath]] = set()
+        """Parameters whose names were not found: what is said of them may be written nowhere."""
+        self._left = MOST_RENDERS
+        self._words = _UnusedWords(f"{avoided}{json.dumps(tools)}")
+        self.parts = [
+            part
+            for at, tool in enumerate(tools)
+            for part in self._of_tool(at, tool)
+            if _stands_in(given[at], part.path)
+        ]
+
+    def answers(self) -> tuple[tuple[LostPart, ...], tuple[ToolSpelling, ...]]:
+        """Return what is lost, and what is written otherwise."""
+        sign = next(
+            (each.word for each in self.parts if each[:2] == (0, ("description",))),
+            self._words.word(),
+        )
+        worded = self._changed([part for part in self.parts if part.word])
+        worded[0] = {**worded[0], "description": sign + _SIGNS}
+        text = self._render(worded).text
+        folded = text.lower()
+        keywords: dict[tuple[str, bool], list[_ToolPart]] = {}
+        for part in self.parts:
+            if not part.word or part.word not in folded:
+                if part.renames:
+                    self._unnamed.add((part.tool, part.path))
+                keywords.setdefault(part.label, []).append(part)
+        lost = [part for parts in keywords.values() for part in self._unread_in(parts)]
+        _, _, behind = text.partition(sign)
+        written = behind[: 3 * len(_SIGNS)]
+        spelled = (each for each, pattern in _SPELLINGS.items() if pattern.search(written))
+        found = sorted(self._folded(lost), key=lambda each: (not each.heavy, each.nested))
+        return tuple(found), tuple(spelled)[:1]
+
+    def _kind(self, part: _ToolPart) -> object:
+        """Return what parts have in common that a template is likely to treat alike.
+
+        A parameter may have the name of a keyword, which templates take one for the other.
+        """
+        owner: Any = self._tools[part.tool]
+        for step in part.path[:-1]:
+            owner = owner[step]
+        beside: frozenset[str] = frozenset(owner if is_mapping(owner) else ())
+        kind = repr(owner.get("type")) if is_mapping(owner) else ""
+        names = frozenset(_names(part.path)) & _KEYWORDS
+        way = tuple(
+            step
+            for outer, step in pairwise(part.path)
+            if step in _KEYWORDS or (isinstance(step, int) and outer in _SCHEMAS)
+        )
+        unnamed = any(place in self._unnamed for place in part.around)
+        return names, unnamed, way, () if part.renames else (kind, beside)
+
+    def _unread_in(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
+        """Return those of one keyword whose value changes nothing."""
+        if self._written_alike(parts):
+            return iter(parts)
+        kinds: dict[object, list[_ToolPart]] = {}
+        for part in parts:
+            kinds.setdefault(self._kind(part), []).append(part)
+        return chain.from_iterable(map(self._unread_of, kinds.values()))
+
+    def _unread_of(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
+        """Return those of one kind whose value changes nothing: one is asked, then all.
+
+        Where the first is written, so are the others, for all that is known of them.
+        """
+        first = [*self._unread(parts[:1])]
+        return chain(first, self._unread(parts[1:])) if first else iter(())
+
+    def _unread(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
+        """Return those whose value changes nothing."""
+        if not parts or self._left <= 0:
+            return
+        self._left -= 1
+        if self._written_alike(parts):
+            yield from parts
+        elif len(parts) > 1:
+            half = len(parts) // 2
+            yield from self._unread(parts[:half])
+            yield from self._unread(parts[half:])
+
+    def _written_alike(self, parts: Sequence[_ToolPart]) -> bool:
+        """Return whether their tools are written alike with other values in these parts."""
+        changed = self._changed(parts)
+        among = tuple(sorted({part.tool for part in parts}))
+        if among not in self._texts:
+            self._texts[among] = self._render([self._tools[at] for at in among])
+        return self._render([changed[at] for at in among]) == self._texts[among]
+
+    def _folded(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
+        """Take for one what stands in a place that is lost as a whole, and what is of one kind."""
+        every = Counter(place for part in self.parts for place in part.around)
+        gone = Counter(place for part in lost for place in part.around)
+        named = {
+            place
+            for part in lost
+            if part.path == ("name",) or part.renames
+            for place in part.around
+        }
+
+        def whole(place: tuple[int, PartPath]) -> bool:
+            """Whether to name a place instead of what stands in it."""
+            outer, last = ("", "", *place[1])[-2:]
+            holds = last in _LISTING or outer in _DEFINITIONS or place in named
+            return gone[place] == every[place] and holds
+
+        kinds: dict[tuple[str, bool], dict[tuple[int, PartPath], list[_ToolPart]]] = {}
+        for part in lost:
+            top = next(filter(whole, part.around), (part.tool, part.path))
+            label = part.label if top[1] == part.path else _label(top[1])
+            kinds.setdefault(label, {}).setdefault(top, []).append(part)
+        for (keyword, nested), tops in kinds.items():
+            (at, _), parts = next(iter(tops.items()))
+            places = (PartPlace(_name(self._tools[tool]), _pointer(path)) for tool, path in tops)
+            given, other = self._tools[at], _changed(self._tools[at], parts)
+            heavy = keyword in _HEAVY
+            yield LostPart(keyword, nested, heavy, tuple(places), given, other)
+
+    def _changed(self, parts: Sequence[_ToolPart]) -> list[Tool]:
+        changes: dict[int, list[_ToolPart]] = {}
+        for part in parts:
+            changes.setdefault(part.tool, []).append(part)
+        return [
+            _changed(tool, changes[at]) if at in changes else tool
+            for at, tool in enumerate(self._tools)
+        ]
+
+    def _of_tool(self, at: int, tool: Tool) -> Iterator[_ToolPart]:
+        for key in ("name", "description"):
+            if key in tool:
+                yield from self._of_value(at, tool[key], (key,))
+        yield from self._of_schema(at, tool.get("parameters", {}), ("parameters",))
+
+    def _of_schema(self, at: int, schema: Json, path: PartPath) -> Iterator[_ToolPart]:
+        if isinstance(schema, list):
+            for number, each in enumerate(schema):
+                yield from self._of_schema(at, each, (*path, number))
+        elif not isinstance(schema, dict):
+            yield from self._of_value(at, schema, path)
+        else:
+            for keyword, value in schema.items():
+                yield from self._of_keyword(at, keyword, value, (*path, keyword))
+
+    def _of_keyword(
+        self, at: int, keyword: str, value: Json, path: PartPath
+    ) -> Iterator[_ToolPart]:
+        if keyword in BY_NAME and isinstance(value, dict):
+            for name, schema in value.items():
+                if keyword not in _DEFINITIONS:
+                    word = self._words.word()
+                    yield _ToolPart(at, (*path, name), word, word, renames=True)
+                yield from self._of_schema(at, schema, (*path, name))
+        elif keyword in _SCHEMAS:
+            yield from self._of_schema(at, value, path)
+        elif keyword in ("type", "required", "$ref"):
+            # That functions take an object goes without saying, and so do no names.
+            if value not in ([], "object") or path[1:] != (keyword,):
+                yield _ToolPart(at, path, self._other(keyword, value))
+        elif keyword not in _SILENT:
+            yield from self._of_value(at, value, path)
+
+    def _other(self, keyword: str, value: Json) -> Json:
+        """Return another value of a keyword whose values are not any text."""
+        if keyword == "type":
+            return _other_type(value)
+        return [] if keyword == "required" else f"#/$defs/{self._words.word()}"
+
+    def _of_value(self, at: int, value: Json, path: PartPath) -> Iterator[_ToolPart]:
+        match value:
+            case dict() if value:
+                for key, each in value.items():
+                    yield from self._of_value(at, each, (*path, key))
+            case list() if value:
+                for number, each in enumerate(value):
+                    yield from self._of_value(at, each, (*path, number))
+            case bool():
+                yield _ToolPart(at, path, not value)
+            case int() | float():
+                number = self._words.number()
+                yield _ToolPart(at, path, number, str(number))
+            case _:
+                word = self._words.word()
+                empty = isinstance(value, list | dict)
+                yield _ToolPart(at, path, [word] if empty else word, word)
+
+
+def _other_type(kind: Json) -> Json:
+    if isinstance(kind, list):
+        return [_other_type(each) for each in kind]
+    return "integer" if kind in ("string", "null") else "string"
+
+
+def _changed(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
+    """Return a tool with other values; keys last, and the innermost of them first."""
+    # Not `deepcopy`, which keeps what YAML has made one of: each place is changed for itself.
+    found: Any = _copied(tool)
+    for part in sorted(parts, key=lambda part: (part.renames, -len(part.path))):
+        *outer, last = part.path
+        owner = found
+        for step in outer[:-1] if part.renames else outer:
+            owner = owner[step]
+        if not part.renames:
+            owner[last] = part.other
+            continue
+        keyword = outer[-1]
+        owner[keyword] = {
+            part.word if key == last else key: owner[keyword][key] for key in owner[keyword]
+        }
+        if keyword == "properties" and isinstance(owner.get("required"), list):
+            owner["required"] = [part.word if key == last else key for key in owner["required"]]
+    return cast("Tool", found)
+
+
+def _copied(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _label(path: PartPath) -> tuple[str, bool]:
+    """Return the keyword that a place belongs to, and whether it stands inside of a parameter."""
+    if path in (("name",), ("description",)):
+        return f"tool {path[0]}", False
+    keyword, around, inside = "tool", 0, 0
+    steps = iter(path)
+    for step in steps:
+        if isinstance(step, int):
+            continue
+        keyword, around = step, inside
+        if step in BY_NAME:
+            inside += next(steps, None) is not None
+        elif step in _SCHEMAS:
+            inside += 1
+        elif step != "parameters":
+            break
+    if keyword in (*_DEFINITIONS, "$ref"):
+        return "$ref", False
+    return keyword, around > (0 if keyword in _OF_OBJECTS else 1)
+
+
+def _stands_in(value: Any, path: PartPath) -> bool:
+    for step in path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return False
+    return True
+
+
+def _names(path: PartPath) -> Iterator[str]:
+    """Return the names on the way to a place."""
+    for step, inner in pairwise(path):
+        if step in BY_NAME and isinstance(inner, str):
+            yield inner
+
+
+def _name(tool: Tool) -> str:
+    return str(tool.get("name", ""))
+
+
+def _pointer(path: PartPath) -> str:
+    pointer = "#"
+    for step in path:
+        pointer = below(pointer, step)
+    return pointer

@@ -1,0 +1,420 @@
+"""How turns are laid out: for every combination of parts, their order and the text between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.core.call_format import CallLimit
+from autoparser.analysis.core.conversation import Message, Presence
+from autoparser.analysis.core.text_alignment import (
+    common_prefix,
+    common_suffix,
+    edge_units,
+    first_marker,
+    is_unit,
+)
+from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
+from autoparser.analysis.core.turn_shape import End
+
+from .call_frame import CallsFrame
+from .observer import Observer, SlotKind, SlotMark
+from .prober import Probe
+from .prompt_words import called_turn, following_text, historic_end, historic_opening, historic_turn
+from .suggestions import Suggestions
+
+# Reasoning that a template never writes, but cuts out of the content it is given.
+
+
+_SHORTEST, _LONGEST = 3, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text up to which, itself included, the content is lost."""
+
+    text: str
+    kept: Probe
+    """The render in which what stood before the text is gone."""
+
+
+def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
+    """Try the template's own text constants inside a content; renders decide."""
+    constants = [
+        text
+        for text in suggestions.constants
+        if _SHORTEST <= len(text.strip()) <= _LONGEST and not text.strip().isalnum()
+    ]
+    if not constants:
+        return None
+    marks = observer.prober.sentinels
+    mixed = marks.content + "".join(constant + marks.content for constant in constants)
+    turn = observer.turn(Message(mixed))
+    if turn.refusal or turn.text.count(marks.content) == len(constants) + 1:
+        return None
+    for constant in sorted(constants, key=len):
+        cut = observer.turn(Message(f"{marks.reasoning}{constant}{marks.content}"))
+        if marks.content in cut.text and marks.reasoning not in cut.text:
+            return Cut(constant.strip(), cut.probe)
+    return None
+
+
+PRESENCES = tuple(
+    Presence(reasoning, content, calls)
+    for calls in (False, True)
+    for reasoning in (False, True)
+    for content in (True, False)
+)
+
+
+def learn_layout(observer: Observer, presence: Presence) -> Layout:
+    """Observe the layout of a turn with these parts.
+
+    A call reaches from its first sentinel to its last one until the frame is known.
+    """
+    turn = observer.shown(presence)
+    if turn.refusal:
+        return Layout(refusal=turn.refusal)
+    pieces = observer.pieces(turn.text)
+    parts: list[Part] = []
+    literals: list[str] = [""]
+    for literal, slot in zip(pieces.literals, (*pieces.slots, None), strict=True):
+        part = None if slot is None else _part(slot)
+        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+            literals[-1] = ""
+            continue
+        literals[-1] += literal
+        if part is not None:
+            parts.append(part)
+            literals.append("")
+    return _with_edges(observer, presence, Layout(tuple(parts), tuple(literals)))
+
+
+def cut_calls(layout: Layout, frame: CallsFrame) -> Layout:
+    """Take what opens the first and closes the last call out of a layout's literals."""
+    if Part.CALLS not in layout.parts:
+        return layout
+    at = layout.parts.index(Part.CALLS)
+    literals = list(layout.literals)
+    literals[at] = literals[at].removesuffix(frame.first_open())
+    literals[at + 1] = literals[at + 1].removeprefix(frame.close_of(0))
+    return replace(layout, literals=tuple(literals))
+
+
+def _part(slot: SlotMark) -> Part:
+    match slot.kind:
+        case SlotKind.REASONING:
+            return Part.REASONING
+        case SlotKind.CONTENT:
+            return Part.CONTENT
+        case _:
+            return Part.CALLS
+
+
+def behind_calls(layouts: Mapping[Presence, Layout]) -> list[str]:
+    """Return what stands right after the calls, in every layout that has some."""
+    return [
+        layout.literals[layout.parts.index(Part.CALLS) + 1]
+        for layout in layouts.values()
+        if Part.CALLS in layout.parts
+    ]
+
+
+_LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
+"""Whitespace on which every way of stripping shows itself."""
+
+
+def _with_edges(observer: Observer, presence: Presence, layout: Layout) -> Layout:
+    """Find what the text loses at its edges, by giving it whitespace there."""
+    marks = observer.prober.sentinels
+    plain = observer.message(presence)
+    for part, word in ((Part.REASONING, marks.reasoning), (Part.CONTENT, marks.content)):
+        if part not in layout.parts:
+            continue
+        padded = f"{_LEAD}{word}{_TRAIL}"
+        message = (
+            replace(plain, reasoning=padded)
+            if part is Part.REASONING
+            else replace(plain, content=padded)
+        )
+        edges = _edges(observer, message, part, word)
+        if edges is not None:
+            layout = (
+                replace(layout, reasoning=edges)
+                if part is Part.REASONING
+                else replace(layout, content=edges)
+            )
+    return layout
+
+
+def _edges(observer: Observer, message: Message, part: Part, word: str) -> Edges | None:
+    turn = observer.turn(message)
+    before, found, after = turn.text.partition(word)
+    plain = observer.turn(_bare(message, part, word))
+    plain_before, _, plain_after = plain.text.partition(word)
+    if not found:
+        return None
+    lefts = [strip for strip in Strip if before == plain_before + strip.left(_LEAD)]
+    rights = [strip for strip in Strip if after == strip.right(_TRAIL) + plain_after]
+    if lefts and rights:
+        return Edges(lefts[0], rights[0])
+    return None
+
+
+def _bare(message: Message, part: Part, word: str) -> Message:
+    if part is Part.REASONING:
+        return replace(message, reasoning=word)
+    return replace(message, content=word)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionMarkers:
+    """The markers around all calls of a turn, and the layouts without them."""
+
+    open: str
+    close: str
+    layouts: Mapping[Presence, Layout]
+
+
+def cut_section(
+    layouts: Mapping[Presence, Layout], header: str, turn_end: str = ""
+) -> SectionMarkers:
+    """Tell the markers of the section from the joints around it.
+
+    What stands before the calls whatever comes before them opens the section; what stands
+    after them and is not what ends every other turn closes it.
+    """
+    befores: dict[Presence, str] = {}
+    afters: list[str] = []
+    for presence, layout in layouts.items():
+        if Part.CALLS not in layout.parts:
+            continue
+        at = layout.parts.index(Part.CALLS)
+        before = layout.literals[at]
+        befores[presence] = before.removeprefix(header) if at == 0 else before
+        after = layout.literals[at + 1]
+        afters.append(_before_end(after, turn_end) if at + 1 == len(layout.parts) else after)
+    if not befores:
+        return SectionMarkers("", "", layouts)
+    opening = common_suffix(*befores.values()).lstrip().removeprefix(header).lstrip()
+    close_of_content = _content_close(layouts, turn_end)
+    if close_of_content and opening.startswith(close_of_content):
+        opening = opening[len(close_of_content) :].lstrip()
+    if _empty_wrapper(layouts, befores, header, opening):
+        opening = ""
+    opening = _behind_reasoning(layouts, befores, opening)
+    # What only closes, and nothing opened it, ends the turn.
+    close = common_prefix(*afters).rstrip() if opening else ""
+    cut = {
+        presence: _without(layout, opening, close) if presence in befores else layout
+        for presence, layout in layouts.items()
+    }
+    return SectionMarkers(opening, close, cut)
+
+
+def _behind_reasoning(
+    layouts: Mapping[Presence, Layout], befores: Mapping[Presence, str], opening: str
+) -> str:
+    """Leave to reasoning what closes it, where calls were seen behind reasoning alone."""
+    behind = all(
+        Part.REASONING in (parts := layouts[each].parts)
+        and parts.index(Part.CALLS) == parts.index(Part.REASONING) + 1
+        for each in befores
+    )
+    if (
+        not opening
+        or not behind
+        or any(text.removesuffix(opening).strip() for text in befores.values())
+    ):
+        return opening
+    return opening.removeprefix(edge_units(opening)[0]).lstrip()
+
+
+def _without(layout: Layout, opening: str, close: str) -> Layout:
+    at = layout.parts.index(Part.CALLS)
+    literals = list(layout.literals)
+    literals[at] = literals[at].removesuffix(opening)
+    literals[at + 1] = literals[at + 1].removeprefix(close)
+    return replace(layout, literals=tuple(literals))
+
+
+def _before_end(text: str, turn_end: str) -> str:
+    """Cut a text where the turn's end begins."""
+    units = edge_units(turn_end.strip())
+    for wanted in (turn_end.strip(), *units[:1]):
+        at = text.find(wanted)
+        if wanted and at >= 0:
+            return text[:at]
+    return text
+
+
+def _content_close(layouts: Mapping[Presence, Layout], turn_end: str) -> str:
+    layout = layouts.get(Presence(content=True))
+    if layout is None or not layout.parts or layout.parts[-1] is not Part.CONTENT:
+        return ""
+    return layout.literals[-1].removesuffix(turn_end).strip()
+
+
+def _empty_wrapper(
+    layouts: Mapping[Presence, Layout],
+    befores: Mapping[Presence, str],
+    header: str,
+    opening: str,
+) -> bool:
+    """Whether the text before the calls is the content's wrapper with nothing in it."""
+    layout = layouts.get(Presence(content=True, calls=True))
+    alone = befores.get(Presence(calls=True))
+    if layout is None or layout.parts != (Part.CONTENT, Part.CALLS) or alone is None:
+        return False
+    before = layout.literals[0].removeprefix(header)
+    usual = layouts[Presence(content=True)].literals[0].removeprefix(header)
+    return before != usual and bool(opening) and alone == before + layout.literals[1]
+
+
+def learn_turn_end(layouts: Mapping[Presence, Layout]) -> str:
+    """Find what ends a turn, whatever its last part is."""
+    ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
+    content = ends.get(Part.CONTENT)
+    if content is None:
+        return next(iter(ends.values()), "")
+    shared = common_suffix(content, *ends.values())
+    return shared if shared.strip() else content
+
+
+# What closes a turn, as the last of a conversation and as an earlier one; where a model stops.
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEnd:
+    """What closes turns whose last part is this one, and the renders that show it."""
+
+    end: End
+    stop: str
+    """What a model's output stops at: the first marker after the part; empty: nothing does."""
+    last: Probe
+    later: Probe
+
+
+def learn_ends(
+    observer: Observer,
+    layouts: Mapping[Presence, Layout],
+    header: str,
+    turn_end: str,
+    section: SectionMarkers,
+    frame: CallsFrame | None,
+) -> tuple[SeenEnd, ...]:
+    """See what closes a turn after content and after calls."""
+    calls = "" if frame is None else f"{section.open}{frame.written(0)}{section.close}"
+    found: list[SeenEnd] = []
+    for part, presence, shown, later in (
+        (
+            Part.CONTENT,
+            Presence(content=True),
+            observer.prober.sentinels.content,
+            historic_turn(observer),
+        ),
+        (Part.CALLS, Presence(calls=True), calls, called_turn(observer)),
+    ):
+        layout = layouts[presence]
+        if layout.parts[-1:] != (part,) or not shown:
+            continue
+        inner, text = "", layout.literals[-1]
+        if part is Part.CONTENT and text.endswith(turn_end):
+            inner, text = text.removesuffix(turn_end), turn_end
+        end = End(part, text, historic_end(observer, later, shown + inner, text, header))
+        closer = ""
+        if part is Part.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
+            closer = _last_marker(observer, calls)
+        stop = _stop(observer, end, closer)
+        found.append(SeenEnd(end, stop, observer.shown(presence).probe, later))
+    return tuple(found)
+
+
+def _stop(observer: Observer, end: End, closer: str) -> str:
+    """Name what a model's output stops at: the first marker after the turn's last part.
+
+    Where nothing may follow a call and nothing ends the turn, the call's `closer` does.
+    """
+    text = end.text.strip() or closer
+    behind = text or following_text(observer, end.after).strip()
+    units = edge_units(behind)
+    if units and is_unit(units[0]):
+        return first_marker(behind).strip()
+    return text
+
+
+def _last_marker(observer: Observer, calls: str) -> str:
+    units = edge_units(observer.pieces(calls).literals[-1])
+    return units[-1] if units and is_unit(units[-1]) else ""
+
+
+# The header: what begins every assistant turn, whatever comes next.
+
+
+def learn_header(
+    observer: Observer,
+    layouts: Mapping[Presence, Layout],
+    prompts: Sequence[str],
+    reasoning_close: str,
+    elsewhere: Sequence[str] = (),
+) -> str:
+    """Find what all turns begin with: as last or earlier turn, and as the generation prompt.
+
+    `elsewhere` are the beginnings of turns under other settings, whose prompts are among `prompts`.
+    `reasoning_close` is the text that reasoning is cut at, where it is only cut.
+    """
+    beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
+    asked = [text for text in prompts if text]
+    beginnings += _agreeing(asked, beginnings, [*beginnings, *elsewhere])
+    earlier = historic_opening(observer)
+    if earlier is not None:
+        beginnings.append(earlier)
+    header = common_prefix(*beginnings) if beginnings else ""
+    opened = any(
+        layout.parts[:1] == (Part.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
+        for layout in layouts.values()
+    )
+    closed = any(_closes_next(text, header, reasoning_close) for text in beginnings)
+    return _without_reasoning(observer, header) if opened or closed else header
+
+
+def _agreeing(
+    prompts: Sequence[str], beginnings: Sequence[str], everywhere: Sequence[str]
+) -> list[str]:
+    """Return the generation prompts that begin as turns do, of `everywhere` in all settings.
+
+    Some begin with the text before the turn, some differ in the header's own front under a switch;
+    those tell nothing where there are others from which turns go on.
+    """
+    whole = [
+        prompt
+        for prompt in prompts
+        if any(text.startswith(prompt) or prompt.startswith(text) for text in everywhere)
+    ]
+    # Under another setting the header's own front may differ: what is shared names no role then.
+    return [
+        prompt
+        for prompt in whole or prompts
+        if any(_names(common_prefix(prompt, text)) for text in beginnings)
+    ]
+
+
+def _names(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def _closes_next(text: str, header: str, close: str) -> bool:
+    return bool(close) and text[len(header) :].lstrip().startswith(close)
+
+
+def _without_reasoning(observer: Observer, header: str) -> str:
+    """Give back the reasoning's opening, where every turn opens it.
+
+    The header's markers stand around the user's role as well; a marker right before the
+    reasoning that the user's turn does not have belongs to the reasoning.
+    """
+    units = edge_units(header.rstrip())
+    alone = observer.prober.probe((observer.prober.user,), tools=False).text
+    if len(units) > 1 and is_unit(units[-1]) and units[-1] not in alone:
+        return header.rstrip()[: -len(units[-1])]
+    return header

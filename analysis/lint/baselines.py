@@ -1,0 +1,198 @@
+"""Findings that were there before: they are known, and do not fail.
+
+A baseline is a JSON file. A finding is known by its path, its template's name, its code and a
+digest of its message without line numbers, so that it stays known when lines move, and is new
+when it says something else. Two alike need two entries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.sources.local_files import opened, read_bounded
+from autoparser.analysis.templates.source_text import comments
+
+from .linting import LintFinding
+from .project_settings import codes_of
+from .project_sources import Problem
+
+# Ignores inside a template: comments by which its author accepts a finding.
+#
+# The form is ``{#- autoparser: ignore AP301 reason -#}``: one or several selectors, separated by
+# commas, then the reason, which must be given. An ignore is for the whole template, wherever it
+# stands. A comment that begins with ``autoparser:`` and says anything else is a problem, since
+# whoever wrote it believes that it does something.
+
+
+_OURS = re.compile(r"\s*autoparser\s*:\s*(?P<verb>[\w-]*)[\s:]*(?P<rest>.*)", re.DOTALL)
+_SELECTORS = re.compile(r"(?P<selectors>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>.*)", re.DOTALL)
+_FORM = "write {#- autoparser: ignore AP301 reason -#}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """Findings that a template's author accepts."""
+
+    selectors: tuple[str, ...]
+    codes: frozenset[str]
+    """The codes of the rules that the selectors mean."""
+    reason: str
+    line: int
+    """The template's line on which the comment begins, from 1."""
+
+
+def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[Problem, ...]]:
+    """Return the ignores in a template's comments, and what is wrong with others."""
+    found: list[Ignore] = []
+    problems: list[Problem] = []
+    for line, comment in comments(text):
+        match = _OURS.match(comment)
+        if match is None:
+            continue
+        try:
+            found.append(_ignore(match["verb"], match["rest"].strip(), line))
+        except AutoparserError as error:
+            problems.append(Problem(path, error.message, error.hint or "", line=line))
+    return tuple(found), tuple(problems)
+
+
+def _ignore(verb: str, rest: str, line: int) -> Ignore:
+    if verb != "ignore":
+        hint = suggest(verb, ["ignore"], _FORM)
+        raise AutoparserError(f"a comment for autoparser says {verb!r}", hint=hint)
+    match = _SELECTORS.match(rest)
+    if match is None:
+        raise AutoparserError("this ignore names no rule", hint=_FORM)
+    selectors = tuple(re.split(r"\s*,\s*", match["selectors"]))
+    codes = codes_of(selectors)
+    reason = " ".join(match["reason"].strip(" \t\r\n:-–—").split())
+    if not reason:
+        raise AutoparserError(
+            f"this ignore of {', '.join(selectors)} gives no reason",
+            hint="say why after the codes, for whoever reads it next",
+        )
+    return Ignore(selectors, codes, reason, line)
+
+
+def unused(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:
+    """Return the ignores none of whose codes are among those that were seen."""
+    yield from (each for each in ignores if not each.codes & seen)
+
+
+VERSION = "autoparser.lint-baseline/1"
+_LINE_NUMBER = re.compile(r"\bline \d+")
+
+
+class BaselineError(AutoparserError):
+    """A baseline cannot be read, or is of another version."""
+
+
+class Key(NamedTuple):
+    """What makes a finding the same one as before."""
+
+    path: str
+    template: str
+    """The name of a named template; empty where there is one alone."""
+    code: str
+    digest: str
+
+
+def digest_of(finding: LintFinding) -> str:
+    """Return what stays of a message when lines move: 16 characters."""
+    words = _LINE_NUMBER.sub("line", finding.message)
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The findings that are known."""
+
+    entries: tuple[tuple[Key, str], ...] = ()
+    """Each with its message, for whoever reads the file."""
+
+    def match(self, keys: Iterable[Key]) -> list[bool]:
+        """Say for each finding whether it is known; each entry is used once."""
+        left = Counter(key for key, _ in self.entries)
+        known: list[bool] = []
+        for key in keys:
+            known.append(left[key] > 0)
+            left[key] -= 1
+        return known
+
+    def vanished(self, keys: Iterable[Key], looked_at: Collection[tuple[str, str, str]]) -> int:
+        """Count the entries that no finding matches any more.
+
+        `looked_at` are the paths, names and codes that were looked at: what was not looked at
+        has not vanished.
+        """
+        left = Counter(key for key, _ in self.entries)
+        left.subtract(keys)
+        return sum(count for key, count in left.items() if count > 0 and key[:3] in looked_at)
+
+    def text(self) -> str:
+        """Return the file."""
+        entries = [{**key._asdict(), "message": message} for key, message in sorted(self.entries)]
+        return json.dumps({"schema": VERSION, "findings": entries}, indent=1) + "\n"
+
+
+class _Head(Struct):
+    schema: str = ""
+
+
+class _BaselineEntry(Struct):
+    path: str
+    template: str
+    code: str
+    digest: str
+    message: str
+
+
+class _Known(Struct):
+    findings: tuple[_BaselineEntry, ...]
+
+
+def read_baseline(file: Path) -> Baseline:
+    """Read a file that `Baseline.text` gave. Raises BaselineError."""
+    try:
+        with opened(file) as stream:
+            document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))
+    except FileNotFoundError:
+        raise _wrong(
+            file, "there is no such file", "write it first: add --write-baseline once"
+        ) from None
+    except OSError as error:
+        raise _wrong(file, f"cannot be read ({error.strerror})", "name a baseline") from None
+    except (ValueError, RecursionError) as error:
+        raise _wrong(file, f"this is not a baseline ({error})", "write it anew") from None
+    again = "write it anew with --write-baseline"
+    version = read(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
+    if version != VERSION:
+        raise _wrong(
+            file,
+            f"this is a baseline of another version ({version!r} instead of {VERSION!r})"
+            if "baseline" in version
+            else f"this is not a baseline: its schema is not {VERSION!r}",
+            again,
+        )
+    known = read(document, _Known, file=str(file), wrong=BaselineError, hint=again)
+    return Baseline(
+        tuple(
+            (Key(each.path, each.template, each.code, each.digest), each.message)
+            for each in known.findings
+        )
+    )
+
+
+def _wrong(file: Path, words: str, hint: str) -> BaselineError:
+    return BaselineError(words, file=str(file), hint=hint)

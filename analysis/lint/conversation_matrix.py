@@ -1,0 +1,484 @@
+"""The conversations that any template is held against, the smallest first.
+
+What goes wrong in a template mostly goes wrong where two things meet: a system message and tools, a
+second call and its result, an answer after a loop. So the scenes of a chat and of a tool loop are
+played with a system message and without, with tools and without; the longest of them under every
+value of every switch, and in the other form of content. It is no full product: what is known to
+depend on one thing alone is varied alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from itertools import product
+
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Json,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    User,
+    tool_for,
+)
+from autoparser.analysis.core.message_shape import ContentForm, Shape
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
+
+from .lint_renders import Render
+
+# The texts of the matrix: each occurs nowhere in the template and once in a conversation.
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTexts:
+    """Whose words are whose; members of a tuple are said in this order."""
+
+    system: str
+    users: tuple[User, User, User]
+    answers: tuple[str, str]
+    preface: str
+    reasonings: tuple[str, str]
+    calls: tuple[ToolCall, ToolCall, ToolCall]
+    """Calls of three tools; the second has two arguments."""
+    results: tuple[ToolResult, ToolResult, ToolResult]
+
+    def called(self, *places: int, content: str = "", reasoning: str = "") -> Message:
+        """Return a message with the calls at these places."""
+        return Message(content, reasoning, tuple(self.calls[place] for place in places))
+
+
+def texts_for(template_text: str, marks: Sentinels) -> ConversationTexts:
+    """Choose texts for a template whose tools have the names and keys of `marks`."""
+    second = choose_sentinels("\n".join((template_text, *marks.words())))
+    third = choose_sentinels("\n".join((template_text, *marks.words(), *second.words())))
+    sets = (marks, second, third)
+    calls = tuple(
+        ToolCall(marks.names[at], {marks.keys[0]: marks.values[at]}, marks.ids[at])
+        for at in range(3)
+    )
+    two = {marks.keys[0]: marks.values[1], marks.keys[1]: second.values[1]}
+    first_call, second_call, third_call = calls
+    second_call = ToolCall(second_call.name, two, second_call.id)
+    given = (first_call, second_call, third_call)
+    answered = [
+        ToolResult(_sentence(each.answer), call.name, call.id)
+        for each, call in zip(sets, given, strict=True)
+    ]
+    return ConversationTexts(
+        system=_sentence(marks.system),
+        users=(
+            User(_sentence(marks.user)),
+            User(_sentence(marks.next_user)),
+            User(_sentence(second.user)),
+        ),
+        answers=(_sentence(marks.content), _sentence(second.content)),
+        preface=_sentence(second.system),
+        reasonings=(_sentence(marks.reasoning), _sentence(second.reasoning)),
+        calls=given,
+        results=(answered[0], answered[1], answered[2]),
+    )
+
+
+def _sentence(word: str) -> str:
+    """Return a text with a capital, a space and a full stop, so that what alters texts shows."""
+    return f"{word.capitalize()} {word[::-1]}."
+
+
+# One conversation of the matrix: what is said, what is sent beside it, what must be read of it.
+
+
+class Voice(StrEnum):
+    """Whose words a text is, and where in a turn it stands."""
+
+    SYSTEM = "a system message"
+    USER = "a user's message"
+    REASONING = "reasoning"
+    PREFACE = "content beside calls"
+    ANSWER = "an answer"
+    CALL = "a call"
+    RESULT = "a tool's result"
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenText:
+    """A text that a conversation holds once."""
+
+    voice: Voice
+    text: str
+    entry: int
+    """The place in the dialogue of the message that says it; -1 for the system message."""
+    call: ToolCall | None = None
+    """The call whose argument it is, or the one whose result."""
+
+
+@dataclass(frozen=True)
+class WholeConversation:
+    """One conversation as a caller sends it, with all that is sent beside it."""
+
+    scene: str
+    """What is said, in words: ``a call and its result``."""
+    dialogue: Dialogue
+    system: str = ""
+    """The system message's text; empty for none."""
+    tools: bool = False
+    generation: bool = True
+    setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """The switches that are set, on top of those that the template needs."""
+    other_form: bool = False
+    """Content comes in the form that is not the template's own: parts for text, or text."""
+
+    @cached_property
+    def name(self) -> str:
+        """Say in words which conversation of the matrix it is; no two have the same."""
+        beside = [
+            "a system message" if self.system else "",
+            "tools" if self.tools else "",
+            *(f"{name}={value!r}" for name, value in self.setting.items()),
+            "content in the other form" if self.other_form else "",
+        ]
+        said = [each for each in beside if each]
+        return f"{self.scene} with {' and '.join(said)}" if said else self.scene
+
+    @cached_property
+    def size(self) -> int:
+        """Count what a person has to read to see what happens; the smaller is shown first."""
+        beside = bool(self.system) + self.tools + self.other_form + 2 * len(self.setting)
+        parts = sum(
+            bool(each.content) + bool(each.reasoning) + len(each.calls)
+            for each in self.dialogue
+            if isinstance(each, Message)
+        )
+        return beside + len(self.dialogue) + parts
+
+    @cached_property
+    def spoken(self) -> tuple[SpokenText, ...]:
+        """Every text that must be read, in the order of the conversation."""
+        return tuple(self._spoken())
+
+    def _spoken(self) -> Iterator[SpokenText]:
+        calls: dict[str, ToolCall] = {}
+        if self.system:
+            yield SpokenText(Voice.SYSTEM, self.system, -1)
+        for at, entry in enumerate(self.dialogue):
+            match entry:
+                case User():
+                    yield SpokenText(Voice.USER, entry.text, at)
+                case ToolResult():
+                    yield SpokenText(Voice.RESULT, entry.text, at, calls.get(entry.call_id))
+                case Message():
+                    calls |= {call.id: call for call in entry.calls}
+                    yield from _of_message(entry, at)
+
+    def messages(self, shape: Shape) -> list[dict[str, Json]]:
+        """Return the messages, the system's first, in the shape that a template takes."""
+        wanted = _otherwise(shape) if self.other_form else shape
+        messages = replace(wanted, system=False).messages(self.dialogue)
+        if self.system:
+            messages.insert(0, {"role": "system", "content": wanted.user_text(self.system)})
+        return messages
+
+
+def _of_message(message: Message, at: int) -> Iterator[SpokenText]:
+    if message.reasoning:
+        yield SpokenText(Voice.REASONING, message.reasoning, at)
+    if message.content:
+        voice = Voice.PREFACE if message.calls else Voice.ANSWER
+        yield SpokenText(voice, message.content, at)
+    for call in message.calls:
+        for value in call.arguments.values():
+            yield SpokenText(Voice.CALL, str(value), at, call)
+
+
+def _otherwise(shape: Shape) -> Shape:
+    def other(form: ContentForm) -> ContentForm:
+        return ContentForm.TEXT if form is ContentForm.PARTS else ContentForm.PARTS
+
+    return replace(
+        shape,
+        user_content=other(shape.user_content),
+        assistant_content=other(shape.assistant_content),
+    )
+
+
+# A conversation of the matrix, what the template made of it, and where its texts stand.
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A text in a render, and the markup up to its neighbours.
+
+    In ``<u>Hi</u><a>Yes</a>`` the answer has ``</u><a>`` before it and ``</a>`` after it.
+    """
+
+    spoken: SpokenText
+    start: int
+    before: str
+    after: str
+    """Up to the next text; to the end of the render after the last."""
+
+
+@dataclass(frozen=True)
+class PlayedConversation:
+    """A conversation of the matrix and what the template made of it."""
+
+    conversation: WholeConversation
+    render: Render
+
+    @property
+    def name(self) -> str:
+        """The conversation's name."""
+        return self.conversation.name
+
+    def said(self, *voices: Voice) -> Iterator[SpokenText]:
+        """Return the texts of these voices in the order of the conversation."""
+        return (each for each in self.conversation.spoken if each.voice in voices)
+
+    @cached_property
+    def written(self) -> Sequence[WrittenText]:
+        """The texts that the render holds, in its order."""
+        text = self.render.text
+        placed = [(text.find(each.text), each) for each in self.conversation.spoken]
+        found = sorted((each for each in placed if each[0] >= 0), key=lambda each: each[0])
+        ends = [0, *(start + len(each.text) for start, each in found)]
+        starts = [*(start for start, _ in found), len(text)]
+        return [
+            WrittenText(each, start, text[ends[at] : start], text[ends[at + 1] : starts[at + 1]])
+            for at, (start, each) in enumerate(found)
+        ]
+
+    def holds(self, spoken: SpokenText) -> bool:
+        """Whether a text is in the render."""
+        return spoken.text in self.render.text
+
+    def nearest(
+        self, others: Sequence[PlayedConversation], holds: Callable[[PlayedConversation], bool]
+    ) -> PlayedConversation | None:
+        """Return the conversation most like this one that rendered and holds; None for none."""
+        sound = [each for each in others if each.render.rendered and holds(each)]
+        return min(sound, key=self._distance, default=None)
+
+    def _distance(self, other: PlayedConversation) -> tuple[bool, int, int]:
+        mine, its = self.conversation, other.conversation
+        beside = sum(
+            (
+                bool(mine.system) != bool(its.system),
+                mine.tools != its.tools,
+                mine.setting != its.setting,
+                mine.other_form != its.other_form,
+            )
+        )
+        return mine.scene != its.scene, beside, abs(mine.size - its.size)
+
+
+# Tools for the conversations that rules render.
+
+
+def functions_for(marks: Sentinels) -> tuple[Tool, ...]:
+    """Return three functions; each takes the string arguments and one of every type."""
+    properties = dict.fromkeys(marks.keys, "string")
+    properties |= {
+        key: str(kind) for kind, key in marks.typed_keys.items() if kind is not JsonType.NULL
+    }
+    return tuple(tool_for(name, "Does what it says.", properties) for name in marks.names)
+
+
+def _function(name: str, properties: dict[str, Json], *required: str, **defined: Json) -> Tool:
+    parameters: dict[str, Json] = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+    }
+    if defined:
+        parameters["$defs"] = defined
+    return {"name": name, "description": f"Call {name}.", "parameters": parameters}
+
+
+_GUEST: Json = {
+    "type": "object",
+    "description": "Who comes.",
+    "properties": {
+        "surname": {"type": "string", "description": "Family name."},
+        "mail": {"type": "string", "format": "email", "description": "Where to write."},
+    },
+    "required": ["surname"],
+}
+REAL_SHAPES: tuple[Tool, ...] = (
+    _function("fetch_page", {"address": {"type": "string"}}, "address"),
+    {"name": "list_alarms", "description": "List all.", "parameters": {"type": "object"}},
+    _function(
+        "find_flights",
+        {
+            "cabin": {"type": "string", "description": "Which.", "enum": ["economy", "first"]},
+            "day": {"type": "string", "description": "When.", "format": "date"},
+            "seats": {
+                "type": "integer",
+                "description": "n",
+                "minimum": 1,
+                "maximum": 9,
+                "default": 1,
+            },
+            "code": {"type": "string", "description": "A code.", "pattern": "^[A-Z]{3}$"},
+        },
+        "day",
+    ),
+    _function(
+        "book_room",
+        {"lead": _GUEST, "others": {"type": "array", "description": "Who else.", "items": _GUEST}},
+        "lead",
+    ),
+    _function(
+        "set_note",
+        {
+            "text": {
+                "description": "What.",
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "default": None,
+            },
+            "until": {"type": ["string", "null"], "description": "How long."},
+        },
+    ),
+    _function("set_mode", {"mode": {"const": "quiet", "description": "How."}}),
+    _function(
+        "draw_line",
+        {"end": {"$ref": "#/$defs/point", "description": "Where to."}},
+        "end",
+        point={
+            "type": "object",
+            "properties": {"across": {"type": "number", "description": "In inches."}},
+        },
+    ),
+)
+"""Functions with what tools of published servers have: a parameter without description, an object
+without properties, objects in objects and lists, values listed and bounded, null, references."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixScope:
+    """What of the matrix a template can be asked."""
+
+    calls: bool
+    """It writes calls."""
+    parallel: bool
+    """It takes two calls in one message."""
+    reasoning: bool
+    """It writes reasoning."""
+    open_calls: bool
+    """It takes a message with calls that nothing answers."""
+    system_needed: bool
+    """It refuses conversations without a system message."""
+    tools: bool
+    """It reads tools, or writes calls."""
+    settings: Sequence[Mapping[str, Json]]
+    """Values of its switches, each set alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    words: str
+    dialogue: Dialogue
+    generation: bool = True
+
+
+def conversations_for(texts: ConversationTexts, scope: MatrixScope) -> list[WholeConversation]:
+    """Return every conversation of the matrix that a template can be asked, the smallest first.
+
+    Those with a switch come after all others: what the first of them is the first to show holds
+    under its switches alone.
+    """
+    found = {each.name: each for each in _conversations(texts, scope)}
+    return sorted(found.values(), key=lambda each: (bool(each.setting), each.size))
+
+
+def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[WholeConversation]:
+    systems = (texts.system,) if scope.system_needed else ("", texts.system)
+    offers = (False, True) if scope.tools else (False,)
+    chats, loops = [*_chats(texts)], [*_loops(texts, scope)] if scope.calls else []
+    for scene, system, tools in product((*chats, *loops), systems, offers):
+        yield _played(scene, system, tools=tools)
+    yield _played(_long_chat(texts), texts.system, tools=False)
+    for scene in _reasoned(texts, scope) if scope.reasoning else ():
+        yield _played(scene, systems[0], tools=scope.calls)
+        yield _played(scene, texts.system, tools=scope.calls)
+    longest = (chats[-1], *loops[-1:])
+    for setting in scope.settings:
+        yield replace(_played(chats[0], systems[0], tools=False), setting=setting)
+        for scene in longest:
+            yield replace(_played(scene, systems[0], tools=scope.tools), setting=setting)
+            yield replace(_played(scene, texts.system, tools=False), setting=setting)
+    for scene in (chats[0], *longest):
+        yield replace(_played(scene, systems[0], tools=scope.tools), other_form=True)
+    yield replace(_played(chats[0], texts.system, tools=False), other_form=True)
+
+
+def _played(scene: _Scene, system: str, *, tools: bool) -> WholeConversation:
+    return WholeConversation(scene.words, scene.dialogue, system, tools, scene.generation)
+
+
+def _chats(texts: ConversationTexts) -> Iterator[_Scene]:
+    first, second, _ = texts.users
+    answer = Message(texts.answers[0])
+    yield _Scene("a question", (first,))
+    yield _Scene("an answer", (first, answer), generation=False)
+    yield _Scene("a second question", (first, answer, second))
+
+
+_QUESTIONS = 6
+
+
+def _long_chat(texts: ConversationTexts) -> _Scene:
+    """Return a chat of twelve messages, the system's among them, that ends with a question."""
+    asked, answer = texts.users[0].text.rstrip("."), texts.answers[0].rstrip(".")
+    dialogue = [
+        entry
+        for at in range(1, _QUESTIONS + 1)
+        for entry in (User(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
+    ]
+    return _Scene("six questions and the answers to five", tuple(dialogue[:-1]))
+
+
+def _loops(texts: ConversationTexts, scope: MatrixScope) -> Iterator[_Scene]:
+    first, second, third = texts.users
+    one, other, later = texts.results
+    earlier, answer = (Message(each) for each in texts.answers)
+    call, prefaced = texts.called(0), texts.called(0, content=texts.preface)
+    if scope.open_calls:
+        yield _Scene("a call", (first, call), generation=False)
+    yield _Scene("a call and its result", (first, call, one))
+    yield _Scene("a call, its result and the answer", (first, call, one, answer), generation=False)
+    yield _Scene("two calls one after the other", (first, call, one, texts.called(1), other))
+    if scope.parallel:
+        both = texts.called(0, 1)
+        yield _Scene("two calls in one message and their results", (first, both, one, other))
+        yield _Scene(
+            "an answered question, then two calls in one message and their results",
+            (first, earlier, second, both, one, other),
+        )
+    yield _Scene("content beside a call, and its result", (first, prefaced, one))
+    yield _Scene("an answered call, then another question", (first, call, one, answer, second))
+    yield _Scene(
+        "an answered call, then a question, content beside a call, its result and the answer",
+        (first, texts.called(2), later, earlier, second, prefaced, one, answer, third),
+    )
+
+
+def _reasoned(texts: ConversationTexts, scope: MatrixScope) -> Iterator[_Scene]:
+    first, second, _ = texts.users
+    one, answer = texts.results[0], texts.answers[0]
+    before, after = texts.reasonings
+    yield _Scene("an answer with reasoning", (first, Message(answer, before)), generation=False)
+    yield _Scene(
+        "an answer with reasoning, then a question", (first, Message(answer, before), second)
+    )
+    if scope.calls:
+        called = texts.called(0, reasoning=before)
+        yield _Scene("a call with reasoning, and its result", (first, called, one))
+        yield _Scene(
+            "a call with reasoning, its result, and an answer with reasoning",
+            (first, called, one, Message(answer, after)),
+            generation=False,
+        )

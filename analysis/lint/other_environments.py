@@ -1,0 +1,213 @@
+"""A template in other environments than transformers' own, and what differs there.
+
+The facts about older releases are from the wheels of transformers: `tojson` that escapes no HTML
+came with 4.42, the generation tag with 4.43, loop controls and `strftime_now` with 4.45.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType
+
+from jinja2 import Environment, Template, Undefined, nodes
+from jinja2.ext import LoopControlExtension
+from jinja2.filters import FILTERS
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from autoparser.analysis.core.conversation import Dialogue, Message
+from autoparser.analysis.core.errors import one_line
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.templates.environment import GenerationTag, chat_environment
+from autoparser.analysis.templates.source_text import failure_line
+from autoparser.analysis.templates.worker_guard import current_guard
+from autoparser.analysis.templates.worker_limits import LimitReached
+
+from .lint_renders import Render
+from .other_renders import JinjaComparison, JinjaDifference, SentConversation, compare_sent
+from .subject import Subject
+
+# What the installed engines make of what a finding is about, in a sentence each.
+#
+# Contract: an engine that was not asked, or whose answers tell nothing of it, is not said to do
+# anything. The judge is the text that the template renders here.
+
+
+def engines_at(subject: Subject, line: int | None) -> tuple[str, ...]:
+    """Say what each engine does at a line, in the whole conversations that it was asked."""
+    if line is None or not subject.jinjas or subject.failure is not None:
+        return ()
+    return tuple(_at(subject, each, line) for each in subject.in_other_jinjas)
+
+
+def engines_on(subject: Subject, words: str, given: Render, wanted: Render) -> tuple[str, ...]:
+    """Say what each engine makes of one conversation that should become the text of `wanted`."""
+    sent_with, judged = (
+        next(each.variables for each in subject.asked if each.render is render)
+        for render in (given, wanted)
+    )
+    sent = [SentConversation(words, sent_with, wanted, judged)]
+    comparisons = (
+        compare_sent(each, subject.rendering, subject.tokens, sent) for each in subject.jinjas
+    )
+    return tuple(_on(each) for each in comparisons)
+
+
+def _at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
+    label = comparison.jinja.label
+    there = [each for each in comparison.differences if each.place and each.place.line == line]
+    if there:
+        return f"{label} {_otherwise(there[0])} in {len(there)} of {comparison.asked} conversations"
+    if any(_runs(subject, each, line) for each in comparison.same):
+        return f"{label} renders it as it is meant"
+    return f"{label} renders no conversation with it that would tell"
+
+
+def _on(comparison: JinjaComparison) -> str:
+    label = comparison.jinja.label
+    if comparison.differences:
+        return f"{label} {_otherwise(comparison.differences[0])}"
+    if comparison.same:
+        return f"{label} renders it as it is meant"
+    return f"{label} was not asked: {', '.join(comparison.not_asked)}"
+
+
+def _otherwise(difference: JinjaDifference) -> str:
+    error = difference.answer.error
+    return f"fails: {error}" if error else "renders another text"
+
+
+def _runs(subject: Subject, sent: SentConversation, line: int) -> bool:
+    """Whether a line does anything in a conversation."""
+    trace = subject.rendering.step_through(sent.variables)
+    sites = {each.site for each in trace.steps} | {
+        each.site for each in trace.pieces if each.site is not None
+    }
+    return any(trace.sites[each].line == line for each in sites)
+
+
+CLOCK = "strftime_now"
+"""The name by which templates ask for the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A conversation as it is rendered here, and as it is rendered there."""
+
+    what: str
+    usual: Render
+    text: str = ""
+    error: str = ""
+    """Why it fails there; empty where it does not."""
+    failed_at: int | None = None
+    """The template's line where it fails there."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether what is rendered here is not rendered there, or is another text."""
+        return self.usual.rendered and (bool(self.error) or self.text != self.usual.text)
+
+    @property
+    def line(self) -> int | None:
+        """The line that fails there, or that writes here what is first written otherwise there."""
+        if self.error:
+            return self.failed_at
+        return self.usual.line_at(prefix_length(self.usual.text, self.text))
+
+
+class OpenTag(GenerationTag):
+    """A generation tag that leaves no trace: what it holds stands in its place."""
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:  # type: ignore[override]
+        """Read the block up to its end tag."""
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+@cache
+def environment(
+    *,
+    clock: bool = True,
+    tojson: bool = True,
+    trim: bool = True,
+    undefined: type[Undefined] = Undefined,
+    scoped: bool = True,
+) -> Environment:
+    """Return transformers' environment without some of what it adds to Jinja.
+
+    Where it is not `scoped`, the generation tag is as if it were not there.
+    """
+    usual = chat_environment()
+    made = ImmutableSandboxedEnvironment(
+        trim_blocks=trim,
+        lstrip_blocks=trim,
+        extensions=(LoopControlExtension, GenerationTag if scoped else OpenTag),
+        optimized=False,
+        undefined=undefined,
+    )
+    made.globals = {**usual.globals}
+    if not clock:
+        del made.globals[CLOCK]
+    made.filters["tojson"] = usual.filters["tojson"] if tojson else FILTERS["tojson"]
+    return made
+
+
+def elsewhere(
+    subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
+) -> Iterator[Elsewhere]:
+    """Render ordinary conversations in another environment.
+
+    `code` is the template compiled there, where that is not what is compiled here. Without
+    `clock` there is no `strftime_now`.
+    """
+    code = subject.template.code if code is None else code
+    guard = current_guard()
+    template = Template.from_code(made, code, dict(made.globals))
+    for what, usual, variables in ordinary(subject):
+        given = {key: value for key, value in variables.items() if clock or key != CLOCK}
+        try:
+            pieces = template.root_render_func(template.new_context(given))
+            text = "".join(pieces if guard is None else guard.kept(pieces, len))
+        except LimitReached as reached:
+            yield Elsewhere(what, usual, error=reached.words)
+        except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
+            words = one_line(f"{type(error).__name__}: {error}").rstrip(".")
+            yield Elsewhere(what, usual, error=words, failed_at=failure_line(error))
+        else:
+            yield Elsewhere(what, usual, text)
+
+
+def compiled(subject: Subject, made: Environment) -> CodeType:
+    """Compile a template anew, for an environment that reads its text otherwise."""
+    return made.compile(made.parse(subject.template.text))
+
+
+def loop_control(subject: Subject) -> int | None:
+    """Return the line of the first `break` or `continue`; None where there is none."""
+    if not any(kind.__name__.lower() in subject.template.text for kind in _CONTROLS):
+        return None  # a quick way out
+    tree = subject.template.syntax_tree
+    return next((each.lineno for kind in _CONTROLS for each in tree.find_all(kind)), None)
+
+
+def generation_tag(subject: Subject) -> int | None:
+    """Return the line of the first generation tag; None where there is none."""
+    calls = subject.template.syntax_tree.find_all(nodes.CallBlock)
+    tags = (each.lineno for each in calls if isinstance(each.call.node, nodes.ExtensionAttribute))
+    return next(tags, None)
+
+
+_CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
+
+
+def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
+    """Return ordinary conversations: in words, as transformers renders them, and the variables."""
+    marks, call = subject.marks, subject.call()
+    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
+    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    for what, dialogue, tools in (("a chat", chat, False), ("a tool call", loop, True)):
+        played = subject.play(dialogue, tools=tools, generation=True)
+        render = subject.as_transformers(played, tools=tools, generation=True)
+        yield what, render, subject.variables(render, tools=tools, generation=True)

@@ -1,0 +1,323 @@
+"""What another program's Jinja makes of whole conversations, judged by the template's own renders.
+
+Contract: every conversation is asked or counted with the reason why not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import takewhile
+from types import MappingProxyType
+from typing import cast
+
+from autoparser.analysis.core.errors import TemplateRenderError, one_line
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.source_text import template_tokens
+
+from .conversation_matrix import PlayedConversation
+from .hit import Hit, HitEvidence, Severity, ShownText
+from .lint_renders import NOON, AskedRender, Render
+from .other_jinjas import JinjaAnswer, JinjaQuestion, OtherJinja, ask
+
+
+@dataclass(frozen=True, slots=True)
+class SentConversation:
+    """A conversation that the template renders, and what it is rendered with."""
+
+    words: str
+    variables: Mapping[str, object]
+    render: Render
+    judged: Mapping[str, object] | None = None
+    """What the template itself rendered instead, where what is sent should become that text."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagPlace:
+    """A place of a template, and what stands there."""
+
+    line: int
+    """From 1."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class JinjaDifference:
+    """A conversation that another program renders otherwise, or not at all."""
+
+    sent: SentConversation
+    answer: JinjaAnswer
+    place: TagPlace | None
+    """Where it failed, or what wrote the first character that is another; None: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class JinjaComparison:
+    """All conversations in one program."""
+
+    jinja: OtherJinja
+    same: tuple[SentConversation, ...]
+    """Those that it renders as the template is meant."""
+    differences: tuple[JinjaDifference, ...]
+    not_asked: Mapping[str, int]
+    """How many were not asked, by reason."""
+
+    @property
+    def alike(self) -> int:
+        """How many it renders as the template is meant."""
+        return len(self.same)
+
+    @property
+    def asked(self) -> int:
+        """How many were asked."""
+        return self.alike + len(self.differences)
+
+    @property
+    def words(self) -> str:
+        """Say in one line what was asked and what was not."""
+        left = "".join(f"; {count} not asked: {why}" for why, count in self.not_asked.items())
+        return f"{self.jinja.label} renders {self.alike} of {self.asked} conversations alike{left}"
+
+
+def compare(
+    jinja: OtherJinja,
+    template: ChatTemplate,
+    tokens: Mapping[str, str],
+    clock: datetime,
+    conversations: Sequence[SentConversation],
+    not_asked: Mapping[str, int],
+) -> JinjaComparison:
+    """Have a program render the conversations; `not_asked` are counted already."""
+    sent = [each.variables for each in conversations]
+    answers = ask(jinja, JinjaQuestion(template.text, tokens, clock, sent))
+    missing = Counter(not_asked)
+    differences: list[JinjaDifference] = []
+    same: list[SentConversation] = []
+    for each, answer in zip(conversations, answers, strict=True):
+        if not answer.asked:
+            missing[answer.error] += 1
+        elif answer.error or answer.text != each.render.text:
+            place = _place(template, each, answer)
+            differences.append(JinjaDifference(each, answer, place))
+        else:
+            same.append(each)
+    return JinjaComparison(jinja, tuple(same), tuple(differences), missing)
+
+
+def _place(template: ChatTemplate, sent: SentConversation, answer: JinjaAnswer) -> TagPlace | None:
+    if answer.error:
+        return None if answer.at is None else _tag(template.text, answer.at)
+    usual = sent.render.text
+    both = zip(usual, answer.text, strict=False)
+    first = sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))
+    # What the other writes beyond the end comes after the last that is written here.
+    span = template.source_map(sent.judged or sent.variables).span_at(min(first, len(usual) - 1))
+    return None if span is None else _cut(_one_newline(template.text), span.start, span.end)
+
+
+def _one_newline(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _tag(text: str, at: int) -> TagPlace:
+    """Return the tag that holds a place."""
+    begun = 0
+    for token in template_tokens(text):
+        if token.kind in ("block_begin", "variable_begin", "raw_begin"):
+            begun = token.start
+        if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
+            return _cut(text, begun, token.end)
+    return _cut(text, at, at)
+
+
+def _cut(text: str, start: int, end: int) -> TagPlace:
+    return TagPlace(text.count("\n", 0, start) + 1, text[start:end].strip())
+
+
+# Which whole conversations another program's Jinja is asked, and why not the others.
+
+
+REFUSED = "the template refuses them"
+OTHER_FORM = "the template does not read content of their form"
+CHANGING = "their text changes while it is asked for"
+_MINUTE = timedelta(minutes=1)
+
+
+def compare_matrix(
+    jinja: OtherJinja,
+    template: ChatTemplate,
+    tokens: Mapping[str, str],
+    played: Sequence[PlayedConversation],
+    asked: Sequence[AskedRender],
+) -> JinjaComparison:
+    """Have a program render what the template rendered; `asked` knows with what that was made."""
+    made_with = {id(each.render): each.variables for each in asked}
+    texts = {each.conversation.name: each.render.text for each in played}
+    sent: list[SentConversation] = []
+    left: Counter[str] = Counter()
+    for each in played:
+        usual_form = replace(each.conversation, other_form=False).name
+        if not each.render.rendered:
+            left[REFUSED] += 1
+        elif each.render.text != texts.get(usual_form, each.render.text):
+            # That it is written as Python shows a list is a finding of its own.
+            left[OTHER_FORM] += 1
+        else:
+            name, variables = each.conversation.name, made_with[id(each.render)]
+            known = SentConversation(name, variables, each.render)
+            sent.append(_in_usual_form(template, known) or known)
+    return compare_sent(jinja, template, tokens, [*sent, *_with_signs(template, sent[:1])], left)
+
+
+def _in_usual_form(template: ChatTemplate, sent: SentConversation) -> SentConversation | None:
+    """Return a conversation whose contents are texts, where those sent are lists of one text.
+
+    The negotiated form is what an analysis can tell most by; callers send a text wherever the
+    template does not raise on it. None where nothing differs, or it does raise.
+    """
+    messages = _messages(sent)
+    plain = [{**each, "content": _text_of(each.get("content"))} for each in messages]
+    return None if plain == messages else _rendered(template, sent, sent.words, plain)
+
+
+def _text_of(content: object) -> object:
+    match content:
+        case [{"type": "text", "text": str(text)}]:
+            return text
+        case _:
+            return content
+
+
+SIGNS = "3 > 2 < 4 & \"q\" 'a' c/d\\e é 日本 🚀"
+"""What filters of different programs escape, count or turn otherwise."""
+
+
+def _with_signs(
+    template: ChatTemplate, sent: Sequence[SentConversation]
+) -> Iterator[SentConversation]:
+    """Return the conversations with signs and letters beyond ASCII in what the user says."""
+    for each in sent:
+        messages = [
+            {**one, "content": f"{one['content']} {SIGNS}"}
+            if one.get("role") == "user" and isinstance(one.get("content"), str)
+            else one
+            for one in _messages(each)
+        ]
+        found = _rendered(template, each, f"{each.words} with signs", messages)
+        if found is not None:
+            yield found
+
+
+def _messages(sent: SentConversation) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", sent.variables["messages"])
+
+
+def _rendered(
+    template: ChatTemplate, sent: SentConversation, words: str, messages: list[dict[str, object]]
+) -> SentConversation | None:
+    variables = {**sent.variables, "messages": messages}
+    try:
+        text = template.render_prepared(variables)
+    except TemplateRenderError:
+        return None
+    return SentConversation(words, variables, Render(sent.render.messages, text))
+
+
+def compare_sent(
+    jinja: OtherJinja,
+    template: ChatTemplate,
+    tokens: Mapping[str, str],
+    conversations: Sequence[SentConversation],
+    not_asked: Mapping[str, int] = MappingProxyType({}),
+) -> JinjaComparison:
+    """Have a program render conversations, as far as their text is not of the minute."""
+    clock = datetime.now() if jinja.own_requests else NOON  # noqa: DTZ005 - as templates see it
+    at_clock = [_at(template, each, clock) for each in conversations]
+    sent = [each for each in at_clock if each is not None]
+    changing = len(conversations) - len(sent)
+    left = {**not_asked, **({CHANGING: changing} if changing else {})}
+    return compare(jinja, template, tokens, clock, sent, left)
+
+
+def _at(template: ChatTemplate, sent: SentConversation, clock: datetime) -> SentConversation | None:
+    """Return a conversation as it is rendered at a time; None where a minute makes another text."""
+    if clock == NOON:
+        return sent
+    judged = sent.judged or sent.variables
+    given = [{**judged, "strftime_now": at.strftime} for at in (clock, clock + _MINUTE)]
+    try:
+        text, later = map(template.render_prepared, given)
+    except TemplateRenderError:
+        return None
+    if text != later:
+        return None
+    variables = {**sent.variables, "strftime_now": clock.strftime}
+    return SentConversation(sent.words, variables, Render(sent.render.messages, text), given[0])
+
+
+# What another program's Jinja makes of whole conversations, as hits: one for each cause.
+
+
+_MOST_CHARACTERS = 60
+"""Of what stands at a place."""
+
+_Cause = tuple[TagPlace | None, str]
+
+
+def hits_of(
+    comparison: JinjaComparison, played: Sequence[PlayedConversation], *, failed: bool
+) -> Iterator[Hit]:
+    """Return a hit for each cause: of failures, or of other texts.
+
+    `played` is what the template itself makes of the conversations.
+    """
+    by_cause: dict[_Cause, list[JinjaDifference]] = {}
+    for each in comparison.differences:
+        if bool(each.answer.error) is failed:
+            by_cause.setdefault((each.place, each.answer.error), []).append(each)
+    for (place, _), those in by_cause.items():
+        yield _hit(comparison, place, those, played)
+
+
+def _hit(
+    comparison: JinjaComparison,
+    place: TagPlace | None,
+    those: list[JinjaDifference],
+    played: Sequence[PlayedConversation],
+) -> Hit:
+    name = comparison.jinja.name
+    first = those[0]
+    settings = {each.name: each.conversation.setting for each in played}
+    switched = all(settings.get(each.sent.words) for each in those)
+    share = f"{len(those)} of {comparison.asked} conversations, such as {first.sent.words}"
+    at = "" if place is None or not place.text else f" at {one_line(place.text, _MOST_CHARACTERS)}"
+    if first.answer.error:
+        message = f"{name} fails{at} on {share}: {first.answer.error}"
+    else:
+        other = "other whitespace" if _same_words(first) else "another text"
+        message = f"{name} renders {other}{at} in {share}{_as_if_set(first, played)}"
+    there = ShownText(f"by {comparison.jinja.label}", first.answer.text, first.answer.error)
+    return Hit(
+        message,
+        (HitEvidence(first.sent.render.shown("as transformers renders it"), there),),
+        line=None if place is None else place.line,
+        # The value was made up to see what the switch does; who sends it is not known.
+        severity=Severity.WARNING if switched else None,
+        setting=settings[first.sent.words] if switched else {},
+    )
+
+
+def _as_if_set(difference: JinjaDifference, played: Sequence[PlayedConversation]) -> str:
+    """Say with which value of a switch the template writes that text, too: servers set some."""
+    for each in played:
+        setting = each.conversation.setting
+        if setting and each.render.text == difference.answer.text:
+            set_so = " and ".join(f"{name}={value!r}" for name, value in setting.items())
+            return f", as the template itself does with {set_so}"
+    return ""
+
+
+def _same_words(difference: JinjaDifference) -> bool:
+    return difference.sent.render.text.split() == difference.answer.text.split()

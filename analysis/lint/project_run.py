@@ -1,0 +1,301 @@
+"""A run over many templates: load, look, and set aside what is accepted or known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
+from autoparser.analysis.templates.worker_pool import WorkerPool
+
+from .baselines import Baseline, Ignore, Key, digest_of, unused
+from .hit import Confidence
+from .inspection import Inspected, LintRun, SeenHits, Task, Trouble, inspect
+from .inspection_cache import InspectionCache, InspectionKeys
+from .linting import SHOWING_ALL, FindingFilter, LintFinding
+from .other_jinjas import OtherJinja
+from .project_settings import FailOn, ProjectSettings, codes_of, matches
+from .project_sources import Problem, Target, gather, load_targets, relative_to
+from .registry import import_checks, rule_of
+from .rule import Need, Rule
+
+# Work on many values in worker processes; the answers come in the order of the values.
+#
+# The one place that knows how it is done.
+
+
+_Value = TypeVar("_Value")
+_Answer = TypeVar("_Answer")
+
+
+def in_order(
+    work: Callable[[_Value], _Answer],
+    values: Sequence[_Value],
+    jobs: int,
+    *,
+    limits: Limits | None,
+    failed: Callable[[AutoparserError], _Answer],
+    progress: Callable[[int], Callable[[], object]],
+) -> Iterator[_Answer]:
+    """Return the answers to all values, in their order.
+
+    With `limits` each value's work is held to them, in a worker; without, there are workers only
+    where several jobs are wanted. `failed` answers where a limit is reached or a worker died.
+    `progress` is told how many values there are, and gives what is called after each.
+    """
+    if not values:
+        return
+    if limits is None and min(jobs, len(values)) <= 1:
+        advance = progress(len(values))
+        for value in values:
+            yield work(value)
+            advance()
+        return
+    with WorkerPool(min(jobs, len(values)) or 1, limits=limits or NO_LIMITS) as pool:
+        # Asked once the workers are there: what shows it may have a thread, and what has threads
+        # is not to be forked.
+        advance = progress(len(values))
+        for outcome in pool.map(work, values):
+            advance()
+            yield failed(outcome.error) if outcome.error is not None else outcome.result()
+
+
+_CONFIDENCES = [*Confidence]
+
+
+@dataclass(frozen=True, slots=True)
+class LintRequest:
+    """What is to be looked at, by which rules, and what of it counts."""
+
+    sources: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    settings: ProjectSettings
+    fail_on: FailOn = FailOn.ERROR
+    min_confidence: Confidence = Confidence.LOW
+    shown: FindingFilter = SHOWING_ALL
+    tokenizer: Path | None = None
+    """In the place of those beside the templates; that of the settings is for templates without."""
+    baseline: Baseline | None = None
+    revision: str | None = None
+    """Of the models on the Hub among the sources."""
+    template_place: str | None = None
+    """Where the template of a saved format is; None: where it was."""
+    jobs: int = 1
+    limits: Limits | None = None
+    """What looking at one template may take; None trusts the templates."""
+    jinjas: tuple[OtherJinja, ...] = ()
+    """Programs to ask for renders."""
+    cache: Path | None = None
+    """The folder with answers of earlier runs; None asks for none and leaves none."""
+    tools: tuple[Tool, ...] = ()
+    """Functions to ask with instead of ours, without wrappers."""
+
+
+def lint_project(
+    request: LintRequest, progress: Callable[[int], Callable[[], object]] | None = None
+) -> LintRun:
+    """Look at all templates of the sources.
+
+    `progress` is told how many different templates there are to look at, and gives what is called
+    after each. Nothing that a source or a template does is raised: it is a problem of the run.
+    """
+    settings = request.settings
+    sources, wrong_sources = gather(request.sources, settings.exclude, settings.root)
+    targets, wrong_files = load_targets(sources, request.revision, request.template_place)
+    tasks = [_task(target, request) for target in targets]
+    distinct = {task.identity: task for task in tasks}
+    seen = _seen(distinct, request, progress or (lambda _: lambda: None))
+    problems = [*wrong_sources, *wrong_files]
+    templates: list[Inspected] = []
+    for target, task in zip(targets, tasks, strict=True):
+        template, wrong = _inspected(target, seen[task.identity], request)
+        problems += wrong
+        if template is not None:
+            templates.append(template)
+    run = LintRun(
+        tuple(templates),
+        tuple(replace(each, path=shown_path(each.path)) for each in problems),
+        request.rules,
+        request.fail_on,
+        request.shown,
+    )
+    return run if request.baseline is None else _less_known(run, request.baseline)
+
+
+def _seen(
+    tasks: Mapping[object, Task],
+    request: LintRequest,
+    progress: Callable[[int], Callable[[], object]],
+) -> dict[object, SeenHits]:
+    """Return the answer to each task, from the cache where it has one."""
+    cache = None if request.cache is None else InspectionCache(request.cache)
+    keys = InspectionKeys(request.limits)
+    found: dict[object, SeenHits] = {}
+    waiting: dict[object, str | None] = {}
+    for identity, task in tasks.items():
+        key = None if cache is None else keys.key_of(task)
+        seen = None if cache is None or key is None else cache.get(key)
+        if seen is None:
+            waiting[identity] = key
+        else:
+            found[identity] = seen
+    if waiting:
+        # Workers are forked with the checks in memory: no task's time goes into importing them.
+        import_checks(request.rules)
+    answers = in_order(
+        inspect,
+        [tasks[identity] for identity in waiting],
+        request.jobs,
+        limits=request.limits,
+        failed=_unseen,
+        progress=progress,
+    )
+    for (identity, key), seen in zip(waiting.items(), answers, strict=True):
+        found[identity] = seen
+        if cache is not None and key is not None:
+            cache.put(key, seen)
+    if cache is not None and waiting:
+        cache.sweep()
+    return found
+
+
+def _unseen(error: AutoparserError) -> SeenHits:
+    """Return what is seen of a template that is beyond a limit."""
+    return SeenHits(troubles=(Trouble(error.message, error.hint or ""),), looked=False)
+
+
+def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
+    """Return the files and folders by which one sees that something has changed."""
+    found, _ = gather(sources, settings.exclude, settings.root)
+    places = [Path(each) for each in sources]
+    for source in found:
+        path = Path(source.given)
+        if path.exists():
+            places.append(path if source.within is None or path.is_dir() else path.parent)
+    return [*dict.fromkeys(places)]
+
+
+def shown_path(path: str) -> str:
+    """Return a path as reports show it: from the working directory where it is below that."""
+    with suppress(OSError, ValueError):
+        if Path(path).exists():
+            return relative_to(path, Path.cwd().resolve()) or Path(path).as_posix()
+    return path
+
+
+def baseline_of(run: LintRun) -> Baseline:
+    """Return the baseline that knows every finding of a run."""
+    return Baseline(
+        tuple((_key(template, finding), finding.message) for template, finding in run.findings)
+    )
+
+
+def _task(target: Target, request: LintRequest) -> Task:
+    needs = {rule.needs for rule in request.rules}
+    tokenizer = request.tokenizer or target.tokenizer or request.settings.tokenizer
+    return Task(
+        target.template,
+        tuple(rule.code for rule in request.rules),
+        str(tokenizer) if tokenizer is not None and Need.TOKENIZER in needs else None,
+        target.directory if Need.DIRECTORY in needs else None,
+        request.jinjas if Need.OTHER_JINJAS in needs else (),
+        target.learnt,
+        request.tools,
+    )
+
+
+def _inspected(
+    target: Target, seen: SeenHits, request: LintRequest
+) -> tuple[Inspected | None, tuple[Problem, ...]]:
+    if not seen.looked:
+        wrong = (Problem(target.path, each.message, each.hint) for each in seen.troubles)
+        return None, tuple(wrong)
+    ignores = seen.ignores
+    problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
+    if not target.in_lines:
+        problems = tuple(
+            replace(each, line=None, place=f"line {each.line} of the template") for each in problems
+        )
+    accepted = _accepted(target, ignores, request.settings)
+    findings, ignored = _parted(
+        [each for each in seen.findings if _sure(each, request)],
+        lambda each: each.code in accepted,
+    )
+    shown, folded = _parted(findings, lambda each: not request.shown.shows(each))
+    looked = {rule.code for rule in request.rules} - {code for code, _ in seen.left_out}
+    met = frozenset(code for each in seen.findings for code in (each.code, *each.also))
+    template = Inspected(
+        shown_path(target.path),
+        target.name,
+        target.template,
+        target.in_lines,
+        shown,
+        ignored=ignored,
+        folded=folded,
+        # Of a rule that did not look, nobody can say that it would have found nothing.
+        unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
+        remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
+        left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
+        evidence=seen.evidence,
+        unwritten=seen.unwritten,
+        linked_out=target.linked_out,
+    )
+    return template, problems
+
+
+def _accepted(
+    target: Target, ignores: Sequence[Ignore], settings: ProjectSettings
+) -> frozenset[str]:
+    codes = {code for each in ignores for code in each.codes}
+    below = relative_to(target.path, settings.root)
+    for pattern, selectors in settings.per_file_ignores:
+        if matches(pattern, target.path if below is None else below):
+            codes |= codes_of(selectors)
+    return frozenset(codes)
+
+
+def _sure(finding: LintFinding, request: LintRequest) -> bool:
+    order = _CONFIDENCES.index
+    return order(finding.confidence) <= order(request.min_confidence)
+
+
+def _parted(
+    findings: Sequence[LintFinding], aside: Callable[[LintFinding], bool]
+) -> tuple[tuple[LintFinding, ...], tuple[LintFinding, ...]]:
+    """Return those that stay, and those that are set aside."""
+    return (
+        tuple(each for each in findings if not aside(each)),
+        tuple(each for each in findings if aside(each)),
+    )
+
+
+def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
+    keys = [_key(template, finding) for template, finding in run.findings]
+    known = iter(baseline.match(keys))
+    templates: list[Inspected] = []
+    for template in run.templates:
+        marks = [(finding, next(known)) for finding in template.findings]
+        templates.append(
+            replace(
+                template,
+                findings=tuple(finding for finding, is_known in marks if not is_known),
+                known=tuple(finding for finding, is_known in marks if is_known),
+            )
+        )
+    looked_at = {
+        (template.path, template.name or "", rule.code)
+        for template in run.templates
+        for rule in run.rules
+    }
+    folded = [_key(each, finding) for each in run.templates for finding in each.folded]
+    vanished = baseline.vanished([*keys, *folded], looked_at)
+    return replace(run, templates=tuple(templates), baseline=True, vanished=vanished)
+
+
+def _key(template: Inspected, finding: LintFinding) -> Key:
+    return Key(template.path, template.name or "", finding.code, digest_of(finding))

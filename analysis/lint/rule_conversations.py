@@ -1,0 +1,244 @@
+"""Texts that templates alter, and what of them a render has lost.
+
+What is lost is seen by two texts that differ in one thing and come out alike, so that it does not
+matter how a template writes texts: as they are, as JSON, or in escapes of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE, long_text
+from autoparser.analysis.core.message_shape import EmptyContent
+from autoparser.analysis.core.text_alignment import common_prefix
+from autoparser.analysis.history.conversation_replay import ReplayStage
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge
+
+from .lint_renders import Render
+from .subject import Subject
+
+# Two messages of the assistant in a row, as clients send them that split what a model wrote.
+
+
+def neighbouring_answers(subject: Subject) -> Render:
+    """Render two answers one after the other, between two questions."""
+    marks = subject.marks
+    answers = (Message(marks.content), Message(marks.reasoning))
+    return subject.play((subject.user, *answers, subject.next_user))
+
+
+# A few steps of a conversation, played under the template's usual setting.
+
+
+PLAYED = (
+    ("answer", Next.USER),
+    ("tool call", Next.TOOL),
+    ("tool call + content", Next.TOOL),
+    ("several calls", Next.TOOL),
+    ("many parameters", Next.TOOL),
+    ("quotes in values", Next.TOOL),
+    ("padded values", Next.TOOL),
+)
+"""The usual steps; the command for round trips plays all there are."""
+
+
+def replays(subject: Subject, encoder: Encoder | None = None) -> Iterator[tuple[Scenario, Verdict]]:
+    """Play the usual steps, as far as they apply."""
+    stage = ReplayStage(subject.analysis)
+    known = {each.name: each for each in shipped_scenarios()}
+    for name, coming in PLAYED:
+        verdict = judge(stage, known[name], coming, subject.usual_setting, encoder)
+        if verdict.applies:
+            yield known[name], verdict
+
+
+# Conversations that many rules ask for.
+#
+# `question` and `second_question` are what ordinary callers send, for rules about what a template
+# takes; all others are in the shape that the template takes.
+
+
+Chat = list[dict[str, Json]]
+
+
+def said(role: str, content: Json) -> dict[str, Json]:
+    """Return a message of a role and a content."""
+    return {"role": role, "content": content}
+
+
+def question(subject: Subject) -> Chat:
+    """Return one user message."""
+    return [said("user", subject.marks.user)]
+
+
+def second_question(subject: Subject) -> Chat:
+    """Return a user message, its answer, and another user message."""
+    marks = subject.marks
+    return [*question(subject), said("assistant", marks.content), said("user", marks.next_user)]
+
+
+def told(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message as the last of a conversation."""
+    marks = subject.marks
+    return subject.play((subject.user, Message(content or marks.content, reasoning)))
+
+
+def went_on(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message that a user message follows."""
+    message = Message(content or subject.marks.content, reasoning)
+    return subject.play((subject.user, message, subject.next_user))
+
+
+def called(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+    """Render an assistant message with a call as the last that the template allows."""
+    message = Message(content, reasoning, (subject.call(),))
+    return under(subject, subject.turn(message), subject.usual_setting, tools=True)
+
+
+def calling(subject: Subject) -> Chat:
+    """Return the messages of `called`, to be changed where a rule is about their shape."""
+    return [dict(each) for each in called(subject).messages]
+
+
+def changed(chat: Chat, **fields: Json) -> Chat:
+    """Return the messages with other fields in the assistant's."""
+    return [{**each, **fields} if each["role"] == "assistant" else each for each in chat]
+
+
+def lacking(chat: Chat, field: str) -> Chat:
+    """Return the messages with one field less in the assistant's."""
+    return [
+        {key: value for key, value in each.items() if key != field}
+        if each["role"] == "assistant"
+        else each
+        for each in chat
+    ]
+
+
+def under(
+    subject: Subject,
+    dialogue: Dialogue,
+    setting: Mapping[str, Json],
+    *,
+    tools: bool = False,
+    generation: bool = False,
+) -> Render:
+    """Render a conversation in the template's shape, with these switches set and no others."""
+    return subject.render(
+        subject.shape.messages(dialogue, subject.marks.system),
+        tools=subject.offered if tools else None,
+        generation=generation,
+        setting=setting,
+        # What stands for no content must reach the template that asks for it.
+        as_given=subject.shape.empty_content is EmptyContent.NULL,
+    )
+
+
+def appends(subject: Subject) -> bool:
+    """Whether an answer is written after the question, as in a chat.
+
+    Templates of models that judge or translate a conversation put it into a text of their own:
+    what they leave out they may well mean to. An end marker may give way to the answer.
+    """
+    alone = subject.play((subject.user,))
+    rest = Literal.of(alone.text[len(common_prefix(alone.text, told(subject).text)) :])
+    return subject.marks.user in alone.text and "".join(rest.markers) == rest.core
+
+
+LEAD, TRAIL = "\n\n\n \t", "\t \n\n\n"
+"""No template writes these by itself around a text; line breaks stand outermost, since some
+templates strip nothing else."""
+
+
+def padded(word: str) -> str:
+    """Return a word with whitespace at both edges."""
+    return f"{LEAD}{word}{TRAIL}"
+
+
+def lost_edges(text: str, word: str) -> str:
+    """Say which edge of the padded word is not in the text; empty for none.
+
+    A text without the word has lost more than edges: for that the answer is empty, too.
+    """
+    if word not in text:
+        return ""
+    begins = f"{LEAD}{word}" in text
+    ends = f"{word}{TRAIL}" in text
+    if begins and ends:
+        return ""
+    if begins:
+        return "end"
+    return "beginning" if ends else "beginning and end"
+
+
+class TextPair(NamedTuple):
+    """Two texts around two words, and what the first has that the other has not."""
+
+    what: str
+    one: str
+    other: str
+
+
+EDGE_PAIRS = (
+    TextPair("spaces at its edges", "  {} ", "{}"),
+    TextPair("line breaks at its edges", "\n{}\n", "{}"),
+)
+INNER_PAIRS = (
+    TextPair("a quote", '{}"{}', "{}{}"),
+    TextPair("a quote", '{}"{}', "{}'{}"),
+    TextPair("a backslash before a quote", '{}\\"{}', '{}"{}'),
+    TextPair("a backslash", "{}\\{}", "{}{}"),
+    TextPair("a backslash and an n", "{}\\n{}", "{}\n{}"),
+    TextPair("a line break", "{}\n{}", "{} {}"),
+    TextPair("a run of spaces", "{}   {}", "{} {}"),
+    TextPair("a blank line", "{}\n\n{}", "{}\n{}"),
+    TextPair("an indentation", "{}\n    {}", "{}\n{}"),
+    TextPair("a character of markup", "{}<{}", "{}&lt;{}"),
+    TextPair("capitals", "{}A{}", "{}a{}"),
+    TextPair("an emoji", "{}🚀{}", "{}{}"),
+    TextPair(
+        f"what follows {LONG_TEXT_SIZE:,} characters",
+        f"{{}} {long_text('the question')} {{}}",
+        f"{{}} {long_text('the question')}",
+    ),
+)
+
+HOSTILE_TEXT = (
+    '  \n{}"\'\\"\\n\n    < &A 🚀 {{"found": [1, "two"],\n  "more": null}}\n\n'
+    f"{long_text('the question')}{{}}\n "
+)
+"""All of it in one text: where this one is pasted or is JSON, nothing is lost."""
+
+
+def alike_in_prompt(
+    play: Callable[[str], Render], words: Sequence[str], pairs: Sequence[TextPair], hostile: str
+) -> Mapping[str, tuple[Render, Render]]:
+    """Return what of a text cannot be seen in the prompt, each with two renders that are alike.
+
+    `play` renders a conversation with a text in the place that is asked about.
+    """
+    text = hostile.format(*words)
+    whole = play(text).text
+    encoded = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
+    if any(each in whole for each in (text, *encoded)):
+        return {}
+    lost: dict[str, tuple[Render, Render]] = {}
+    for what, one, other in pairs:
+        left, right = (play(each.format(*words)) for each in (one, other))
+        # A template that does not write the text at all is not meant here.
+        if left.text == right.text and words[0] in left.text:
+            lost.setdefault(what, (left, right))
+    return lost
+
+
+def unseen_words(place: str, lost: Mapping[str, object]) -> str:
+    """Say what of a text cannot be seen, such as "a quote in a string argument"."""
+    first, *others = lost
+    more = f", nor {', nor '.join(others)}" if others else ""
+    return f"{first} in {place} cannot be seen in the prompt{more}"

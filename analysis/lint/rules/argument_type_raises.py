@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+VALUES: dict[JsonType, Json] = {
+    JsonType.INTEGER: 4,
+    JsonType.NUMBER: 2.5,
+    JsonType.BOOLEAN: True,
+    JsonType.NULL: None,
+    JsonType.ARRAY: ["a"],
+    JsonType.OBJECT: {"a": "b"},
+}
+
+
+@rule("AP528")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call with arguments of all types; where that raises, one by one."""
+    marks = subject.marks
+    usual = calling(subject, **{marks.keys[0]: marks.values[0]})
+    every = {marks.typed_keys[kind]: value for kind, value in VALUES.items()}
+    if not usual.rendered or calling(subject, **every).rendered:
+        return
+    raising: dict[str, Render] = {}
+    for kind, value in VALUES.items():
+        render = calling(subject, **{marks.typed_keys[kind]: value})
+        if not render.rendered:
+            raising[str(kind)] = render
+    for render in [*raising.values()][:1]:
+        yield raising_hit(
+            f"requests fail whose calls have an argument of type {', '.join(raising)}:"
+            f" {render.reason}",
+            render,
+            f"of type {next(iter(raising))}",
+            usual,
+            "of type string",
+        )

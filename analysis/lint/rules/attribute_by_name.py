@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP902")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Take every branch, and read what the sandbox refused inside filters."""
+    names = [*subject.forced.by_name]
+    if names:
+        yield Hit(
+            f"whoever renders it without a sandbox lets the template out: a filter reaches for"
+            f" {', '.join(names)}",
+        )

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP209")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Count the token in a conversation, as text and as the tokenizer adds it."""
+    token = subject.tokens.get("bos_token")
+    dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
+    render = subject.play(dialogue, generation=True)
+    if not token or not render.rendered:
+        return
+    evidence = (alone(render, "two user messages and an answer"),)
+    count = render.text.count(token)
+    if token * 2 in render.text:
+        yield Hit("the prompt begins with two begin tokens in a row", evidence, severity=_HEAVY)
+    elif count > 1:
+        yield Hit(
+            f"the begin token is written {count} times in a conversation of three messages",
+            evidence,
+            line=render.line_of(token),
+        )
+    if _added_again(subject, render, token):
+        yield Hit(
+            "the template writes the begin token and the tokenizer adds it again, unless the"
+            " server tells it not to",
+            evidence,
+            line=render.line_of(token),
+            fix="let one of them write it, or tokenize prompts with add_special_tokens=False",
+        )
+
+
+def _added_again(subject: Subject, render: Render, token: str) -> bool:
+    if subject.tokenizer is None or not render.text.startswith(token):
+        return False
+    number = subject.tokenizer.token_to_id(token)
+    ids = subject.tokenizer.encode(render.text, add_special_tokens=True).ids
+    return number is not None and ids[:2] == [number, number]
+
+
+_HEAVY = Severity.WARNING

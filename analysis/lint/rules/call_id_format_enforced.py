@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+MADE = "call_Ab12Cd34Ef56Gh78Ij90Kl12"
+"""An id in the form in which OpenAI makes them."""
+
+
+@rule("AP518")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call and its answer with an id of nine letters, and with one of that form."""
+    call = subject.call()
+    other = ToolCall(call.name, call.arguments, MADE)
+    plain, made = (
+        subject.play((subject.user, Message(calls=(each,)), subject.answer(each)), tools=True)
+        for each in (call, other)
+    )
+    if made.error is not None and plain.rendered:
+        message = f"requests fail whose calls have ids like {MADE}: {made.reason}"
+        words = "an id as chat APIs make them", "an id of nine letters"
+        yield raising_hit(message, made, words[0], plain, words[1])

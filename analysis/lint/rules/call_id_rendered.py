@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP517")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render the same call with two ids."""
+    call = subject.call()
+    ids = subject.marks.ids
+    one, other = (
+        subject.play(
+            subject.turn(Message(calls=(ToolCall(call.name, call.arguments, each),))), tools=True
+        )
+        for each in ids[:2]
+    )
+    if one.rendered and other.rendered and one.text != other.text and ids[0] in one.text:
+        yield Hit(
+            "the prompt depends on call ids: with ids that an engine makes anew, nothing after"
+            " the first call is found in the prefix cache",
+            (compared(one, "one id", other, "another id"),),
+            line=one.line_of(ids[0]),
+        )

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import ToolCall
+from autoparser.analysis.lint.call_texts import CallSpan, call_spans
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP532")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for names and keys of calls where their values are written."""
+    if subject.format.calls is None:
+        yield from _nameless(subject)
+        return
+    for played in subject.matrix:
+        for span in () if played.conversation.other_form else call_spans(played):
+            part = _missing(span)
+            if part:
+                yield Hit(
+                    f"{part} is not written in '{played.name}'",
+                    (alone(played.render, played.name),),
+                    line=played.render.line_at(span.texts[0].start),
+                    setting=played.conversation.setting,
+                )
+                return
+
+
+def _nameless(subject: Subject) -> Iterator[Hit]:
+    """Look for a call whose arguments are all that is written of it."""
+    call, render = subject.call(), called(subject)
+    value = subject.marks.values[0]
+    behind = render.text.partition(subject.marks.user)[2]
+    if value in behind and call.name not in behind and call.id not in behind:
+        yield Hit(
+            "the name of a called function is never written",
+            (alone(render, "a call"),),
+            line=render.line_of(value),
+        )
+
+
+def _missing(span: CallSpan) -> str:
+    """Say what of the calls is not in the text around their values; empty for nothing."""
+    calls: list[ToolCall] = []
+    for text in span.texts:
+        call = text.spoken.call
+        if call is not None and call not in calls:
+            calls.append(call)
+    for call in calls:
+        # An id may carry the name; whether it does, the engine decides that made it.
+        if call.name not in span.text and call.id not in span.text:
+            return "the name of a called function"
+        if any(key not in span.text for key in call.arguments):
+            return "the name of an argument"
+    return ""

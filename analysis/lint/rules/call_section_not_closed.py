@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP522")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare what stands after one call with what stands after two."""
+    calls = subject.format.calls
+    if calls is None or not calls.later_close.strip():
+        return
+    close, both = calls.later_close, (subject.call(0), subject.call(1))
+    answers = tuple(subject.answer(call) for call in both)
+    one, two = (
+        subject.play((subject.user, Message(calls=both[:count]), *answers[:count]), tools=True)
+        for count in (1, 2)
+    )
+    # With the result after it, too: it might be closed only there.
+    if one.rendered and two.rendered and close in two.text and close not in one.text:
+        yield Hit(
+            f"after one call the model does not read {close.strip()!r}, which closes two",
+            (compared(one, "one call", two, "two calls"),),
+            line=two.line_of(close.strip()),
+        )

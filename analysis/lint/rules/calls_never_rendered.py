@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+FIELD = "tool_calls"
+
+
+class WatchedMessage(dict[str, Any]):
+    """A message that remembers which of its fields were asked for."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.asked: set[object] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(key)
+        return super().__contains__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Give a field, or the default."""
+        self.asked.add(key)
+        return super().get(key, default)
+
+
+@rule("AP501")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call, last and answered, and an answer in its place."""
+    marks, call = subject.marks, subject.call()
+    plain = subject.play((subject.user, Message(marks.content)), tools=True)
+    called = (subject.user, Message(calls=(call,)))
+    hidden: list[Render] = []
+    # The tools' definitions have the name, too.
+    defined = plain.text.count(call.name)
+    for dialogue in (called, (*called, subject.answer(call), Message(marks.content))):
+        render = subject.play(dialogue, tools=True)
+        if render.rendered and (
+            any(word in render.text for word in (marks.values[0], call.id))
+            or render.text.count(call.name) > defined
+        ):
+            return
+        hidden += [render] if render.rendered else []
+    if not hidden or not plain.rendered:
+        return
+    if defined or any(_reads_calls(subject, render) for render in hidden):
+        why = "it is told of tools" if defined else "the template reads them"
+        yield Hit(
+            f"the model never sees its own tool calls: {why}, but nothing of a call is written",
+            (compared(hidden[-1], "with a tool call", plain, "with an answer instead"),),
+            line=parting_line(hidden[0], plain),
+        )
+
+
+def _reads_calls(subject: Subject, render: Render) -> bool:
+    """Whether the template asks a message for its calls."""
+    variables = subject.variables(render, tools=True, generation=False)
+    messages = [WatchedMessage(dict(message)) for message in render.messages]
+    try:
+        subject.rendering.render_prepared({**variables, "messages": messages})
+    except TemplateRenderError:
+        return False
+    return any(FIELD in message.asked for message in messages)

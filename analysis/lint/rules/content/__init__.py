@@ -1,1 +1,0 @@
-"""Rules about what becomes of the text of messages."""

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.message_battery import long_text
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, said
+from autoparser.analysis.lint.subject import Subject
+
+HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "
+"""What is changed by escaping, by a change of case, or by joining lines."""
+_END = 30
+"""So many characters at the end of a long text, or at the place where it is cut."""
+
+
+@rule("AP311")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Give all roles such contents at once; where not all come out, give them to each alone."""
+    words = _words(subject)
+    together = subject.render(
+        _chat(subject, {role: _whole(word) for role, word in words.items()}),
+        setting=subject.usual_setting,
+    )
+    if all(_whole(word) in together.text for word in words.values()):
+        return
+    for role, word in words.items():
+        yield from islice(_changed(subject, role, word), 1)
+
+
+def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
+    """Look at what becomes of signs between two words, and of a long text."""
+    plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
+    text = f"{word}{HOSTILE}{word}"
+    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    # Capitals may be what is changed.
+    low = render.text.lower()
+    start, end = low.find(word.lower()), low.rfind(word.lower())
+    if text not in render.text and -1 < start < end:
+        given, wrote = HOSTILE, render.text[start + len(word) : end]
+        for at in (start, end):
+            if wrote == given:
+                given, wrote = word, render.text[at : at + len(word)]
+        yield Hit(
+            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
+            (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
+            line=render.line_at(start),
+        )
+    text = f"{word} {long_text(word)}"
+    render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
+    start = render.text.find(word)
+    if text not in render.text and start >= 0:
+        kept = prefix_length(text, render.text[start:])
+        what = "changed" if text[-_END:] in render.text[start:] else "cut"
+        yield Hit(
+            f"the content of {role} messages is {what}: of {len(text):,} characters {kept:,} are"
+            f" written as they are, up to {quoted(text[kept:][:_END])}",
+            (compared(render, f"{role}: a long text", plain, f"{role}: a word"),),
+            line=render.line_of(word),
+        )
+
+
+def _words(subject: Subject) -> dict[str, str]:
+    marks = subject.marks
+    return {"system": marks.system, "user": marks.user, "assistant": marks.content}
+
+
+def _whole(word: str) -> str:
+    return f"{word}{HOSTILE}{long_text(word)}"
+
+
+def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
+    """Return a question, and what else has a text here."""
+    shape, marks = subject.shape, subject.marks
+    answers = [Message(texts["assistant"])] if "assistant" in texts else []
+    asked = shape.messages((User(texts.get("user", marks.user)), *answers), marks.system)
+    if "system" not in texts:
+        return asked
+    first = [said("system", shape.user_text(texts["system"]))]
+    return [*first, *(each for each in asked if each["role"] != "system")]

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP306")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a message with content and a call, and the same message without its content."""
+    marks, call = subject.marks, subject.call()
+    both = subject.play(subject.turn(Message(marks.content, calls=(call,))), tools=True)
+    bare = subject.play(subject.turn(Message(calls=(call,))), tools=True)
+    if both.rendered and call.name in both.text and marks.content not in both.text:
+        yield Hit(
+            "the model does not see what it said beside its call",
+            (compared(both, "with content", bare, "without content"),),
+            line=both.line_of(marks.values[0]),
+        )

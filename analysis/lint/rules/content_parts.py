@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.lint.hit import Hit, HitEvidence
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import Chat, question, said
+from autoparser.analysis.lint.subject import Subject
+
+
+class TextPartOutcome(StrEnum):
+    """What becomes of a text part."""
+
+    RAISES = "raises"
+    PRINTED = "is printed as a list, brackets and all"
+    DROPPED = "is dropped"
+
+
+@rule("AP108")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Give each role's content as a text and as a list of one part."""
+    found: dict[TextPartOutcome, list[tuple[str, Render, Render]]] = {}
+    for role, content in (
+        ("system", subject.marks.system),
+        ("user", subject.marks.user),
+        ("assistant", subject.marks.content),
+    ):
+        text = subject.render(_chat(subject, role, content))
+        parts = subject.render(_chat(subject, role, [{"type": "text", "text": content}]))
+        outcome = _outcome(parts, content)
+        if content in text.text and outcome is not None:
+            found.setdefault(outcome, []).append((role, parts, text))
+    for outcome, cases in found.items():
+        yield _hit(outcome, cases)
+
+
+def _chat(subject: Subject, role: str, content: Json) -> Chat:
+    message = said(role, content)
+    if role == "user":
+        return [message]
+    return [message, *question(subject)] if role == "system" else [*question(subject), message]
+
+
+def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
+    if not parts.rendered:
+        return TextPartOutcome.RAISES
+    if word not in parts.text:
+        return TextPartOutcome.DROPPED
+    # As Python writes a dict, or as JSON does.
+    printed = any(f"{mark}text{mark}: {mark}{word}{mark}" in parts.text for mark in "'\"")
+    return TextPartOutcome.PRINTED if printed else None
+
+
+def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
+    _, parts, text = cases[0]
+    what = failed(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
+    printed = outcome is TextPartOutcome.PRINTED
+    line = parts.line_of("type") if printed else parting_line(parts, text)
+    evidence: list[HitEvidence] = [
+        compared(one, f"{name}: a list of parts", other, f"{name}: text")
+        for name, one, other in cases
+    ]
+    roles = listed([name for name, *_ in cases])
+    return Hit(
+        f"content given as a list of text parts ({roles}) {what}",
+        tuple(evidence),
+        line=line,
+        cause=parts.cause,
+    )

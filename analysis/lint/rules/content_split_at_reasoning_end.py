@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.subject import Subject
+
+SHORTEST, LONGEST = 3, 60
+
+
+@rule("AP304")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Put the template's own text constants into a content, and see what is lost."""
+    before, behind = subject.marks.reasoning, subject.marks.content
+    usual = _renders(subject, behind)
+    if not all(behind in render.text for render in usual):
+        return
+    constants = _constants(subject)
+    # One render tells whether any of them matters.
+    mixed = behind + "".join(constant + behind for constant in constants)
+    count = len(constants) + 1
+    if all(render.text.count(behind) == count for render in _renders(subject, mixed)):
+        return
+    for constant in constants:
+        marked = _renders(subject, f"{before}{constant}{behind}")
+        for render, plain in zip(marked, usual, strict=True):
+            if behind in render.text and before not in render.text:
+                yield Hit(
+                    f"of a content that holds {quoted(constant.strip())}, what stands before it"
+                    " is lost",
+                    (compared(render, "with the marker", plain, "without"),),
+                    line=render.line_of(behind),
+                )
+                return
+
+
+def _constants(subject: Subject) -> list[str]:
+    """Give what may be the reasoning's end: what the analysis took for it, then by length."""
+    known = subject.analysis.markers.reasoning_end
+    others = {
+        text
+        for text in subject.suggestions.constants
+        if SHORTEST <= len(text.strip()) <= LONGEST and not text.strip().isalnum()
+    }
+    return [*filter(None, [known]), *sorted(others - {known}, key=lambda text: (len(text), text))]
+
+
+def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
+    return told(subject, content), went_on(subject, content)

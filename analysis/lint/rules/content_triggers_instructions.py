@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from autoparser.analysis.core.text_alignment import differing_parts
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+MOST_CONSTANTS = 40
+FEW_WORDS = 4
+"""What inserts so many words or fewer is a switch, not an instruction."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+@rule("AP905")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Let a user say each text that the template may look for."""
+    # Without the edges: that a template strips them is not news.
+    constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
+    plain = _said(subject, subject.marks.user)
+    if not plain.rendered:
+        return
+    whole = f"{subject.marks.user} {' '.join(constants)}"
+    for text in (whole, *islice(constants, MOST_CONSTANTS)):
+        render = _said(subject, text)
+        change = _change(plain, render, subject.marks.user, text)
+        if change is None:
+            continue
+        if text == whole:
+            # One of them does it; which one is worth knowing.
+            yield from _one_of(subject, constants, plain)
+            return
+        yield _hit(text, change, render, plain)
+        return
+
+
+def _one_of(subject: Subject, constants: list[str], plain: Render) -> Iterator[Hit]:
+    user = subject.marks.user
+    for constant in constants:
+        text = f"{user} {constant}"
+        render = _said(subject, text)
+        change = _change(plain, render, user, text)
+        if change is not None:
+            yield _hit(constant, change, render, plain)
+            return
+
+
+def _said(subject: Subject, text: str) -> Render:
+    messages = subject.shape.messages((subject.user,), subject.marks.system)
+    for message in messages:
+        if message["role"] == "user":
+            message["content"] = subject.shape.user_text(text)
+    return subject.render(messages, generation=True, setting=subject.usual_setting)
+
+
+def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
+    """Give what was written without the text and with it, besides the text; None: nothing."""
+    if not render.rendered:
+        return None
+    expected, found = plain.text.replace(user, text), render.text
+    if expected == found:
+        return None
+    return differing_parts(expected, found)
+
+
+def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) -> Hit:
+    before, after = change
+    inserted = len(_WORD.findall(after)) - len(_WORD.findall(before))
+    what = f"{before[:60]!r} becomes {after[:60]!r}"
+    return Hit(
+        f"where a user says {constant!r}, the prompt changes elsewhere, too: {what}",
+        (compared(render, f"with {constant!r}", plain, "without"),),
+        line=parting_line(render, plain),
+        severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,
+    )

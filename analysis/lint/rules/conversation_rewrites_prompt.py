@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autoparser.analysis.core.conversation import ToolResult
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+CONTEXT = 30
+"""So many characters are quoted of what is rewritten."""
+
+
+@rule("AP609")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Hold the whole conversations against the beginnings at which a prompt is sent."""
+    for played in subject.matrix:
+        conversation = played.conversation
+        # Reasoning is left out of histories on purpose, and has rules of its own.
+        if conversation.other_form or any(played.said(Voice.REASONING)):
+            continue
+        whole = subject.play_whole(replace(conversation, generation=False)).render
+        for begun in _beginnings(conversation) if whole.rendered else ():
+            render = subject.play_whole(begun).render
+            if render.rendered and not whole.text.startswith(render.text):
+                at = prefix_length(render.text, whole.text)
+                yield Hit(
+                    f"in '{played.name}' the prompt of its first {len(begun.dialogue)} messages"
+                    f" changes: {quoted(render.text[at : at + CONTEXT])} becomes"
+                    f" {quoted(whole.text[at : at + CONTEXT])}",
+                    (compared(render, "the beginning", whole, "the whole conversation"),),
+                    line=render.line_at(at),
+                    setting=conversation.setting,
+                )
+                return
+
+
+def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:
+    """Return the conversation up to each message that a prompt may end with."""
+    dialogue = conversation.dialogue
+    for end in range(1, len(dialogue)):
+        # Nobody asks for an answer between a call and its last result.
+        if not isinstance(dialogue[end], ToolResult):
+            yield replace(conversation, dialogue=dialogue[:end], generation=False)

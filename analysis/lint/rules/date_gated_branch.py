@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import calendar
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.other_environments import CLOCK
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+DAYS = (
+    datetime(2024, 12, 25, 3, 4, 5),  # noqa: DTZ001
+    datetime(2026, 2, 28, 23, 59, 59),  # noqa: DTZ001
+    datetime(2027, 11, 6, 6, 0, 0),  # noqa: DTZ001
+    datetime(2035, 5, 1, 18, 30, 0),  # noqa: DTZ001
+)
+"""Days before and after others, of several years, months, weekdays and hours."""
+
+_NAMES = [
+    name
+    for names in (
+        calendar.month_name,
+        calendar.month_abbr,
+        calendar.day_name,
+        calendar.day_abbr,
+    )
+    for name in names
+    if name
+]
+_OF_DATE = re.compile(rf"\b(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))}|AM|PM)\b|\d+")
+
+
+@rule("AP908")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render conversations on several days, and compare them without what names a day."""
+    if CLOCK not in subject.suggestions.names:
+        return
+    marks = subject.marks
+    chat = (subject.user, Message(marks.content), subject.next_user)
+    for tools in (False, True):
+        usual = subject.play(chat, tools=tools, generation=True)
+        for day in DAYS:
+            other = subject.play(chat, tools=tools, generation=True, clock=day)
+            if usual.rendered != other.rendered or _bare(usual.text) != _bare(other.text):
+                yield Hit(
+                    f"on {day:%Y-%m-%d} the prompt says something else than on {NOON:%Y-%m-%d},"
+                    " besides the date",
+                    (compared(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
+                )
+                return
+
+
+def _bare(text: str) -> str:
+    return _OF_DATE.sub("0", text)

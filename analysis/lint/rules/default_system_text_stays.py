@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP322")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Find what a system message replaces with tools or without, and look for it in the other."""
+    told = [
+        (one, other)
+        for one in _questions(subject)
+        if one.conversation.system
+        for other in _questions(subject)
+        if not other.conversation.system and other.conversation.tools == one.conversation.tools
+    ]
+    for given, default in told:
+        text = _replaced(given, default)
+        for beside, alone in told if text else ():
+            if beside is given or text not in alone.render.text:
+                continue
+            if text in beside.render.text and any(map(beside.holds, beside.said(Voice.SYSTEM))):
+                yield Hit(
+                    f"in '{beside.name}' the default {quoted(text)} is written, too;"
+                    f" in '{given.name}' the given system message takes its place",
+                    (compared(beside.render, beside.name, given.render, given.name),),
+                    line=beside.render.line_of(text),
+                )
+                return
+
+
+def _questions(subject: Subject) -> list[PlayedConversation]:
+    return [
+        each
+        for each in subject.matrix
+        if each.conversation.scene == "a question"
+        and each.render.rendered
+        and not each.conversation.setting
+        and not each.conversation.other_form
+    ]
+
+
+def _replaced(given: PlayedConversation, default: PlayedConversation) -> str:
+    """Return the words that stand where the given system message stands; empty for none."""
+    before, _, after = given.render.text.partition(given.conversation.system)
+    text = default.render.text
+    if not (text.startswith(before) and text.endswith(after)):
+        return ""
+    words = text[len(before) : len(text) - len(after)].strip()
+    # A word alone may stand anywhere.
+    return words if " " in words else ""

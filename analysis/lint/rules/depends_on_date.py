@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+LATER = NOON + timedelta(days=1200, hours=5)
+
+
+@rule("AP603")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render conversations at two times."""
+    marks = subject.marks
+    chat = (subject.user, Message(marks.content), subject.next_user)
+    for system, tools in (("", False), (marks.system, False), ("", True)):
+        now, later = (
+            subject.play(chat, system=system, tools=tools, generation=True, clock=clock)
+            for clock in (NOON, LATER)
+        )
+        if now.rendered and later.rendered and now.text != later.text:
+            at = prefix_length(now.text, later.text)
+            # The whole line says what the date is there for.
+            start = now.text.rfind("\n", 0, at) + 1
+            line = now.text[start:].partition("\n")[0]
+            yield Hit(
+                f"another day makes another prompt: {line[:60]!r}",
+                (compared(now, "on one day", later, "on another"),),
+                line=now.line_at(at),
+            )
+            return

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import compiled, elsewhere, engines_at, environment
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+_TRIMMED = re.compile(r"(?<!-)[%#]\}\r?\n(?!\s*\{[%{#]-|\Z)")
+_STRIPPED = re.compile(r"^[ \t]+\{[%#](?![-+])", re.MULTILINE)
+_TAKING = ("-%}", "-}}", "-#}")
+
+
+@rule("AP803")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render without the two settings."""
+    if not _affected(subject.template.text):
+        return
+    other = environment(trim=False)
+    for each in elsewhere(subject, other, compiled(subject, other)):
+        if each.differs:
+            yield Hit(
+                f"without trim_blocks and lstrip_blocks {each.what} has other whitespace",
+                (
+                    HitEvidence(
+                        each.usual.shown("with trim_blocks and lstrip_blocks"),
+                        ShownText("without", each.text, each.error),
+                    ),
+                ),
+                line=each.line,
+                engines=engines_at(subject, each.line),
+            )
+            return
+
+
+def _affected(text: str) -> bool:
+    """Whether the settings have anything to do: a quick way out.
+
+    Where a tag next to it takes the whitespace away, they change nothing.
+    """
+    return _TRIMMED.search(text) is not None or any(
+        not text[: place.start()].rstrip().endswith(_TAKING) for place in _STRIPPED.finditer(text)
+    )

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Dialogue, Message, User
+from autoparser.analysis.core.message_shape import ContentForm
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import went_on
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP117")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a conversation with an empty question, and with an empty answer."""
+    marks, shape = subject.marks, subject.shape
+    usual = went_on(subject)
+    if not usual.rendered or ContentForm.PARTS in (shape.user_content, shape.assistant_content):
+        return
+    cases: tuple[tuple[str, Dialogue], ...] = (
+        ("an empty answer", (subject.user, Message(), subject.next_user)),
+        ("an empty user message", (User(""), Message(marks.content), subject.next_user)),
+    )
+    for words, dialogue in cases:
+        render = subject.play(dialogue)
+        if render.error is not None:
+            message, refused = f"a conversation with {words} {failed(render)}", Severity.INFO
+            yield raising_hit(
+                message, render, f"with {words}", usual, "with texts", refused=refused
+            )

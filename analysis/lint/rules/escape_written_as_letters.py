@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+_ESCAPE = re.compile(r"\\[nrt]")
+SHOWN = 30
+"""Characters around it that are shown."""
+
+
+@rule("AP219")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for such letters in what stands between and after the texts of conversations."""
+    for played in subject.matrix:
+        # Instructions and tools, which may well show escapes, stand before the first text or there.
+        conversation = played.conversation
+        if conversation.tools or conversation.other_form:
+            continue
+        for text in played.written:
+            found = _ESCAPE.search(text.after)
+            if found is not None:
+                place = text.start + len(text.spoken.text) + found.start()
+                shown = text.after[max(0, found.start() - SHOWN) : found.end() + SHOWN]
+                yield Hit(
+                    f"'{played.name}' has a backslash and a letter where a line break is meant:"
+                    f" {quoted(shown)}",
+                    (alone(played.render, played.name),),
+                    line=played.render.line_at(place),
+                    setting=conversation.setting,
+                )
+                return

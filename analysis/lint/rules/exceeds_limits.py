@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.errors import (
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    WorkerDiedError,
+)
+from autoparser.analysis.lint.hit import Hit, HitCause
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import ChatTemplate
+from autoparser.analysis.templates.worker_guard import current_guard
+from autoparser.analysis.templates.worker_limits import Limits
+from autoparser.analysis.templates.worker_pool import run_task
+
+LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters=2_000_000)
+"""Hundreds of times what the slowest known template takes for such a conversation."""
+
+
+@rule("AP904")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question and its answer under limits: in a worker, if this is none."""
+    marks = subject.marks
+    messages = [
+        {"role": "user", "content": marks.user},
+        {"role": "assistant", "content": marks.content},
+    ]
+    template = subject.template
+    try:
+        if current_guard() is None:
+            run_task(_rendered, template.text, messages, limits=LIMITS)
+        else:
+            template.render(messages)
+            yield from _elsewhere(subject)
+    except (TemplateLimitError, TaskLimitError, WorkerDiedError) as error:
+        line = error.line if isinstance(error, TemplateLimitError) else None
+        yield Hit(
+            f"no engine can render a question and its answer: {_words(error)}",
+            line=line,
+            cause=HitCause("raises", line, _words(error)),
+        )
+    except TemplateSyntaxError as error:
+        if error.limit is not None:
+            yield Hit(f"no engine can compile it: {error.message}")
+    except TemplateRenderError:
+        return
+
+
+def _elsewhere(subject: Subject) -> Iterator[Hit]:
+    """Look at the conversations of the analysis: tools, or a second call, may be what it takes."""
+    failure = subject.failure
+    if isinstance(failure, TemplateLimitError):
+        words = _words(failure)
+        yield Hit(
+            f"no engine can render a conversation with all that a template may be sent: {words}",
+            line=failure.line,
+            cause=HitCause("raises", failure.line, words),
+        )
+
+
+def _words(error: TemplateLimitError | TaskLimitError | WorkerDiedError) -> str:
+    return error.reason if isinstance(error, TemplateLimitError) else error.message
+
+
+def _rendered(text: str, messages: list[dict[str, str]]) -> None:
+    ChatTemplate(text).render(messages)

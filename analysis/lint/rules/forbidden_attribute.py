@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP901")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Take every branch, and read what the sandbox refused."""
+    seen = subject.forced
+    names = [each for each in seen.forbidden if each not in seen.by_name]
+    if names:
+        yield Hit(
+            f"whoever renders it without a sandbox lets the template out: it reaches for"
+            f" {', '.join(names)}",
+        )

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP903")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Take every branch, and read which of them were called."""
+    names = [*subject.forced.gadgets]
+    if names:
+        yield Hit(
+            f"the template calls {', '.join(names)}, with which attacks on engines begin",
+        )

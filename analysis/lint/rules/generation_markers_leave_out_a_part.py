@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP706")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for each part of a turn in the blocks."""
+    if not subject.template.marks_generation:
+        return
+    marks, call = subject.marks, subject.call()
+    parts = (
+        ("reasoning", Message(marks.content, marks.reasoning), marks.reasoning),
+        ("the content", Message(marks.content), marks.content),
+        ("a tool call", Message(calls=(call,)), marks.values[0]),
+    )
+    for what, message, word in parts:
+        found = marked(subject, subject.turn(message), tools=bool(message.calls))
+        if found is None or word not in found.render.text:
+            continue
+        if not any(word in block for block in found.blocks):
+            yield Hit(
+                f"a model that is trained on the marked text never learns to write {what}",
+                (
+                    HitEvidence(
+                        found.render.shown(f"with {what}"),
+                        ShownText("marked as generated", "".join(found.blocks)),
+                    ),
+                ),
+                line=found.render.line_of(word),
+            )

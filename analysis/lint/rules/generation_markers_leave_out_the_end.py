@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP702")
+def check(subject: Subject) -> Iterator[Hit]:
+    """See what stands after the last block of a conversation that ends with the turn."""
+    if not subject.template.marks_generation:
+        return
+    content = subject.marks.content
+    found = marked(subject, (subject.user, Message(content)))
+    if found is None or not found.blocks or content not in found.blocks[-1]:
+        return
+    inside = found.blocks[-1].rpartition(content)[2].strip()
+    if found.behind.strip() and not inside:
+        yield Hit(
+            f"a model that is trained on the marked text never learns to write"
+            f" {found.behind.strip()!r}, which ends its turn",
+            (
+                HitEvidence(
+                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("not marked", found.behind),
+                ),
+            ),
+            line=found.render.line_of(found.behind.strip()),
+        )

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP703")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare how the block begins with what the generation prompt adds."""
+    if not subject.template.marks_generation:
+        return
+    content = subject.marks.content
+    found = marked(subject, (subject.user, Message(content)))
+    alone = subject.play((subject.user,))
+    prompt = subject.play((subject.user,), generation=True)
+    if found is None or not found.blocks or not prompt.text.startswith(alone.text):
+        return
+    added = prompt.text[len(alone.text) :].strip()
+    before = found.blocks[-1].partition(content)[0]
+    if added and content in found.blocks[-1] and before.strip().startswith(added):
+        yield Hit(
+            f"the loss counts {added!r}, which the generation prompt writes and no model does",
+            (
+                HitEvidence(
+                    ShownText("marked as generated", found.blocks[-1]),
+                    ShownText("the generation prompt", added),
+                ),
+            ),
+            line=found.render.line_of(added),
+        )

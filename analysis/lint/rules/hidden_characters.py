@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity, ShownText
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+TURNING = frozenset("\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+"""Marks that make text look as if it stood in another order."""
+_PLAIN = frozenset("\n\t\r\ufeff")
+
+
+@rule("AP906")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look at all that may be written, with every branch taken."""
+    text = subject.forced.text
+    found = dict.fromkeys(each for each in text if not each.isprintable() and _hidden(each))
+    if not found:
+        return
+    names = [unicodedata.name(each, f"U+{ord(each):04X}").lower() for each in found]
+    at = text.find(next(iter(found)))
+    turning = bool(TURNING & set(found)) or any(ord(each) >= _TAGS for each in found)
+    yield Hit(
+        f"the prompt may hold characters that nobody sees: {', '.join(names)}",
+        (HitEvidence(ShownText("with every branch taken", text[max(0, at - 60) : at + 60])),),
+        severity=Severity.ERROR if turning else None,
+    )
+
+
+_TAGS = 0xE0000
+"""From here on letters are that no font shows; hidden instructions are written in them."""
+
+
+def _hidden(character: str) -> bool:
+    return unicodedata.category(character) in ("Cf", "Cc") and character not in _PLAIN

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP911")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Take every branch, and read what was asked for."""
+    names = [*subject.forced.loaded]
+    if names:
+        yield Hit(f"requests fail, since there is nothing to load: {', '.join(names)}")

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
+from autoparser.analysis.lint.hit import Confidence, Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP536")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for escaped quotes before the names in tools, and before the keys of a call."""
+    usual = [
+        each
+        for each in subject.matrix
+        if not each.conversation.other_form and not each.conversation.setting
+    ]
+    words = (*subject.marks.names, *subject.marks.keys)
+    asked = next((each for each in usual if each.conversation.tools), None)
+    if asked is not None and _escaped(asked.render.text, words):
+        yield _hit(asked, "tools that are offered", words, None)
+    called = next((each for each in usual if any(each.said(Voice.CALL))), None)
+    if called is None:
+        return
+    history = called.render.text.partition(called.conversation.spoken[0].text)[2]
+    if _escaped(history, subject.marks.keys):
+        yield _hit(called, "the arguments of a call", subject.marks.keys, Confidence.MEDIUM)
+
+
+def _escaped(text: str, words: tuple[str, ...]) -> str:
+    """Return the first of these words that has an escaped quote before it."""
+    escaped = (f'\\"{word}' for word in words)
+    return next((each for each in escaped if each in text), "")
+
+
+def _hit(
+    played: PlayedConversation, what: str, words: tuple[str, ...], confidence: Confidence | None
+) -> Hit:
+    return Hit(
+        f"{what} are JSON text in a JSON string: each quote has a backslash before it",
+        (alone(played.render, played.name),),
+        line=played.render.line_of(_escaped(played.render.text, words)),
+        confidence=confidence,
+    )

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared, failed, line_of_the_lost
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP314")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a system message first, and before the last user message."""
+    marks, shape = subject.marks, subject.shape
+    system = said("system", shape.user_text(marks.system))
+    chat = shape.messages((subject.user, Message(marks.content), subject.next_user))
+    setting = subject.usual_setting
+    first = subject.render([system, *chat], generation=True, setting=setting)
+    later = subject.render([*chat[:-1], system, chat[-1]], generation=True, setting=setting)
+    if marks.system not in first.text or marks.system in later.text:
+        return
+    error = later.error
+    what = "is dropped" if error is None else failed(later)
+    yield Hit(
+        f"a system message in the middle of a conversation {what}",
+        (compared(later, "in the middle", first, "as the first message"),),
+        line=line_of_the_lost(later, first, marks.system),
+        severity=None if error is None or not error.refused else Severity.INFO,
+        cause=later.cause,
+    )

@@ -1,1 +1,0 @@
-"""Rules about whether a template compiles and renders."""

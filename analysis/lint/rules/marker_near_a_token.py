@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+MEANT = "/0123456789"
+"""Characters that make another marker of one: its closing, its number."""
+
+
+@rule("AP217")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the markers of every conversation among the tokenizer's added tokens."""
+    tokenizer = subject.tokenizer
+    if tokenizer is None:
+        return
+    added = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
+    seen: set[str] = set()
+    for played in subject.matrix:
+        markup = {each.before for each in played.written} | {each.after for each in played.written}
+        markers = {marker for text in markup for marker in Literal.of(text).markers}
+        for marker in sorted(markers - seen - added):
+            seen.add(marker)
+            near = next((token for token in sorted(added) if misspelt(marker, token)), "")
+            if near and tokenizer.token_to_id(marker) is None:
+                yield Hit(
+                    f"{quoted(marker)} is not a token, and {quoted(near)} is",
+                    (alone(played.render, played.name),),
+                    line=played.render.line_of(marker),
+                    setting=played.conversation.setting,
+                )
+
+
+def misspelt(marker: str, token: str) -> bool:
+    """Whether one letter was left out, put in or changed, or two were swapped."""
+    one, other = sorted((marker, token), key=len)
+    at = next(
+        (at for at, (a, b) in enumerate(zip_longest(one, other)) if a != b),
+        len(other),
+    )
+    if len(other) - len(one) == 1:
+        plural = other[at] == "s" and not other[at + 1 : at + 2].isalpha()
+        return one[at:] == other[at + 1 :] and other[at] not in MEANT and not plural
+    if len(other) != len(one) or at >= len(one):
+        return False
+    swapped = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    changed = one[at + 1 :] == other[at + 1 :]
+    return swapped or (changed and one[at] not in MEANT and other[at] not in MEANT)

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.marker_pairs import closes
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
+
+
+@rule("AP216")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for what ends messages after each voice's texts, and count it against what begins."""
+    played = [
+        each
+        for each in subject.matrix
+        if each.render.rendered
+        and not each.conversation.other_form
+        and not each.conversation.setting
+        and not any(each.said(Voice.REASONING))
+    ]
+    hits = [*_unended(played), *_uncounted(played)]
+    yield from hits[:1]
+
+
+def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Find a voice that lacks the marker which stands after all other voices."""
+    after: dict[Voice, frozenset[str]] = {}
+    before: list[frozenset[str]] = []
+    """What stands before results: the end of the message that called, unless they are in it."""
+    for each in played:
+        for text, following in pairwise(each.written):
+            voice = text.spoken.voice
+            if voice in VOICES and following.spoken.voice is not voice:
+                ends = _markers(text.after)
+                after[voice] = after.get(voice, ends) & ends
+                if voice is Voice.RESULT:
+                    before.append(_markers(text.before))
+    if set(after) != set(VOICES):
+        return
+    for voice in (Voice.USER, Voice.RESULT):
+        ends = _common(after[other] for other in VOICES if other is not voice)
+        for end in sorted(ends - after[voice]):
+            if voice is Voice.RESULT and not all(end in each for each in before):
+                continue
+            shown = next(each for each in played if any(each.said(voice)))
+            yield Hit(
+                f"{voice} is not ended by {quoted(end)}, which ends all other messages",
+                (alone(shown.render, shown.name),),
+                line=shown.render.line_of(next(shown.said(voice)).text),
+            )
+    yield from _unended_calls(played, _common(after.values()))
+
+
+def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) -> Iterator[Hit]:
+    """Look for what ends messages between a call and its result, where that is a message, too."""
+    shown, joint = next(_after_calls(played, Voice.RESULT), (None, ""))
+    if shown is None:
+        return
+    # What also stands between two calls closes each of them.
+    own = {unit for _, text in _after_calls(played, Voice.CALL) for unit in _markers(text)}
+    units = Literal.of(joint).markers
+    begins = next((at for at, unit in enumerate(units) if unit in usual), None)
+    # Another marker than those that close the call may be how a message with calls ends.
+    if begins is None or not all(each in own or closes(each) for each in units[:begins]):
+        return
+    for end in sorted(usual - set(units)):
+        yield Hit(
+            f"a message with calls is not ended by {quoted(end)}, which ends all other messages",
+            (alone(shown.render, shown.name),),
+            line=shown.render.line_at(shown.render.text.index(joint)),
+        )
+
+
+def _after_calls(
+    played: Sequence[PlayedConversation], next_voice: Voice
+) -> Iterator[tuple[PlayedConversation, str]]:
+    """Return what stands between a call and a text of this voice that is not its own."""
+    for each in played:
+        for text, following in pairwise(each.written):
+            one, other = text.spoken, following.spoken
+            within = one.call is other.call and other.voice is Voice.CALL
+            if one.voice is Voice.CALL and other.voice is next_voice and not within:
+                yield each, text.after
+
+
+@lru_cache(maxsize=128)
+def _markers(text: str) -> frozenset[str]:
+    return frozenset(Literal.of(text).markers)
+
+
+def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
+    first, *others = markers
+    return first.intersection(*others)
+
+
+def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
+    """Find a conversation that begins more messages than it ends, or fewer, against a chat."""
+    # Messages with calls have ends of their own.
+    chats = [each for each in played if not any(each.said(Voice.CALL))]
+    prompts = [each for each in chats if each.conversation.generation]
+    chat = next((each for each in prompts if each.conversation.scene == "a second question"), None)
+    for begin, end in () if chat is None else _turn_markers(chat):
+        usual = chat.render.text.count(begin) - chat.render.text.count(end) if chat else 0
+        for each in prompts:
+            text = each.render.text
+            if chat is not None and text.count(begin) - text.count(end) != usual:
+                yield Hit(
+                    f"'{each.name}' begins {text.count(begin)} messages with {quoted(begin)}"
+                    f" and ends {text.count(end)} with {quoted(end)}",
+                    (compared(each.render, each.name, chat.render, chat.name),),
+                    line=each.render.line_of(begin),
+                )
+                return
+
+
+def _turn_markers(chat: PlayedConversation) -> Iterator[tuple[str, str]]:
+    """Return the markers before each message of a chat with those after each."""
+    texts = chat.written
+    if len(texts) != 3:  # noqa: PLR2004 - a question, its answer, another question
+        return
+    question, answer, other = texts
+    ends = _markers(question.after) & _markers(answer.after)
+    begins = _common(_markers(each.before) for each in texts)
+    # In ``</a><b>`` both stand between two texts; the one that begins stands after the last, too.
+    for begin in sorted(begins & _markers(other.after)):
+        for end in sorted(ends - {begin}):
+            joint = question.after
+            once = joint.count(begin) == joint.count(end) == answer.after.count(end) == 1
+            if once and joint.find(end) < joint.find(begin):
+                yield begin, end

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.subject import Subject
+
+ORDERS = (
+    (Voice.USER, Voice.ANSWER, Voice.RESULT),
+    (Voice.USER, Voice.ANSWER, Voice.CALL),
+)
+"""Calls and their results may take turns; a system message may stand before the last question, and
+content beside calls after them, which another rule is about."""
+
+
+@rule("AP320")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the first two texts of each conversation that stand the wrong way round."""
+    seen: set[tuple[Voice, Voice]] = set()
+    for played in subject.matrix:
+        for one, other in _turned(played):
+            pair = (one.voice, other.voice)
+            if pair in seen:
+                continue
+            seen.add(pair)
+            yield Hit(
+                f"{_words(one, other)} in '{played.name}'",
+                (alone(played.render, played.name),),
+                line=played.render.line_of(other.text),
+                setting=played.conversation.setting,
+                severity=None if appends(subject) else Severity.WARNING,
+            )
+
+
+def _turned(played: PlayedConversation) -> Iterator[tuple[SpokenText, SpokenText]]:
+    written = played.render.text
+    for voices in ORDERS:
+        texts = [each for each in played.said(*voices) if played.holds(each)]
+        for one, other in pairwise(texts):
+            # What two arguments are in is the message's own order.
+            if one.call is not None and one.call == other.call:
+                continue
+            if written.find(one.text) > written.find(other.text):
+                yield one, other
+
+
+def _words(one: SpokenText, other: SpokenText) -> str:
+    if one.voice is other.voice is Voice.RESULT:
+        return "the results of two calls are swapped"
+    if one.voice is other.voice is Voice.CALL:
+        return "two calls are swapped"
+    return f"{other.voice} stands before {one.voice} that came earlier"

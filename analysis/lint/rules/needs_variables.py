@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.learning.shape_negotiation import switch_candidates
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question
+from autoparser.analysis.lint.subject import Subject
+
+VALUES: Sequence[Json] = ("", True, [])
+"""Values that a template may have expected."""
+
+
+@rule("AP111")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Where a user message fails or shows nothing, render it with every variable set."""
+    unset = _asked(subject, {})
+    if unset.text.strip() or (unset.error is not None and unset.error.refused):
+        return
+    names = switch_candidates(subject.suggestions)
+    for value in VALUES:
+        setting: dict[str, Json] = dict.fromkeys(names, value)
+        if not _asked(subject, setting).text.strip():
+            continue
+        for name in names:
+            fewer = {key: value for key, value in setting.items() if key != name}
+            if _asked(subject, fewer).text.strip():
+                setting = fewer
+        yield _hit(unset, _asked(subject, setting), list(setting))
+        return
+
+
+def _asked(subject: Subject, setting: Mapping[str, Json]) -> Render:
+    return subject.render(question(subject), generation=True, setting=setting)
+
+
+def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
+    what = "renders nothing" if unset.rendered else failed(unset)
+    return Hit(
+        f"every request {what}, unless {listed(names)} {'is' if len(names) == 1 else 'are'} set",
+        (compared(unset, "nothing set", given, f"{', '.join(names)} set"),),
+        line=parting_line(unset, given),
+        fix=f"give {listed(names)} a default",
+        cause=unset.cause,
+    )

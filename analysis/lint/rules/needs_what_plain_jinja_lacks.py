@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.other_environments import (
+    CLOCK,
+    elsewhere,
+    engines_at,
+    environment,
+    generation_tag,
+    loop_control,
+)
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP802")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the tags that are compiled, and render without the other additions."""
+    line = loop_control(subject)
+    lacking = [] if line is None else ["loop controls"]
+    if subject.template.marks_generation:
+        lacking.append("the generation tag")
+        line = line or generation_tag(subject)
+    evidence: list[HitEvidence] = []
+    for what, clock, name in (
+        ("strftime_now", False, CLOCK),
+        ("tojson without HTML escapes", True, ""),
+    ):
+        if name and name not in subject.suggestions.names:
+            continue
+        other = environment(clock=clock, tojson=not clock)
+        for each in elsewhere(subject, other, clock=clock):
+            if each.differs:
+                lacking.append(what)
+                line = line or each.line
+                there = ShownText(f"without {what}", each.text, each.error)
+                evidence.append(HitEvidence(each.usual.shown("with it"), there))
+                break
+    if lacking:
+        yield Hit(
+            f"Jinja alone renders other prompts or none: it lacks {', '.join(lacking)}",
+            tuple(evidence),
+            line=line,
+            engines=engines_at(subject, line),
+        )

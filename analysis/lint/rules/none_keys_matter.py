@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.other_environments import engines_on
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import prepared_messages
+
+KEYS = ("tool_calls", "function_call", "refusal", "audio", "name")
+"""What the client library's messages hold beside role and content."""
+
+
+@rule("AP806")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render such messages as they are given, and as transformers prepares them."""
+    marks, call = subject.marks, subject.call()
+    chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)
+    loop: Dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    for what, dialogue, tools in (("an answer", chat, False), ("a call", loop, True)):
+        if tools and subject.format.calls is None:
+            return
+        messages = [_dumped(message) for message in subject.shape.messages(dialogue, marks.system)]
+        offered = subject.offered if tools else None
+        prepared = cast("list[dict[str, Json]]", prepared_messages(messages))
+        given, without = (
+            subject.render(each, tools=offered, setting=subject.usual_setting, as_given=True)
+            # Prepared here, so that the evidence shows what the template is given.
+            for each in (messages, prepared)
+        )
+        if given.rendered == without.rendered and given.text == without.text:
+            continue
+        if given.error is not None:
+            outcome = f"fails: {given.reason}"
+        elif without.error is not None:
+            outcome = f"works, and fails where they are left out: {without.reason}"
+        else:
+            outcome = "is written otherwise"
+        yield Hit(
+            f"with keys that are None, as client libraries send them, {what} {outcome}",
+            (compared(given, "with keys that are None", without, "without them"),),
+            line=parting_line(given, without),
+            cause=given.cause,
+            engines=_asked(subject, what, given, without),
+        )
+        return
+
+
+def _asked(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
+    """Ask engines for the text that comes without the keys, as transformers renders it today."""
+    return engines_on(subject, what, given, without) if without.rendered else ()
+
+
+def _dumped(message: dict[str, Json]) -> dict[str, Json]:
+    if message["role"] != "assistant":
+        return message
+    every: dict[str, Json] = {**dict.fromkeys(KEYS), **message}
+    if message.get("tool_calls") and not message.get("content"):
+        every["content"] = None
+    return every

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared, failed
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called, calling, changed
+from autoparser.analysis.lint.subject import Subject
+
+WORDS = ("None", "null")
+"""As Python and JSON print it."""
+
+
+@rule("AP109")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call beside content that is empty, and beside null as it is."""
+    usual = called(subject)
+    null = subject.render(
+        changed(calling(subject), content=None),
+        tools=subject.offered,
+        setting=subject.usual_setting,
+        as_given=True,
+    )
+    if not usual.rendered:
+        return
+    evidence = (compared(null, "content: null", usual, "as the template wants it"),)
+    printed = [word for word in WORDS if null.text.count(word) > usual.text.count(word)]
+    if null.error is not None:
+        message, line = f"content: null beside a call {failed(null)}", null.error.line
+    elif printed:
+        message = f"content: null beside a call is printed as the word {printed[0]}"
+        line = null.line_of(printed[0])
+    elif null.text.count(subject.call().name) < usual.text.count(subject.call().name):
+        message, line = "a call beside content: null is dropped", None
+    else:
+        return
+    yield Hit(message, evidence, line=line, cause=null.cause)

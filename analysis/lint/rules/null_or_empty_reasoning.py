@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import changed, told
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.chat_template import REASONING_FIELDS
+
+VALUES: tuple[tuple[Json, str], ...] = ((None, "null"), ("", "empty"))
+
+
+@rule("AP411")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render an answer without the field, and with every name of it null, then empty."""
+    usual = told(subject)
+    if not usual.rendered:
+        return
+    found: dict[str, tuple[str, Render]] = {}
+    for value, words in VALUES:
+        fields: dict[str, Json] = dict.fromkeys(REASONING_FIELDS, value)
+        given = subject.render(
+            changed([dict(each) for each in usual.messages], **fields),
+            setting=subject.usual_setting,
+            as_given=True,
+        )
+        if not given.rendered or given.text != usual.text:
+            what = "is not written like one without" if given.error is None else failed(given)
+            found[words] = what, given
+    if not found:
+        return
+    # Both are named: what a fix may change is what the finding says.
+    (words, (what, first)), *others = found.items()
+    for other, (also, _) in others:
+        words, what = (
+            (f"{words} or {other}", what)
+            if also == what
+            else (words, f"{what}; one where it is {other} {also}")
+        )
+    yield Hit(
+        f"an answer whose reasoning field is {words} {what}",
+        tuple(
+            compared(given, f"the field is {each}", usual, "no such field")
+            for each, (_, given) in found.items()
+        ),
+        line=parting_line(first, usual),
+        cause=first.cause,
+    )

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome, Verdict
+from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import replays
+from autoparser.analysis.lint.subject import Subject
+
+OTHERS = frozenset(
+    {
+        Cause.RAISES,
+        Cause.EARLIER,
+        Cause.HEADER,
+        Cause.END,
+        Cause.REASONING_DROPPED,
+        Cause.REASONING_STRIPPED,
+        Cause.CONTENT_DROPPED,
+        Cause.CONTENT_STRIPPED,
+        Cause.ENCODED_TWICE,
+        Cause.LITERALS,
+        Cause.ORDER,
+        Cause.IDS,
+    }
+)
+"""Causes that have rules of their own, which name them better."""
+
+
+@rule("AP605")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Play the usual steps, and report the first of each cause."""
+    broken: dict[Cause, tuple[str, Verdict]] = {}
+    for scenario, verdict in replays(subject):
+        cause = verdict.cause
+        if verdict.outcome is Outcome.BREAKS and cause is not None and cause not in OTHERS:
+            broken.setdefault(cause, (scenario.name, verdict))
+    if broken:
+        what = "; ".join(f"{cause} ({name})" for cause, (name, _) in broken.items())
+        yield Hit(
+            f"the next prompt does not begin with what the model wrote: {what}",
+            tuple(_evidence(verdict) for _, verdict in broken.values()),
+        )
+
+
+def _evidence(verdict: Verdict) -> HitEvidence:
+    gap = verdict.difference
+    if gap is None:
+        return HitEvidence(ShownText("as the model wrote it", verdict.sampled))
+    return HitEvidence(
+        ShownText("as the model wrote it", gap.before + gap.sampled),
+        ShownText("as the next prompt has it", gap.before + gap.rendered),
+    )

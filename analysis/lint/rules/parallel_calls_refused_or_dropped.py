@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP515")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a message with two calls, and one with the first of them."""
+    calls = (subject.call(0), subject.call(1))
+    both = subject.play(subject.turn(Message(calls=calls)), tools=True)
+    one = subject.play(subject.turn(Message(calls=calls[:1])), tools=True)
+    evidence = (compared(both, "two calls", one, "one call"),)
+    shown = [str(each) for each in subject.marks.values[:2]]
+    if not one.rendered or shown[0] not in one.text:
+        return
+    if both.error is not None:
+        yield Hit(
+            f"requests fail whose history has two calls in one message: {both.reason}",
+            evidence,
+            line=both.error.line,
+            severity=Severity.WARNING if both.error.refused else None,
+            # The same words may refuse no call at all; that two are refused is news of its own.
+            cause=None if both.error.refused else both.cause,
+        )
+    elif not all(each in both.text for each in shown):
+        which = "second" if shown[0] in both.text else "first"
+        yield Hit(
+            f"of two calls in one message the {which} is not in the prompt",
+            evidence,
+            line=one.line_of(shown[0]),
+        )

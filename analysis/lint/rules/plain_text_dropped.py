@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Dialogue, Json, Message
+from autoparser.analysis.core.message_shape import ContentForm
+from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, listed, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP319")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Give the content of each role as a text, then as a list of one part."""
+    marks = subject.marks
+    found = [
+        (role, *pair)
+        for role, word in (
+            ("system", marks.system),
+            ("user", marks.user),
+            ("assistant", marks.content),
+            ("tool", marks.answer),
+        )
+        if (pair := _dropped(subject, role, word)) is not None
+    ]
+    if found:
+        taken = (subject.shape.user_content, subject.shape.assistant_content)
+        roles = listed([role for role, *_ in found])
+        yield Hit(
+            f"content given as text ({roles}) is dropped; given as a list of parts it is written",
+            tuple(compared(text, f"{role}: text", parts, "parts") for role, text, parts in found),
+            line=parting_line(*found[0][1:]),
+            cause=TEXT_DROPPED if ContentForm.PARTS in taken else None,
+        )
+
+
+def _dropped(subject: Subject, role: str, word: str) -> tuple[Render, Render] | None:
+    text = _rendered(subject, role, word)
+    if not text.rendered or text.holds(word):
+        return None
+    parts = _rendered(subject, role, [{"type": "text", "text": word}])
+    return (text, parts) if word in parts.text else None
+
+
+def _rendered(subject: Subject, role: str, content: Json) -> Render:
+    messages = [
+        {**each, "content": content} if each["role"] == role else each
+        for each in subject.shape.messages(_dialogue(subject, role), subject.marks.system)
+    ]
+    if role == "system" and not subject.shape.system:
+        messages.insert(0, said(role, content))
+    return subject.render(
+        messages,
+        tools=subject.offered if role == "tool" else None,
+        generation=role != "assistant",
+        setting=subject.usual_setting,
+    )
+
+
+def _dialogue(subject: Subject, role: str) -> Dialogue:
+    call = subject.call()
+    match role:
+        case "assistant":
+            return (subject.user, Message(subject.marks.content))
+        case "tool" if subject.format.calls is not None:
+            return (subject.user, Message(calls=(call,)), subject.answer(call))
+        case _:
+            return (subject.user,)

@@ -1,1 +1,0 @@
-"""Rules about other engines and older versions."""

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.marker_pairs import last_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP215")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Compare the prompt after a result with what stands before the answer to it."""
+    header = subject.format.header.strip()
+    if not header or not _in_histories(subject, header):
+        return
+    for played in subject.matrix:
+        tail = _tail(played)
+        # Where a switch writes a part of the turn beforehand, that has a header of its own.
+        if tail.count(header) > 1 and not played.conversation.setting:
+            yield Hit(
+                f"'{played.name}' ends with {tail.count(header)} generation prompts,"
+                f" {quoted(tail)}",
+                (alone(played.render, played.name),),
+                line=played.render.line_at(len(played.render.text) - 1),
+            )
+            return
+    for answered, text in _answers(subject):
+        asked = _asked(subject, answered, text)
+        tail = "" if asked is None else _tail(asked)
+        if (
+            asked is not None
+            and asked.render.rendered
+            and (header in tail) != (header in text.before)
+        ):
+            yield Hit(
+                f"after a tool's result the prompt goes on with {quoted(tail)},"
+                f" and the answer in the history with {quoted(text.before)}",
+                (compared(asked.render, asked.name, answered.render, answered.name),),
+                line=last_line(asked.render),
+                setting=answered.conversation.setting,
+            )
+            return
+
+
+def _in_histories(subject: Subject, header: str) -> bool:
+    """Whether answers to questions have the header, too, that prompts end with."""
+    chat = next(each for each in subject.matrix if each.conversation.scene == "an answer")
+    answers = (each for each in chat.written if each.spoken.voice is Voice.ANSWER)
+    return any(header in each.before for each in answers)
+
+
+def _tail(played: PlayedConversation) -> str:
+    """Return what stands after the last text of a prompt; empty where it is no prompt."""
+    conversation = played.conversation
+    if not conversation.generation or conversation.other_form:
+        return ""
+    texts = played.written
+    return texts[-1].after if texts else ""
+
+
+def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText]]:
+    """Return the answers that stand right after a result."""
+    for played in subject.matrix:
+        conversation = played.conversation
+        if conversation.generation or conversation.other_form:
+            continue
+        texts = played.written
+        for before, text in pairwise(texts):
+            if (before.spoken.voice, text.spoken.voice) == (Voice.RESULT, Voice.ANSWER):
+                yield played, text
+
+
+def _asked(
+    subject: Subject, answered: PlayedConversation, text: WrittenText
+) -> PlayedConversation | None:
+    """Return the conversation that an answer answers."""
+    wanted = answered.conversation
+    dialogue = wanted.dialogue[: text.spoken.entry]
+    return next(
+        (
+            each
+            for each in subject.matrix
+            if each.conversation.dialogue == dialogue
+            and each.conversation.generation
+            and each.conversation.system == wanted.system
+            and each.conversation.tools == wanted.tools
+            and each.conversation.setting == wanted.setting
+            and each.conversation.other_form == wanted.other_form
+        ),
+        None,
+    )

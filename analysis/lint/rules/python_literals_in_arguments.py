@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.lint.call_texts import WrittenValue, calling, written, written_as_python
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+LITERALS: tuple[tuple[Json, JsonType, str], ...] = (
+    (True, JsonType.BOOLEAN, "true"),
+    (False, JsonType.BOOLEAN, "false"),
+    (None, JsonType.NULL, "null"),
+)
+
+
+@rule("AP507")
+def check(subject: Subject) -> Iterator[Hit]:
+    """See how each of the three is written, unless calls are Python throughout."""
+    keys = subject.marks.typed_keys
+    both = calling(subject, **{keys[JsonType.BOOLEAN]: True, keys[JsonType.NULL]: None})
+    if not any(str(value) in both.text for value in (True, None)):
+        return
+    found: dict[str, WrittenValue] = {}
+    for value, kind, word in LITERALS:
+        seen = written(subject, value, kind)
+        if seen is not None and seen.text.strip() == str(value):
+            found[word] = seen
+    if not found or written_as_python(subject):
+        return
+    words = [f"{each.text.strip()} for {word}" for word, each in found.items()]
+    first = next(iter(found.values()))
+    yield Hit(
+        f"the model reads {', '.join(words)} in its own calls",
+        tuple(alone(each.render, f"a call with {word}") for word, each in found.items()),
+        line=first.render.line_of(first.text),
+    )

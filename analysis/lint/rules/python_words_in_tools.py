@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from autoparser.analysis.core.conversation import Json, with_properties
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, listed
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": False}
+"""Keywords of JSON schema whose values Python and JSON spell differently."""
+
+
+@rule("AP308")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Offer tools, then the same with a null and two booleans in their schemas."""
+    if subject.offered is None:
+        return
+    plain = _offering(subject, subject.offered)
+    extended = _offering(subject, [_extended(tool) for tool in subject.offered])
+    if not plain.rendered or not extended.rendered:
+        return
+    words = [
+        repr(value)
+        for value in EXTRA.values()
+        if extended.text.count(repr(value)) > plain.text.count(repr(value))
+    ]
+    if words:
+        yield Hit(
+            f"values in tools are written as Python writes them: {listed(words)}",
+            (compared(extended, "null and booleans in a schema", plain, "without"),),
+            line=extended.line_of(words[0]),
+        )
+
+
+def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
+    messages = subject.shape.messages((subject.user,), subject.marks.system)
+    return subject.render(messages, tools=tools, setting=subject.usual_setting)
+
+
+def _extended(tool: Json) -> Json:
+    """Give the tool with more keywords in the schemas of its parameters."""
+    if not isinstance(tool, dict):
+        return tool
+    if "function" in tool:
+        return {**tool, "function": _extended(tool["function"])}
+    return with_properties(tool, lambda _, each: {**each, **EXTRA})

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.other_renders import hits_of
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP810")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for conversations that a program fails on, by what it says and where."""
+    for comparison in subject.in_other_jinjas:
+        yield from hits_of(comparison, subject.matrix, failed=True)

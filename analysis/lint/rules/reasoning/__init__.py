@@ -1,1 +1,0 @@
-"""Rules about what becomes of reasoning."""

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import called, lost_edges, padded, told
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP404")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render reasoning with whitespace at its edges, before content and before a call."""
+    word = subject.marks.reasoning
+    pairs = [(told(subject, reasoning=padded(word)), told(subject, reasoning=word))]
+    if subject.format.calls is not None:
+        pairs.append((called(subject, reasoning=padded(word)), called(subject, reasoning=word)))
+    for render, plain in pairs:
+        lost = lost_edges(render.text, word)
+        if lost:
+            yield Hit(
+                f"whitespace at the {lost} of the reasoning is cut off",
+                (compared(render, "with whitespace", plain, "without"),),
+                line=render.line_of(word),
+            )
+            return

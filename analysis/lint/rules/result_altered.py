@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, alone, compared, line_that_saw
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import (
+    HOSTILE_TEXT,
+    INNER_PAIRS,
+    alike_in_prompt,
+    unseen_words,
+)
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP533")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for results of which a word is in the prompt, in whatever case, and the whole is not."""
+    for played in subject.matrix:
+        written = played.render.text.lower()
+        for result in () if played.conversation.other_form else played.said(Voice.RESULT):
+            words = result.text.lower().rstrip(".").split()
+            if not played.holds(result) and any(word in written for word in words):
+                yield Hit(
+                    f"a tool's result is changed in '{played.name}'",
+                    (alone(played.render, played.name),),
+                    line=line_that_saw(played.render, result.text),
+                    setting=played.conversation.setting,
+                )
+                return
+    yield from _unseen(subject)
+
+
+def _unseen(subject: Subject) -> Iterator[Hit]:
+    """Render each two results that differ in one thing, such as their indentation."""
+    call, words = subject.call(), subject.marks.values[1:]
+
+    def answered(text: str) -> Render:
+        dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
+        return subject.play(dialogue, tools=True)
+
+    # Whitespace around a result says nothing that a model needs: most templates trim it.
+    lost = alike_in_prompt(answered, words, INNER_PAIRS, HOSTILE_TEXT.strip())
+    for what, (render, another) in [*lost.items()][:1]:
+        yield Hit(
+            unseen_words("a tool's result", lost),
+            (compared(render, f"a result with {what}", another, "another result"),),
+            line=render.line_of(words[0]),
+        )

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.core.message_shape import EmptyContent
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP529")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call and its result as a text and as a list of one part."""
+    call, answer = subject.call(), subject.marks.answer
+    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    text = subject.play(dialogue, tools=True)
+    if not text.rendered or answer not in text.text:
+        return
+    part: Json = {"type": "text", "text": answer}
+    content: Json = [part]
+    messages: list[Mapping[str, Json]] = [
+        {**message, "content": content} if message["role"] == "tool" else message
+        for message in text.messages
+    ]
+    parts = subject.render(
+        messages,
+        tools=subject.offered,
+        setting=subject.usual_setting,
+        as_given=subject.shape.empty_content is EmptyContent.NULL,
+    )
+    evidence = (compared(parts, "the result as a list of parts", text, "as a text"),)
+    if parts.error is not None:
+        yield Hit(
+            f"requests fail whose tool results are lists of parts: {parts.reason}",
+            evidence,
+            line=parts.error.line,
+            severity=Severity.INFO if parts.error.refused else None,
+            cause=parts.cause,
+        )
+    elif answer not in parts.text:
+        yield Hit(
+            "a tool's result that is a list of parts is not in the prompt",
+            evidence,
+            line=parting_line(parts, text),
+        )
+    elif str(part) in parts.text:
+        yield Hit(
+            f"the model reads a tool's result that is a list of parts as {[part]!r}",
+            evidence,
+            line=parts.line_of(str(part)),
+        )

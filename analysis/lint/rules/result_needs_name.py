@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP527")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a result with its name, and without."""
+    call = subject.call()
+    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call))
+    messages = subject.shape.messages(dialogue, subject.marks.system)
+    nameless: list[dict[str, Json]] = [
+        {key: value for key, value in message.items() if key != "name"} for message in messages
+    ]
+    setting = subject.usual_setting
+    named = subject.render(messages, tools=subject.offered, setting=setting)
+    render = subject.render(nameless, tools=subject.offered, setting=setting)
+    evidence = (compared(render, "without a name", named, "with the function's name"),)
+    if not named.rendered:
+        return
+    if render.error is not None:
+        yield Hit(
+            f"requests fail whose tool results have no name, as chat APIs send them:"
+            f" {render.reason}",
+            evidence,
+            line=render.error.line,
+            cause=render.cause,
+        )
+    elif render.text != named.text:
+        yield Hit(
+            "a tool result without a name, as chat APIs send it, is written otherwise than"
+            " with one",
+            evidence,
+            line=parting_line(render, named),
+            severity=Severity.INFO,
+        )

@@ -1,1 +1,0 @@
-"""Rules about whether a prompt stays what it was."""

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Tool
+from autoparser.analysis.learning.tool_crashes import ToolCrash
+from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolSpelling
+from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    alone,
+    compared,
+    failed,
+    listed,
+    parting_line,
+    raising_hit,
+)
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+_OF_OTHER_RULES = (ToolSpelling.PYTHON, ToolSpelling.LETTERS)
+"""AP526 looks for the one; how letters are spelled is the same to most models."""
+
+
+MOST_TOLD = 8
+"""So many kinds of lost parts are named of tools that a person gave."""
+
+
+@rule("AP534")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Offer the tools that were given, or functions of real shapes, and change their parts."""
+    tools = subject.given_tools or REAL_SHAPES
+    found = subject.analysis.tools_in_prompt(tools)
+    if any(part.keyword == "tool" for part in found.lost):
+        # That tools are left out as a whole is what other rules say.
+        return
+    for crash in found.crashes:
+        if crash.cause or subject.given_tools:
+            yield _crash_hit(subject, crash, found.tools)
+    if found.lost:
+        yield _lost_hit(subject, found.lost)
+    for spelling in found.spelled:
+        if spelling not in _OF_OTHER_RULES:
+            render = _offering(subject, *tools)
+            yield Hit(
+                f"the model reads the tools {spelling}",
+                (alone(render, "with tools"),),
+                line=render.line_of("&"),
+            )
+
+
+def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
+    smallest = [crash.smallest] if crash.smallest else subject.given_tools
+    render = _offering(subject, *smallest)
+    sound = _offering(subject, *([] if crash.mended is None else [crash.mended]))
+    cause = f" with {crash.cause}" if crash.cause else ""
+    which = f"tools{cause}"
+    if subject.given_tools:
+        which = f"{len(crash.tools)} of {offered} tools{cause}, such as {crash.tools[0]}"
+    return raising_hit(
+        f"requests fail that offer {which}: it {failed(render)}",
+        render,
+        f"a tool{cause}",
+        sound,
+        "without",
+        crashed=Severity.ERROR,
+        refused=Severity.ERROR,
+    )
+
+
+def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
+    first = lost[0]
+    given, other = _offering(subject, first.offered), _offering(subject, first.changed)
+    words = "the model is not told of {} in the schemas of tools"
+    told = [str(each) for each in lost]
+    if subject.given_tools:
+        words = "of these tools the model is not told {}"
+        told = [f"{each} (in {len(each.tools)})" for each in lost[:MOST_TOLD]]
+        more = len(lost) - MOST_TOLD
+        told += [f"{more} more, which 'autoparser analyze --tools' lists"] if more > 0 else []
+    return Hit(
+        words.format(listed(told)),
+        (compared(given, f"a tool with {first}", other, "with another value there"),),
+        line=parting_line(given, other) or given.line_of(str(first.offered["name"])),
+        severity=None if first.heavy else Severity.INFO,
+    )
+
+
+def _offering(subject: Subject, *functions: Tool) -> Render:
+    question = subject.play((subject.user,), tools=True, generation=True)
+    return subject.render(
+        question.messages,
+        tools=[subject.shape.tool(each) for each in functions],
+        generation=True,
+        setting=subject.usual_setting,
+    )

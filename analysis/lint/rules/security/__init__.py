@@ -1,1 +1,0 @@
-"""Rules about templates that may not be meant well."""

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
+from autoparser.analysis.lint.hit import Hit, HitEvidence
+from autoparser.analysis.lint.lint_renders import Render, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.templates.edit_kinds import kept_values
+from autoparser.analysis.templates.template_edits import edited, in_newlines
+
+MOST_VALUES = 8
+"""So many are tried; each costs the renders of the matrix."""
+
+
+@rule("AP120")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Keep each value that a loop sets, and compare the prompts."""
+    text = in_newlines(subject.template.text)
+    seen: set[str] = set()
+    for kept in islice(kept_values(text), MOST_VALUES):
+        if kept.name in seen:
+            continue
+        other = _first_other(subject, edited(text, kept.edits))
+        if other is None:
+            continue
+        seen.add(kept.name)
+        played, render = other
+        shown = (played.render.shown(played.name), render.shown(f"with {kept.name} kept"))
+        yield Hit(
+            f"{quoted(kept.name)} is forgotten at the end of the loop that sets it: kept, it would"
+            f" make another prompt of '{played.name}'",
+            (HitEvidence(*shown),),
+            line=text.count("\n", 0, kept.at) + 1,
+            setting=played.conversation.setting,
+        )
+
+
+def _first_other(subject: Subject, text: str) -> tuple[PlayedConversation, Render] | None:
+    """Return the smallest conversation that another text of the template renders otherwise."""
+    play = subject.player_of(text)
+    for played in subject.matrix:
+        render = play(played.conversation)
+        if render.rendered and played.render.rendered and render.text != played.render.text:
+            return played, render
+    return None

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from autoparser.analysis.core.text_alignment import common_suffix
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+OWN = (Voice.ANSWER, Voice.CALL, Voice.PREFACE)
+"""What the model itself says."""
+OTHERS = (Voice.SYSTEM, Voice.USER, Voice.RESULT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Headers:
+    user: str
+    assistant: str
+
+
+@rule("AP214")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look before each text for the header of those who did not say it."""
+    headers = _headers(subject)
+    if headers is None:
+        return
+    user, assistant = headers.user, headers.assistant
+    if user in assistant or assistant in user:
+        if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, user):
+            yield Hit(
+                f"answers stand under the header of questions, {quoted(user)}",
+                # Without a generation prompt it may be that nobody is meant to answer.
+                severity=None
+                if any(each.text for each in subject.format.openings)
+                else Severity.WARNING,
+            )
+        return
+    seen: set[Voice] = set()
+    for played in subject.matrix:
+        # Where a text is lost, two headers stand before the next one.
+        whole = all(played.holds(each) for each in played.said(*OWN, *OTHERS))
+        texts = played.written if whole and not played.conversation.other_form else ()
+        for at, text in enumerate(texts):
+            wrong = _wrong(headers, texts, at)
+            if wrong and text.spoken.voice not in seen:
+                seen.add(text.spoken.voice)
+                yield _hit(played, text, wrong)
+
+
+def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
+    """Return another speaker's header that stands right before a text; empty for none."""
+    text = texts[at]
+    if text.spoken.voice in OWN:
+        return headers.user if headers.user in text.before else ""
+    if text.spoken.voice in OTHERS and headers.assistant in text.before:
+        # A message of calls that are not written has a header, and nothing after it.
+        said = text.before.rpartition(headers.assistant)[2]
+        return headers.assistant if headers.user not in said and _short(said) else ""
+    last = at + 1 == len(texts)
+    alike = text.spoken.voice is Voice.SYSTEM and text.before.rstrip().endswith(headers.user)
+    return headers.user if alike and not last and headers.user in texts[at + 1].before else ""
+
+
+def _short(said: str) -> bool:
+    return len(said.strip()) <= 1
+
+
+def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
+    system = text.spoken.voice is Voice.SYSTEM
+    return Hit(
+        f"{text.spoken.voice} stands under the header {quoted(header)} in '{played.name}'",
+        (alone(played.render, played.name),),
+        line=played.render.line_at(text.start - 1),
+        setting=played.conversation.setting,
+        # Some models know no system role, and are told so.
+        severity=Severity.WARNING if system else None,
+        confidence=Confidence.MEDIUM if system else None,
+    )
+
+
+def _headers(subject: Subject) -> _Headers | None:
+    """Return what stands before each question, and before an answer; None where it is not known."""
+    chat = next(
+        (each for each in subject.matrix if each.conversation.scene == "a second question"), None
+    )
+    befores = [
+        each.before
+        for each in (chat.written if chat is not None else ())
+        if each.spoken.voice is Voice.USER
+    ]
+    user = common_suffix(*befores).strip() if len(befores) > 1 else ""
+    assistant = subject.format.header.strip()
+    return _Headers(user, assistant) if user and assistant else None
+
+
+def _prompted(subject: Subject, header: str) -> bool:
+    """Whether the generation prompt, too, ends with the header of questions."""
+    return any(header in each.text for each in subject.format.openings)

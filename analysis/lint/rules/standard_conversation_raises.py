@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone, failed
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import question, second_question
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP102")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render one question, then a second one after its answer."""
+    for words, messages in (
+        ("a conversation of one user message", question(subject)),
+        ("a user message after an answer", second_question(subject)),
+    ):
+        render = subject.render(messages, generation=True)
+        if not render.rendered:
+            wanted = _wanted(subject)
+            yield Hit(
+                f"{words} {failed(render)}{wanted}",
+                (alone(render, words),),
+                line=None if render.error is None else render.error.line,
+                severity=_severity(subject, render),
+                cause=render.cause,
+            )
+            return
+
+
+def _severity(subject: Subject, render: Render) -> Severity:
+    if not render.crashed:
+        return Severity.INFO
+    # Servers know templates that take parts alone, and send them so.
+    return Severity.WARNING if _takes_parts(subject.shape) else Severity.ERROR
+
+
+def _takes_parts(shape: Shape) -> bool:
+    return ContentForm.PARTS in (shape.user_content, shape.assistant_content)
+
+
+def _wanted(subject: Subject) -> str:
+    """Say in which shape it does render; empty where none is known."""
+    shape = subject.shape
+    wants = {
+        "a system message": shape.system,
+        "content as a list of parts": _takes_parts(shape),
+        "tools": subject.failure is None and shape.tools is not ToolForm.WRAPPED,
+    }
+    named = [words for words, wanted in wants.items() if wanted]
+    return f"; it wants {' and '.join(named)}" if named else ""

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP310")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a user message after a system message."""
+    marks = subject.marks
+    led = subject.play((subject.user,), system=marks.system, generation=True)
+    if led.rendered and marks.user in led.text and marks.system not in led.text:
+        bare = subject.play((subject.user,), generation=True)
+        # One that changes the prompt is read as something else than words to the model.
+        plain = appends(subject) and bare.text == led.text
+        yield Hit(
+            "a system message is dropped: the model never sees it",
+            (compared(led, "with a system message", bare, "without"),),
+            line=parting_line(led, bare),
+            severity=None if plain else Severity.WARNING,
+        )

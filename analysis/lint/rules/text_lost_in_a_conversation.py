@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared, line_of_the_lost
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.subject import Subject
+
+VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voice.RESULT)
+"""Reasoning is left out of histories on purpose, and has rules of its own."""
+
+
+@rule("AP317")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for each voice's texts in every conversation of the matrix."""
+    for voice in VOICES:
+        # The template's own form first; what a form loses altogether is another rule's matter.
+        for other_form in (False, True):
+            alike = [each for each in subject.matrix if each.conversation.other_form == other_form]
+            lost = _first_lost(alike, voice)
+            if lost is None:
+                continue
+            played, text = lost
+            kept = played.nearest(alike, partial(_keeps, voice=voice))
+            if kept is not None:
+                yield _hit(subject, played, text, kept)
+                break
+
+
+def _first_lost(
+    matrix: Sequence[PlayedConversation], voice: Voice
+) -> tuple[PlayedConversation, SpokenText] | None:
+    for played in sorted(matrix, key=lambda each: _excused(each, voice)):
+        for text in played.said(voice) if played.render.rendered else ():
+            if not played.holds(text):
+                return played, text
+    return None
+
+
+def _excused(played: PlayedConversation, voice: Voice) -> bool:
+    """Whether a loss may be meant: by a switch, for want of tools, where nothing is asked."""
+    untold = voice in (Voice.CALL, Voice.RESULT) and not played.conversation.tools
+    conversation = played.conversation
+    return bool(conversation.setting) or untold or not conversation.generation
+
+
+def _keeps(played: PlayedConversation, voice: Voice) -> bool:
+    texts = [*played.said(voice)]
+    return bool(texts) and all(played.holds(each) for each in texts)
+
+
+def _text_of(kept: PlayedConversation, voice: Voice) -> str:
+    return next(kept.said(voice)).text
+
+
+def _hit(
+    subject: Subject, played: PlayedConversation, text: SpokenText, kept: PlayedConversation
+) -> Hit:
+    meant = _excused(played, text.voice) or text.voice is Voice.PREFACE or not appends(subject)
+    return Hit(
+        f"{text.voice} is lost in '{played.name}', and kept in '{kept.name}'",
+        (compared(played.render, played.name, kept.render, kept.name),),
+        line=line_of_the_lost(played.render, kept.render, _text_of(kept, text.voice)),
+        severity=Severity.WARNING if meant else None,
+        setting=played.conversation.setting,
+        confidence=Confidence.MEDIUM if meant else None,
+    )

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP318")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Count each text of every conversation of the matrix in its prompt."""
+    seen: set[Voice] = set()
+    for played in subject.matrix:
+        written = played.render.text
+        for spoken in played.conversation.spoken:
+            times = written.count(spoken.text)
+            if spoken.voice in seen or times <= 1:
+                continue
+            seen.add(spoken.voice)
+            again = written.rfind(spoken.text)
+            yield Hit(
+                f"{spoken.voice} is written {times} times in '{played.name}'",
+                (alone(played.render, played.name),),
+                line=played.render.line_at(again),
+                setting=played.conversation.setting,
+                # Who judges or translates a conversation may well say it again.
+                confidence=None if appends(subject) else Confidence.MEDIUM,
+                severity=None if appends(subject) else Severity.WARNING,
+            )

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from jinja2 import nodes
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, alone
+from autoparser.analysis.lint.other_environments import ordinary
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+_MARKER = re.compile(r"<[^<>\s\"'=]{2,40}>|\[/?[A-Z][A-Z_]{2,30}\]")
+
+
+@rule("AP909")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the markers of ordinary prompts in the texts of the source."""
+    tree = subject.template.syntax_tree
+    source = "\0".join(
+        [
+            *subject.suggestions.constants,
+            *(each.data for each in tree.find_all(nodes.TemplateData)),
+            *subject.tokens.values(),
+        ]
+    )
+    found: dict[str, tuple[str, Render]] = {}
+    for what, render, _ in ordinary(subject):
+        given = {word.lower() for message in render.messages for word in _words(message)}
+        given |= {word.lower() for tool in subject.offered or () for word in _words(tool)}
+        for marker in _MARKER.findall(render.text):
+            if marker not in source and not any(word in marker.lower() for word in given):
+                found.setdefault(marker, (what, render))
+    for what, render in [*found.values()][:1]:
+        yield Hit(
+            f"the prompt holds {', '.join(found)}, which no text of the template does",
+            (alone(render, what),),
+        )
+
+
+def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
+    """Give the texts of a message or a tool; markers may be made of them, such as a role."""
+    if isinstance(value, str):
+        yield from re.findall(r"\w{2,}", value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _words(key)
+            yield from _words(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _words(item)

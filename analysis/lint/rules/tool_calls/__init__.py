@@ -1,1 +1,0 @@
-"""Rules about tools, calls and their results."""

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import changed, went_on
+from autoparser.analysis.lint.subject import Subject
+
+EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
+
+
+@rule("AP113")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render an answer as it is, and with each of the two."""
+    usual = went_on(subject)
+    if not usual.rendered:
+        return
+    for value, words in EMPTY:
+        given = _given(subject, usual, value)
+        if given.rendered and given.text == usual.text:
+            continue
+        lost = given.crashed or (given.rendered and _loses(subject, usual, given))
+        if given.error is not None:
+            what = f"an answer with {words} {failed(given)}"
+        elif lost:
+            what = f"an answer with {words} loses its content"
+        else:
+            what = f"an answer with {words} is written as a message of calls"
+        yield Hit(
+            what,
+            (compared(given, f"with {words}", usual, "without"),),
+            line=parting_line(given, usual),
+            # transformers drops what is null.
+            severity=Severity.ERROR if lost and value is not None else None,
+            cause=given.cause,
+        )
+        return
+
+
+def _loses(subject: Subject, usual: Render, given: Render) -> bool:
+    return subject.marks.content in usual.text and subject.marks.content not in given.text
+
+
+def _given(subject: Subject, usual: Render, value: Json) -> Render:
+    messages = changed([dict(each) for each in usual.messages], tool_calls=value)
+    return subject.render(messages, setting=subject.usual_setting, as_given=True)

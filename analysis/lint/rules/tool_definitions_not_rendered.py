@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP502")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question with tools and without, wrapped and bare, with a system text and not."""
+    names = subject.marks.names
+    taken = False
+    bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
+    for system in ("", subject.marks.system):
+        for tools in (subject.tools, bare):
+            messages = subject.shape.messages((subject.user,), subject.marks.system)
+            if system and not subject.shape.system:
+                first = {"role": "system", "content": subject.shape.user_text(system)}
+                messages = [first, *messages]
+            setting = subject.usual_setting
+            given = subject.render(messages, tools=tools, generation=True, setting=setting)
+            if any(name in given.text for name in names):
+                return
+            taken = taken or given.rendered
+    if not taken:
+        # A request that fails is another rule's matter: it shows nothing of what would be written.
+        return
+    alone = subject.play((subject.user,), generation=True)
+    given = subject.play((subject.user,), tools=True, generation=True)
+    if alone.rendered and given.rendered:
+        yield Hit(
+            "the model is never told which tools a caller offers",
+            (compared(given, "with tools", alone, "without tools"),),
+            line=parting_line(given, alone),
+        )

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from autoparser.analysis.core.conversation import Tool, tool_for
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.learning.prober import Sentinels
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
+from autoparser.analysis.lint.hit import Confidence, Hit, Severity
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    alone,
+    compared,
+    line_of_the_lost,
+    listed,
+    parting_line,
+)
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP530")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the names of tools that no message calls in every prompt that offers them."""
+    offering = [
+        each
+        for each in subject.matrix
+        if each.conversation.tools and not each.conversation.other_form and each.render.rendered
+    ]
+    ordered = sorted(offering, key=_excused)
+    names = subject.marks.names
+    partly = next((each for each in ordered if _told(each, names) == _Told.SOME), None)
+    if partly is not None:
+        yield Hit(
+            f"not all tools are described to the model in '{partly.name}'",
+            (alone(partly.render, partly.name),),
+            line=next(filter(None, map(partly.render.line_of, names)), None),
+            severity=Severity.WARNING if _excused(partly) else None,
+            setting=partly.conversation.setting,
+        )
+    # A value of a switch under which no tool is written at all is there for that.
+    usual = [each for each in ordered if not each.conversation.setting]
+    none = next((each for each in usual if _told(each, names) == _Told.NONE), None)
+    kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
+    if none is not None and kept is not None:
+        meant = _excused(none)
+        yield Hit(
+            f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
+            (compared(none.render, none.name, kept.render, kept.name),),
+            line=line_of_the_lost(none.render, kept.render, names[0]),
+            severity=Severity.WARNING if meant else None,
+            setting=none.conversation.setting,
+            confidence=Confidence.MEDIUM if meant else None,
+        )
+    if subject.shape.tools is not ToolForm.NONE:
+        yield from _of_many(subject)
+
+
+_LETTERS = "bcdfghj"
+_PROSE = "It looks up what is known of a place, and answers in one sentence. " * 5
+"""What stands before the sign in a description, so that one which is cut shows it."""
+_BEGINNING = 40
+"""So many characters show that a description is written at all."""
+
+
+def _of_many(subject: Subject) -> Iterator[Hit]:
+    """Offer eight tools, one of them with an unusual name; where not all is written, fewer."""
+    marks = subject.marks
+    plain = [
+        _function(marks, f"{marks.names[at % 3]}{letter}", letter)
+        for at, letter in enumerate(_LETTERS)
+    ]
+    unusual = _function(marks, f"{marks.names[1].capitalize()}-{marks.names[2]}_2", "k")
+    every = _offering(subject, [*plain, unusual])
+    if not _missing(every, [*plain, unusual]):
+        return
+    single = _offering(subject, plain[:1])
+    never = _missing(single, plain[:1])
+    if "name" in never:
+        return
+    described = _signs(plain[0])["description"]
+    if "description" in never and described[:_BEGINNING] in single.text:
+        yield Hit(
+            f"the description of a tool is cut, which has {len(described)} characters",
+            (alone(single, "a tool with a long description"),),
+            line=single.line_of(described[:_BEGINNING]),
+            severity=Severity.WARNING,
+        )
+    fewer = single
+    for count in range(2, len(plain) + 1):
+        render = _offering(subject, plain[:count])
+        lost = [each for each in _missing(render, plain[:count]) if each not in never]
+        if lost:
+            yield Hit(
+                f"of {count} tools {listed(lost)} are not all written, of {count - 1} they are",
+                (compared(render, f"{count} tools", fewer, f"{count - 1} tools"),),
+                line=parting_line(render, fewer),
+                severity=None if "name" in lost else Severity.WARNING,
+            )
+            return
+        fewer = render
+    render = _offering(subject, [unusual])
+    if "name" in _missing(render, [unusual]):
+        yield Hit(
+            "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
+            f" it is given: {unusual['name']}",
+            (compared(render, "a tool with such a name", single, "a tool with a plain name"),),
+            line=render.line_of(_signs(unusual)["description"]),
+        )
+
+
+def _function(marks: Sentinels, name: str, letter: str) -> Tool:
+    key, sign = f"{marks.keys[0]}{letter}", f"{marks.values[2]}{letter}"
+    return {**tool_for(name, "A word.", {key: "string"}), "description": f"{_PROSE}{sign}."}
+
+
+def _signs(function: Tool) -> dict[str, str]:
+    """Return a text for each part of a tool, by which it is known."""
+    parameters: Any = function["parameters"]
+    return {
+        "name": str(function["name"]),
+        "description": str(function["description"]),
+        "parameters": str(parameters["required"][0]),
+    }
+
+
+def _missing(render: Render, functions: Sequence[Tool]) -> list[str]:
+    """Return the parts of tools of which one at least is not in the prompt."""
+    signs = [_signs(each) for each in functions]
+    parts = signs[0] if render.rendered else ()
+    return [part for part in parts if any(each[part] not in render.text for each in signs)]
+
+
+def _offering(subject: Subject, functions: Sequence[Tool]) -> Render:
+    question = subject.play((subject.user,), tools=True, generation=True)
+    return subject.render(
+        question.messages,
+        tools=[subject.shape.tool(each) for each in functions],
+        generation=True,
+        setting=subject.usual_setting,
+    )
+
+
+def _excused(played: PlayedConversation) -> bool:
+    """Whether it may be meant: by a switch, or because the model is asked nothing."""
+    return bool(played.conversation.setting) or not played.conversation.generation
+
+
+class _Told:
+    ALL, SOME, NONE = range(3)
+
+
+def _told(played: PlayedConversation, names: Sequence[str]) -> int:
+    """Say how many of the tools are described, of those that no message calls."""
+    called = {each.call.name for each in played.conversation.spoken if each.call is not None}
+    told = [name in played.render.text for name in names if name not in called]
+    if not any(told):
+        return _Told.NONE
+    return _Told.ALL if all(told) else _Told.SOME

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, line_that_saw
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP521")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call and its result, last and followed by more."""
+    call, marks = subject.call(), subject.marks
+    answered = (subject.user, Message(calls=(call,)), subject.answer(call))
+    last = subject.play(answered, tools=True, generation=True)
+    later = subject.play(
+        (*answered, Message(marks.content), subject.next_user), tools=True, generation=True
+    )
+    for render, when in ((last, "that has just come"), (later, "of an earlier turn")):
+        if render.rendered and call.name in render.text and marks.answer not in render.text:
+            yield Hit(
+                f"the model never reads a tool's result {when}",
+                (alone(render, "a call with its result"),),
+                line=line_that_saw(render, marks.answer),
+            )
+            return

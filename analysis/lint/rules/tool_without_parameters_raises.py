@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json, Tool
+from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+PARAMETERS: dict[str, Json] = {"type": "object", "properties": {}}
+DESCRIPTION = "Does what it says."
+
+
+@rule("AP520")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a question with tools that lack one thing each."""
+    messages = subject.shape.messages((subject.user,), subject.marks.system)
+    setting = subject.usual_setting
+    whole = subject.render(messages, tools=subject.offered, setting=setting)
+    if subject.offered is None or not whole.rendered:
+        return
+    for what, tool in _lacking(subject.marks.names[0]):
+        render = subject.render(messages, tools=offered([tool], subject.shape), setting=setting)
+        if render.error is not None:
+            yield raising_hit(
+                f"requests fail that offer a tool {what}: {render.reason}",
+                render,
+                f"a tool {what}",
+                whole,
+                "tools that have all",
+                refused=Severity.INFO,
+            )
+            return
+
+
+def _lacking(name: str) -> Iterator[tuple[str, Tool]]:
+    yield (
+        "with empty parameters",
+        {
+            "name": name,
+            "description": DESCRIPTION,
+            "parameters": PARAMETERS,
+        },
+    )
+    yield "without parameters", {"name": name, "description": DESCRIPTION}
+    yield "without a description", {"name": name, "parameters": PARAMETERS}

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP607")
+def check(subject: Subject) -> Iterator[Hit]:
+    """See where the tools stand in one question and in two."""
+    marks = subject.marks
+    one = subject.play((subject.user,), tools=True)
+    two = subject.play((subject.user, Message(marks.content), subject.next_user), tools=True)
+    name = marks.names[0]
+    if not (one.rendered and two.rendered and name in one.text and name in two.text):
+        return
+    before = one.text.find(name) < one.text.find(marks.user)
+    answer = two.text.find(marks.content)
+    if two.text.find(name) > answer > 0 and (before or one.text.find(name) > 0):
+        yield Hit(
+            "each question moves the definitions of the tools to the end of the conversation",
+            (compared(one, "one question", two, "two questions"),),
+            line=two.line_of(name),
+        )

@@ -1,1 +1,0 @@
-"""Rules about what is trained on."""

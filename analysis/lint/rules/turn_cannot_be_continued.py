@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Json, Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+TAG = "qqqqcontinueqqqq"
+
+
+@rule("AP608")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a begun message with a tag after its text, and look what stands before the tag."""
+    begun = f"{subject.marks.content}:\n  "
+    dialogue = (subject.user, Message(f"{begun}{TAG}"))
+    messages: list[dict[str, Json]] = subject.shape.messages(dialogue, subject.marks.system)
+    render = subject.render(messages, setting=subject.usual_setting)
+    if not render.rendered:
+        return
+    at = render.text.rfind(TAG)
+    if at < 0:
+        yield Hit(
+            "a turn that was begun cannot be continued: its text is not in the prompt",
+            (alone(render, "a turn that was begun"),),
+        )
+    elif not render.text[:at].endswith(begun):
+        yield Hit(
+            "a turn that was begun is continued after another text than was begun",
+            (alone(render, "a turn that was begun"),),
+        )

@@ -1,1 +1,0 @@
-"""Rules about how turns begin and end."""

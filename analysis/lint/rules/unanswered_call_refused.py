@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP523")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render a call as the last message, and one that the user's next message follows."""
+    called = (subject.user, Message(calls=(subject.call(),)))
+    answer = subject.answer(subject.call())
+    answered = subject.play((*called, answer), tools=True)
+    if not answered.rendered:
+        return
+    last = subject.play(called, tools=True)
+    later = subject.play((*called, subject.next_user), tools=True)
+    for render, what in ((last, "is the last message"), (later, "the user's message follows")):
+        if render.error is not None:
+            message = f"requests fail where a call {what}: {render.reason}"
+            yield raising_hit(
+                message, render, "not answered", answered, "answered", refused=Severity.INFO
+            )
+            return

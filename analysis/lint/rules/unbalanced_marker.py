@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.call_texts import call_spans
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import Render, alone, quoted
+from autoparser.analysis.lint.marker_pairs import Balance, Pair, balance
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import told
+from autoparser.analysis.lint.subject import Subject
+
+_TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnMarkers:
+    """What stands around the messages of every chat."""
+
+    pairs: frozenset[Pair]
+    open_ended: bool
+    """Turns begin with what says so, and nothing says that it ends."""
+
+
+@rule("AP201")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Count the markers between two user messages; what opens there must close there."""
+    seen: set[Pair] = set()
+    opens, of_turns = _opens_anywhere(subject), _in_plain_chats(subject)
+    looked_at: set[str] = set()
+    for name, render, text in _between_questions(subject):
+        if text in looked_at:
+            continue
+        looked_at.add(text)
+        found = _balance(subject, text)
+        for pair in found.opened | found.closed:
+            opened, closed = found.opened[pair], found.closed[pair]
+            # What never opens after a user message begins the whole text.
+            loose = opened != closed and bool(closed) and bool(opens[pair])
+            if pair not in seen and (loose or _never_closes(found, pair, of_turns)):
+                seen.add(pair)
+                yield Hit(
+                    f"'{name}' opens {opened} and closes {closed} of the pair of"
+                    f" {quoted(found.spelled[pair])}",
+                    (alone(render, name),),
+                    line=render.line_of(found.spelled[pair]),
+                )
+    if not seen:
+        yield from _in_calls(subject)
+
+
+def _in_calls(subject: Subject) -> Iterator[Hit]:
+    """Compare the markers of several calls with those of one: each must close what it opens."""
+    usual: Mapping[Pair, int] | None = None
+    for played in subject.matrix:
+        conversation = played.conversation
+        if conversation.other_form or conversation.setting or any(played.said(Voice.REASONING)):
+            continue
+        for span in call_spans(played):
+            if span.following is not Voice.RESULT:
+                continue
+            found = _balance(subject, span.text)
+            loose = {
+                pair: found.opened[pair] - found.closed[pair]
+                for pair in found.opened | found.closed
+                # A marker that nothing closes, or opens, may separate calls.
+                if found.opened[pair] and found.closed[pair]
+            }
+            if usual is None:
+                usual = None if span.joints else loose
+                continue
+            for pair, extra in loose.items() if span.joints else ():
+                if extra != usual.get(pair, extra):
+                    yield Hit(
+                        f"'{played.name}' opens {found.opened[pair]} and closes"
+                        f" {found.closed[pair]} of the pair of {quoted(found.spelled[pair])}",
+                        (alone(played.render, played.name),),
+                        line=played.render.line_of(found.spelled[pair]),
+                    )
+                    return
+
+
+def _between_questions(subject: Subject) -> Iterator[tuple[str, Render, str]]:
+    """Return the text from each user message to the next, of every conversation."""
+    for played in subject.matrix:
+        if not played.render.rendered or played.conversation.other_form:
+            continue
+        starts = [each.start for each in played.written if each.spoken.voice is Voice.USER]
+        for start, end in pairwise(starts):
+            yield played.name, played.render, played.render.text[start:end]
+    yield from _reasoned_loop(subject)
+
+
+def _reasoned_loop(subject: Subject) -> Iterator[tuple[str, Render, str]]:
+    """Return a tool loop with reasoning, which the matrix has without a question after it."""
+    if subject.format.calls is None:
+        return
+    marks, call = subject.marks, subject.call()
+    said = Message(marks.content, marks.reasoning, (call,))
+    answered = (subject.answer(call), Message(marks.content), subject.next_user)
+    render = subject.play((subject.user, said, *answered))
+    start, end = render.text.rfind(marks.user), render.text.rfind(marks.next_user)
+    if 0 <= start < end:
+        yield "a tool loop with reasoning", render, render.text[start:end]
+
+
+def _never_closes(found: Balance, pair: Pair, of_turns: _TurnMarkers) -> bool:
+    """Whether a marker that belongs to calls, results or reasoning has nothing that closes it.
+
+    What stands in every chat begins or ends turns, and closes by the next one. What a pair holds
+    may be a separator, as in ``<call_begin>name<arguments_begin>{}<call_end>``; a tag that names
+    something, ``<call name="f">``, is none.
+    """
+    if found.closed[pair] or pair in of_turns.pairs or not found.opened[pair]:
+        return False
+    spelled = found.spelled[pair]
+    if found.within[pair] - of_turns.pairs:
+        return bool(_TAG.fullmatch(spelled)) and any(each in spelled for each in "= ")
+    begins = len(pair.name) > 1 and not of_turns.open_ended
+    return begins or bool(_TAG.fullmatch(spelled))
+
+
+def _in_plain_chats(subject: Subject) -> _TurnMarkers:
+    """Return the markers that questions, answers and system messages have."""
+    chats = [
+        each
+        for each in subject.matrix
+        if not any(each.said(Voice.CALL, Voice.REASONING)) and not each.conversation.tools
+    ]
+    # A generation prompt may open reasoning, which is not in every chat.
+    ends = [each.written[-1:] for each in chats]
+    texts = [chat.render.text[: end[0].start] for chat, end in zip(chats, ends, strict=True) if end]
+    first = subject.matrix[0].conversation.spoken[0].text
+    whole = [_balance(subject, text) for text in dict.fromkeys(texts)]
+    histories = dict.fromkeys(text.partition(first)[2] for text in texts)
+    said = [_balance(subject, text) for text in histories]
+    return _TurnMarkers(
+        frozenset(pair for found in whole for pair in found.opened | found.closed),
+        any(
+            len(pair.name) > 1 and not found.closed[pair] for found in said for pair in found.opened
+        ),
+    )
+
+
+def _opens_anywhere(subject: Subject) -> Counter[Pair]:
+    """Count the opening markers after the user's message, in prompts and in turns."""
+    renders: list[Render] = [
+        subject.play((subject.user,), generation=True),
+        told(subject, reasoning=subject.marks.reasoning),
+    ]
+    opened: Counter[Pair] = Counter()
+    for render in renders:
+        _, _, behind = render.text.rpartition(subject.marks.user)
+        opened += _balance(subject, behind).opened
+    return opened
+
+
+def _balance(subject: Subject, text: str) -> Balance:
+    return balance(text, frozenset(subject.tokens.values()))

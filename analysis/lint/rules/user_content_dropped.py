@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, line_that_saw
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP312")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for each user message of a conversation in its prompt."""
+    marks = subject.marks
+    one = subject.play((subject.user,), generation=True)
+    if one.rendered and not one.holds(marks.user):
+        yield Hit(
+            "a user's text is not in the prompt",
+            (alone(one, "one user message"),),
+            line=line_that_saw(one, marks.user),
+        )
+        return
+    dialogue = (subject.user, Message(marks.content), subject.next_user)
+    two = subject.play(dialogue, generation=True)
+    if not two.rendered:
+        return
+    for word, words in ((marks.user, "first"), (marks.next_user, "last")):
+        if not two.holds(word):
+            yield Hit(
+                f"of two user messages the {words} is not in the prompt",
+                (alone(two, "two user messages and an answer"),),
+                line=line_that_saw(two, word),
+            )

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autoparser.analysis.core.conversation import Message, ToolResult, User
+from autoparser.analysis.core.message_shape import FormDeparture, departures_of
+from autoparser.analysis.learning.template_turns import (
+    FormOutcome,
+    departures_together,
+    lost_text,
+    without_reasoning,
+)
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
+from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
+from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP121")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Play each conversation again as users send it, where the template takes another form.
+
+    Each thing in which the form departs is put back by itself, then all of them at once.
+    """
+    departures = departures_of(subject.shape)
+    told: set[FormDeparture] = set()
+    for played in _played(subject) if departures else ():
+        outcomes: dict[FormDeparture, FormOutcome] = {}
+        for each in departures:
+            if _is_asked(played, each):
+                outcomes[each], hit = _outcome(subject, played, each)
+                if hit is not None and each not in told:
+                    told.add(each)
+                    yield hit
+        for each in departures_together(outcomes):
+            outcome, hit = _outcome(subject, played, each)
+            if hit is not None and each not in told:
+                told.add(each)
+                yield hit
+            if outcome is not FormOutcome.RAISED:
+                break
+
+
+def _played(subject: Subject) -> Iterator[PlayedConversation]:
+    yield from subject.matrix
+    # The matrix speaks in sentences of one capital: other ones may be lost, too.
+    yield subject.play_whole(_CAPITALS)
+    # Nor has it a message of all parts, in which every form meets every other.
+    for played in subject.matrix:
+        dialogue = tuple(map(_with_reasoning, played.conversation.dialogue))
+        if any(isinstance(each, Message) and each.calls and each.content for each in dialogue):
+            scene = f"{played.conversation.scene}, with reasoning"
+            yield subject.play_whole(replace(played.conversation, scene=scene, dialogue=dialogue))
+            break
+
+
+def _with_reasoning(entry: User | Message | ToolResult) -> User | Message | ToolResult:
+    if isinstance(entry, Message) and entry.calls and entry.content:
+        return replace(entry, reasoning="A tool is due.")
+    return entry
+
+
+_CAPITALS = WholeConversation(
+    "a question with capitals",
+    (User("Does NASA fly to O'Hare?"), Message("Ask the FAA."), User("Who runs O'Hare?")),
+)
+
+
+def _is_asked(played: PlayedConversation, departure: FormDeparture) -> bool:
+    conversation = played.conversation
+    alike = departure.same(conversation.dialogue, tools=conversation.tools)
+    return played.render.rendered and not conversation.other_form and not alike
+
+
+def _outcome(
+    subject: Subject, played: PlayedConversation, departure: FormDeparture
+) -> tuple[FormOutcome, Hit | None]:
+    """Return what becomes of a conversation as users send it, and a hit where that loses a text."""
+    conversation, render = played.conversation, played.render
+    # transformers gives reasoning under every name, and other engines do not.
+    renamed = departure.shape.reasoning_field != departure.taken.reasoning_field
+    usual = subject.play_as(conversation, departure.shape, as_given=renamed)
+    if not usual.rendered:
+        return FormOutcome.RAISED, None
+    tools = subject.functions if conversation.tools else ()
+    system = conversation.system
+    lost = lost_text(conversation.dialogue, tools, usual.text, render.text, system=system)
+    if lost is None:
+        return FormOutcome.KEPT, None
+    if departure.convention and _unread(subject, conversation, usual):
+        return FormOutcome.UNREAD, None
+    return FormOutcome.SPOILED, Hit(
+        f"as users send it ({departure.usual}), {lost} in {played.name!r}",
+        (compared(usual, departure.usual, render, departure.wanted),),
+        line=parting_line(usual, render),
+        cause=TEXT_DROPPED if departure.plain_text else None,
+    )
+
+
+def _unread(subject: Subject, conversation: WholeConversation, usual: Render) -> bool:
+    """Whether reasoning is not read under its usual name, which is another rule's finding."""
+    bare = without_reasoning(conversation.dialogue)
+    return subject.play_whole(replace(conversation, dialogue=bare)).render.text == usual.text

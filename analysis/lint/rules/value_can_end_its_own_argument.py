@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.hit import Hit, Severity
+from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+QUOTES = "\"'"
+"""What closes a string here stands in many ordinary ones, too."""
+
+
+@rule("AP524")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Put what stands between two values into one value."""
+    keys, values = subject.marks.keys, subject.marks.values
+    two = calling(subject, **{keys[0]: values[0], keys[1]: values[1]})
+    start = two.text.find(values[0])
+    end = two.text.find(values[1], start)
+    if start < 0 or end < 0:
+        return
+    between = two.text[start : end + len(values[1])]
+    one = calling(subject, **{keys[0]: between})
+    if not one.rendered or one.text != two.text:
+        return
+    quote = two.text[start - 1]
+    quoted = quote in QUOTES and between.startswith(values[0] + quote)
+    what = f"a {quote} in a string" if quoted else "a string that holds what closes it"
+    yield Hit(
+        f"{what} ends its argument: it is not escaped, and one argument can be written just like"
+        " two",
+        (compared(one, "one argument", two, "two arguments"),),
+        line=one.line_of(between),
+        severity=Severity.WARNING if quoted else None,
+    )

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.message_shape import ToolForm
+from autoparser.analysis.lint.conversation_matrix import PlayedConversation
+from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
+from autoparser.analysis.lint.lint_renders import Render, alone, compared, failed, raising_hit
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP118")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look for the smallest conversation of the matrix that raises, for each reason."""
+    yield from _tools_alone(subject)
+    refused = _refuses_systems(subject)
+    seen: set[tuple[int | None, str]] = set()
+    for played in subject.matrix:
+        conversation, cause = played.conversation, played.render.cause
+        # A form of content that a template does not take, and systems, are other rules' matter.
+        if cause is None or conversation.other_form or (conversation.system and refused):
+            continue
+        # One line may fail in other words each time, with the place in the list of messages.
+        place = (cause.line, "" if cause.line is not None else cause.detail)
+        if place not in seen:
+            seen.add(place)
+            yield _hit(subject, played, played.render)
+
+
+def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
+    error = render.error
+    sound = played.nearest(subject.matrix, lambda _: True)
+    return Hit(
+        f"'{played.name}' {failed(render)}" + (f"; '{sound.name}' renders" if sound else ""),
+        (_shown(render, played.name, sound),),
+        line=None if error is None else error.line,
+        severity=None if render.crashed else Severity.WARNING,
+        cause=render.cause,
+        setting=played.conversation.setting,
+    )
+
+
+def _shown(render: Render, words: str, sound: PlayedConversation | None) -> HitEvidence:
+    if sound is None:
+        return alone(render, words)
+    return compared(render, words, sound.render, sound.name)
+
+
+def _refuses_systems(subject: Subject) -> bool:
+    return not subject.play((subject.user,), system=subject.marks.system, generation=True).rendered
+
+
+def _tools_alone(subject: Subject) -> Iterator[Hit]:
+    """Offer tools to a template that was found to take none."""
+    if subject.shape.tools is not ToolForm.NONE:
+        return
+    usual = subject.play((subject.user,), generation=True)
+    given = subject.render(
+        usual.messages, tools=subject.tools, generation=True, setting=subject.usual_setting
+    )
+    if usual.rendered and given.error is not None:
+        message = f"every request that offers tools {failed(given)}"
+        yield raising_hit(message, given, "with tools", usual, "without", refused=Severity.WARNING)

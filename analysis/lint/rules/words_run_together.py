@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.conversation_matrix import Voice
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+SHOWN = 20
+"""Characters of the template's text that are shown."""
+
+
+@rule("AP323")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Look at the character before each text of every conversation."""
+    for played in subject.matrix:
+        for text in played.written if not played.conversation.other_form else ():
+            # Before a value of a call stands what its notation says, before others' words a mark.
+            if text.spoken.voice is Voice.CALL or not _of_a_word(text.before[-1:]):
+                continue
+            yield Hit(
+                f"in '{played.name}' {text.spoken.voice} runs into"
+                f" {quoted(text.before[-SHOWN:])}: nothing parts the words",
+                (alone(played.render, played.name),),
+                line=played.render.line_at(text.start - 1),
+                setting=played.conversation.setting,
+            )
+            return
+
+
+def _of_a_word(character: str) -> bool:
+    """Whether words of letters like this one are parted by spaces, or it is a digit."""
+    return bool(character) and unicodedata.category(character) in {"Lu", "Ll", "Nd"}

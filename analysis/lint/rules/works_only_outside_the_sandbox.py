@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.other_environments import engines_at
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+
+@rule("AP804")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render conversations of each kind, and look for the sandbox's own error."""
+    marks, call = subject.marks, subject.call()
+    said = Message(marks.content)
+    for what, dialogue, tools in (
+        ("a chat", (subject.user, said, subject.next_user), False),
+        ("a chat with tools", (subject.user, said, subject.next_user), True),
+        ("a tool call", (subject.user, Message(calls=(call,)), subject.answer(call)), True),
+    ):
+        played = subject.play(dialogue, tools=tools, generation=True)
+        render = subject.as_transformers(played, tools=tools, generation=True)
+        if render.error is not None and render.error.forbidden:
+            yield Hit(
+                f"requests with {what} fail in the sandbox in which transformers renders:"
+                f" {render.reason}",
+                (alone(render, what),),
+                line=render.error.line,
+                engines=engines_at(subject, render.error.line),
+                cause=render.cause,
+            )
+            return

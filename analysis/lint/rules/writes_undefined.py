@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jinja2 import Undefined
+
+from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.other_environments import elsewhere, engines_at, environment
+from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.subject import Subject
+
+OPEN, CLOSE = "\ufdd2", "\ufdd3"
+"""Characters that are none: no text that is exchanged holds them."""
+_MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
+
+
+class NamedUndefined(Undefined):
+    """Nothing, which writes its name between marks."""
+
+    def __str__(self) -> str:
+        return f"{OPEN}{self._undefined_name}{CLOSE}"
+
+
+@rule("AP805")
+def check(subject: Subject) -> Iterator[Hit]:
+    """Render ordinary conversations with a nothing that shows itself."""
+    for each in elsewhere(subject, environment(undefined=NamedUndefined)):
+        names = dict.fromkeys(_MARKED.findall(each.text))
+        # Where the marks change more than themselves, a condition looked at them.
+        if names and _MARKED.sub("", each.text) == each.usual.text:
+            line = each.usual.line_at(each.text.find(OPEN))
+            yield Hit(
+                f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
+                (alone(each.usual, each.what),),
+                line=line,
+                engines=engines_at(subject, line),
+            )
+            return

@@ -1,0 +1,338 @@
+"""The conversations that both templates render, and what is sent beside the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import (
+    MEDIA_FORMS,
+    Dialogue,
+    Json,
+    MediaKind,
+    Message,
+    ToolCall,
+    ToolResult,
+    User,
+)
+from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
+from autoparser.analysis.core.message_battery import battery, battery_tools
+from autoparser.analysis.core.message_shape import Setting, Shape
+from autoparser.analysis.core.question_bounds import AskedTally
+from autoparser.analysis.history.conversation_replay import SYSTEM
+from autoparser.analysis.learning.prober import Prober, choose_sentinels
+
+# Content given as a list of parts, in the shapes that callers send.
+
+
+_PICTURE = "https://example.org/cat.png"
+_GIVEN: dict[str, str] = {
+    MediaKind.IMAGE: _PICTURE,
+    MediaKind.AUDIO: "https://example.org/cat.wav",
+    MediaKind.VIDEO: "https://example.org/cat.mp4",
+    "input_audio": "UklGRg==",
+}
+"""The data of each kind, and of a form that takes no address."""
+_TEXT: Json = {"type": "text", "text": "What is in this?"}
+_IMAGE: Json = {"type": "image"}
+_VIDEO: Json = {"type": "video"}
+
+
+class ContentKind(NamedTuple):
+    """One way of giving a message's content."""
+
+    name: str
+    """The part's type, and the key that holds its data."""
+    content: Json
+
+
+TEXT_PARTS: tuple[ContentKind, ...] = (
+    ContentKind("text", [_TEXT]),
+    ContentKind("two texts", [_TEXT, {"type": "text", "text": "And who took it?"}]),
+)
+"""Texts alone, which every role may send."""
+
+_PLAYED = (
+    *("image", "image with image", "image with url", "image_url"),
+    *("audio", "audio with audio", "audio_url", "input_audio"),
+    *("video", "video with video", "video_url"),
+)
+"""The forms that callers send most."""
+_FORMS = {form.name: form for form in MEDIA_FORMS}
+_DATA: tuple[tuple[str, Json], ...] = (
+    *((name, _FORMS[name].part(_GIVEN.get(name) or _GIVEN[_FORMS[name].kind])) for name in _PLAYED),
+    ("file", {"type": "file", "file": {"file_id": "file-1"}}),
+)
+
+PARTS: tuple[ContentKind, ...] = (
+    *TEXT_PARTS,
+    *(ContentKind(name, [part, _TEXT]) for name, part in _DATA),
+    ContentKind("text before image", [_TEXT, _IMAGE]),
+    ContentKind("two images and a video", [_IMAGE, _IMAGE, _VIDEO, _TEXT]),
+)
+"""What a user may send; every part of data has a text beside it."""
+
+UNTYPED: tuple[ContentKind, ...] = (
+    ContentKind("text without a type", [{"text": "What is in this?"}]),
+    ContentKind("image without a type", [{"image": _PICTURE}, {"text": "What is in this?"}]),
+)
+"""Parts that only their keys tell apart."""
+
+
+_QUESTION = User("What is the weather in Oslo?")
+_THANKS = User("Thank you. And tomorrow?")
+_REASONING = "The user wants facts.\nA lookup is due."
+_TOLD = Message("It is sunny.", _REASONING)
+
+
+RequestKey: TypeAlias = tuple[str, bool, bool | None, bool]
+"""The conversation, tools, system message and generation prompt of a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRequest:
+    """One conversation with what is sent beside it; the switches come later."""
+
+    conversation: str
+    """What the conversation is, in words."""
+    dialogue: Dialogue
+    tools: bool
+    generation: bool
+    system: bool | None = None
+    """Whether a system message comes first; None: only where the template wants one."""
+    first: str = ""
+    """The role of a message that comes before all others."""
+    content: tuple[str, Json] | None = None
+    """A role, and what its messages have as content in the place of a text."""
+    arguments_as_string: bool | None = None
+    """Whether arguments come as JSON text; None: as the template takes them."""
+
+    @property
+    def key(self) -> RequestKey:
+        """What no two requests have in common."""
+        return self.conversation, self.tools, self.system, self.generation
+
+    def messages(self, shape: Shape) -> list[dict[str, Json]]:
+        """Return the messages in the shape that a template takes."""
+        wanted = shape if self.system is None else replace(shape, system=self.system)
+        if self.arguments_as_string is not None:
+            wanted = replace(wanted, arguments_as_string=self.arguments_as_string)
+        shaped = wanted.messages(self.dialogue, SYSTEM)
+        if self.first:
+            shaped.insert(0, {"role": self.first, "content": shape.user_text(SYSTEM)})
+        if self.content is not None:
+            role, content = self.content
+            return [
+                {**each, "content": content} if each["role"] == role else each for each in shaped
+            ]
+        return shaped
+
+
+AXES: dict[str, tuple[str, str]] = {
+    "tools": ("without tools", "with tools"),
+    "system": ("without a system message", "with a system message"),
+    "generation": ("without the generation prompt", "with the generation prompt"),
+}
+"""What is sent or not beside the messages: the field of a request, and words for both."""
+
+
+@lru_cache(maxsize=1)
+def every() -> Sequence[ComparedRequest]:
+    """Return all requests that are played with nothing set."""
+    return (*_battery(), *changing(), *_parts(tools=True), *_unusual())
+
+
+@lru_cache(maxsize=1)
+def changing() -> Sequence[ComparedRequest]:
+    """Return the requests that are played again under every value of a switch."""
+    return (*_framed(), *_parts())
+
+
+@lru_cache(maxsize=1)
+def brief() -> Sequence[ComparedRequest]:
+    """Return the requests that are played under two switches at once."""
+    longest = _scenes()[-1][0]
+    beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
+    return tuple(
+        each
+        for each in _framed()
+        if each.generation and (each.tools, each.system) in beside.get(each.conversation, ())
+    )
+
+
+def _battery() -> Iterator[ComparedRequest]:
+    for case in battery():
+        said = case.message
+        answers = _answers(said)
+        yield ComparedRequest(
+            f"{case.title}, last", (_QUESTION, said), tools=True, generation=False
+        )
+        dialogue: Dialogue = (_QUESTION, said, *answers)
+        if answers:
+            yield ComparedRequest(
+                f"{case.title}, then answers", dialogue, tools=True, generation=True
+            )
+        after: Dialogue = (*dialogue, _THANKS)
+        yield ComparedRequest(f"{case.title}, then a user", after, tools=True, generation=True)
+
+
+def _answers(message: Message) -> Dialogue:
+    return tuple(ToolResult("Sunny.", call.name, call.id) for call in message.calls)
+
+
+@lru_cache(maxsize=1)
+def _scenes() -> Sequence[tuple[str, Dialogue]]:
+    calls = next(case.message.calls for case in battery() if len(case.message.calls) > 1)
+    called = _calling(calls[:1])
+    both = replace(_calling(calls[:2]), content="I look it up.")
+    return (
+        ("a question", (_QUESTION,)),
+        ("an answer, last", (_QUESTION, _TOLD)),
+        ("a call, last", (_QUESTION, called)),
+        ("an answer, then a user", (_QUESTION, _TOLD, _THANKS)),
+        ("a running tool loop", (_QUESTION, called, *_answers(called))),
+        ("a tool loop that is over", (_QUESTION, both, *_answers(both), _TOLD, _THANKS)),
+    )
+
+
+def _calling(calls: tuple[ToolCall, ...]) -> Message:
+    return Message(reasoning=_REASONING, calls=calls)
+
+
+def _framed() -> Iterator[ComparedRequest]:
+    """Return each scene with and without tools, system message and generation prompt."""
+    for name, dialogue in _scenes():
+        # A prompt after an assistant's last message is asked for by nobody.
+        prompts = (False,) if isinstance(dialogue[-1], Message) else (True, False)
+        for tools, system, generation in product((False, True), (False, True), prompts):
+            yield ComparedRequest(name, dialogue, tools, generation, system)
+
+
+def _parts(*, tools: bool = False) -> Iterator[ComparedRequest]:
+    for kind in (*PARTS, *UNTYPED):
+        yield _sent(f"user parts: {kind.name}", (_QUESTION,), "user", kind, tools=tools)
+    image = _kind("image")
+    again: Dialogue = (_QUESTION, _TOLD, _THANKS)
+    yield _sent("user parts: image in two messages", again, "user", image, tools=tools)
+    question = ContentKind("a string", _QUESTION.text)
+    yield _sent("user content: a string", (_QUESTION,), "user", question, tools=tools)
+    answered: Dialogue = (_QUESTION, Message("It is sunny."), _THANKS)
+    called = _scenes()[-2][1]
+    for kind in (*TEXT_PARTS, image):
+        yield _sent(f"assistant parts: {kind.name}", answered, "assistant", kind, tools=tools)
+        if not tools:
+            yield _sent(f"tool result parts: {kind.name}", called, "tool", kind, tools=True)
+    for kind in TEXT_PARTS:
+        sent = _sent(f"system parts: {kind.name}", (_QUESTION,), "system", kind, tools=tools)
+        yield replace(sent, system=True)
+
+
+def _sent(
+    name: str, dialogue: Dialogue, role: str, kind: ContentKind, *, tools: bool
+) -> ComparedRequest:
+    return ComparedRequest(name, dialogue, tools, generation=True, content=(role, kind.content))
+
+
+def _kind(name: str) -> ContentKind:
+    return next(kind for kind in PARTS if kind.name == name)
+
+
+def _unusual() -> Iterator[ComparedRequest]:
+    """Return what some callers send, and what is played with nothing set alone."""
+    for tools in (False, True):
+        yield ComparedRequest(
+            "a developer message first", (_QUESTION,), tools, generation=True, first="developer"
+        )
+    loops = [dialogue for name, dialogue in _scenes() if "loop" in name]
+    for as_string, name in ((True, "JSON text"), (False, "an object")):
+        for count, loop in zip(("one call", "two calls"), loops, strict=True):
+            yield ComparedRequest(
+                f"arguments: {name}, {count}",
+                loop,
+                tools=True,
+                generation=True,
+                arguments_as_string=as_string,
+            )
+    for kind in (
+        ContentKind("an object", {"sky": "clear"}),
+        ContentKind("JSON text", '{"sky": "clear"}'),
+    ):
+        yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)
+    talk = [(User(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
+    yield ComparedRequest(
+        "six questions and the answers to five",
+        tuple(entry for pair in talk for entry in pair)[:-1],
+        tools=False,
+        generation=True,
+        system=True,
+    )
+
+
+# One template of the two, as requests are played through it.
+
+
+Outcome: TypeAlias = str | TemplateRenderError | None
+"""The text, the refusal, or None where it was not asked."""
+
+MOST_BEYOND = 3
+"""Renders that may run into a limit before no more are asked: each takes as long as it may."""
+
+
+class ComparisonStage:
+    """Renders requests through one template, in the shape that it takes."""
+
+    def __init__(self, analysis: Analysis, other: Analysis) -> None:
+        """Prepare to play `analysis`; special tokens that it lacks come from the other's files."""
+        template = analysis.template
+        known: Mapping[str, str] = {
+            name: other.template.special_tokens.get(name, text)
+            for name, text in analysis.stand_ins.items()
+        }
+        self._prober = Prober(
+            template,
+            choose_sentinels(template.text),
+            tokens={**template.special_tokens, **known},
+            tools=battery_tools(),
+            shape=analysis.shape,
+        )
+        self._beyond = 0
+        self._shaped: dict[object, list[dict[str, Json]]] = {}
+
+    def play(self, request: ComparedRequest, setting: Setting) -> Outcome:
+        """Render a request under a setting."""
+        if self._beyond >= MOST_BEYOND:
+            return None
+        messages = self._shaped.get(request.key)
+        if messages is None:
+            messages = self._shaped[request.key] = request.messages(self._prober.shape)
+        try:
+            return self._prober.render_messages(
+                messages, tools=request.tools, generation=request.generation, setting=setting
+            )
+        except TemplateLimitError as error:
+            self._beyond += 1
+            return error
+        except TemplateRenderError as error:
+            return error
+
+    @property
+    def asked(self) -> AskedTally:
+        """What was rendered so far."""
+        return self._prober.meter.asked
+
+    def line_at(self, request: ComparedRequest, setting: Setting, at: int) -> int | None:
+        """Return the template's line that wrote the character at a place; None: not known."""
+        try:
+            written = self._prober.mapped_messages(
+                request.messages(self._prober.shape),
+                tools=request.tools,
+                generation=request.generation,
+                setting=setting,
+            )
+        except TemplateRenderError:
+            return None
+        return written.line_at(at)

@@ -1,0 +1,360 @@
+r"""Differences that are alike, put together: one that shows in a hundred renders is one.
+
+The places at which two texts differ, each with the text before it.
+
+Lines are aligned first, then the units of the lines that differ, so that a change far back is not
+hidden by another before it:
+
+    left   <s>system\nBe kind.</s>\n<s>user\nHi</s>\n
+    right  [s]system\nBe kind.[/s]\n[s]user\nHi[/s]\n
+
+differ at `<s>` and `[s]`, at `</s>` and `[/s]`, each twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import TypeAlias
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import TemplateRenderError
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.text_alignment import edge_units, is_unit
+
+from .compared_requests import AXES, ComparedRequest, ComparisonStage, Outcome, RequestKey
+
+CONTEXT = 60
+"""Characters that are kept before a difference and from it on."""
+
+MOST_UNITS = 4000
+"""Longer blocks are not aligned, which would take long."""
+
+_COINCIDENCE = 2
+"""So few equal characters, none of a word, between two differences are one difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """One place at which two texts differ."""
+
+    at: int
+    """Where it is in the first text."""
+    before: str
+    """What both have before it, or what stands there in the first."""
+    left: str
+    """What the first alone has."""
+    right: str
+    left_rest: str
+    """The first text from there on."""
+    right_rest: str
+    right_at: int = 0
+    """Where it is in the second text."""
+
+    @property
+    def unit_before(self) -> str:
+        """The last unit before it; empty at the beginning of the texts."""
+        line = self.before.splitlines(keepends=True)[-1:]
+        return _units(line[0])[-1] if line else ""
+
+
+@lru_cache(maxsize=4096)
+def differences(left: str, right: str) -> tuple[TextDifference, ...]:
+    """Return all differences, in the order of the texts."""
+    return tuple(
+        TextDifference(
+            start,
+            left[max(0, start - CONTEXT) : start],
+            left[start:end],
+            right[other_start:other_end],
+            left[start : start + CONTEXT],
+            right[other_start : other_start + CONTEXT],
+            other_start,
+        )
+        for start, end, other_start, other_end in _places(left, right)
+    )
+
+
+_Place = tuple[int, int, int, int]
+
+
+def _places(left: str, right: str) -> Iterator[_Place]:
+    ours, theirs = left.splitlines(keepends=True), right.splitlines(keepends=True)
+    begins, other_begins = _begins(ours), _begins(theirs)
+    for start, end, other_start, other_end in _changed(ours, theirs):
+        at, other_at = begins[start], other_begins[other_start]
+        block = left[at : begins[end]]
+        other = right[other_at : other_begins[other_end]]
+        for place in _within(block, other):
+            yield place[0] + at, place[1] + at, place[2] + other_at, place[3] + other_at
+
+
+@lru_cache(maxsize=4096)
+def _within(left: str, right: str) -> tuple[_Place, ...]:
+    ours, theirs = _units(left), _units(right)
+    if max(len(ours), len(theirs)) > MOST_UNITS:
+        return ((0, len(left), 0, len(right)),)
+    begins, other_begins = _begins(ours), _begins(theirs)
+    found: list[_Place] = []
+    for start, end, other_start, other_end in _changed(ours, theirs):
+        place = (begins[start], begins[end], other_begins[other_start], other_begins[other_end])
+        if found and _coincidence(left[found[-1][1] : place[0]]):
+            place = (found[-1][0], place[1], found[-1][2], place[3])
+            found.pop()
+        found.append(place)
+    return tuple(found)
+
+
+def _units(text: str) -> list[str]:
+    """Cut a text into tags, words, runs of whitespace and single signs."""
+    units: list[str] = []
+    for piece in edge_units(text):
+        # Whatever stands between two units comes as one piece.
+        whole = piece.isalnum() or is_unit(piece)
+        units += [piece] if whole else _BETWEEN.findall(piece)
+    return units
+
+
+_BETWEEN = re.compile(r"\n+|[^\S\n]+|\w+|[^\w\s]")
+
+
+def _coincidence(between: str) -> bool:
+    return len(between) <= _COINCIDENCE and not any(map(str.isalnum, between))
+
+
+def _begins(pieces: Sequence[str]) -> list[int]:
+    begins = [0]
+    for piece in pieces:
+        begins.append(begins[-1] + len(piece))
+    return begins
+
+
+def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
+    # Units that come again and again, such as quotes, begin no match in a long block: else it takes
+    # time by the square of their number.
+    matcher = SequenceMatcher(None, left, right)
+    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+        if tag != "equal":
+            yield start, end, other_start, other_end
+
+
+# A round: requests played through both templates under one setting, and where the texts part.
+
+
+SightingKey: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One difference, seen in one request."""
+
+    request: ComparedRequest
+    difference: TextDifference
+    left_error: str = ""
+    """The first template's words where it raises."""
+    right_error: str = ""
+
+    @property
+    def key(self) -> SightingKey:
+        """What tells one difference from another."""
+        change = self.difference
+        return (*self.place, change.left, change.right, self.left_error, self.right_error)
+
+    @property
+    def place(self) -> tuple[str]:
+        """The unit before a change of whitespace and signs, which is not known by itself."""
+        change = self.difference
+        if any(map(str.isalnum, change.left + change.right)):
+            return ("",)
+        # Any word stands for all words, since those are the messages' own.
+        return ("word" if change.unit_before.isalnum() else change.unit_before,)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What came of requests under one setting."""
+
+    setting: Setting
+    marks: dict[RequestKey, int]
+    """The two outcomes of each request as one number, equal where both are."""
+    sightings: tuple[Sighting, ...]
+    """The differences that were not told before."""
+    differing: int
+    """Requests whose outcomes differ in a way that was not told before."""
+    refused: frozenset[RequestKey]
+    """Requests that both refuse."""
+    unanswered: int
+    """Requests that one of the two was not asked any more."""
+
+    @property
+    def keys(self) -> frozenset[SightingKey]:
+        """What the differences are known by."""
+        return frozenset(sighting.key for sighting in self.sightings)
+
+    @property
+    def compared(self) -> int:
+        """Requests that at least one of the two rendered."""
+        return len(self.marks) - len(self.refused) - self.unanswered
+
+
+def played(
+    stages: tuple[ComparisonStage, ComparisonStage],
+    setting: Setting,
+    requests: Sequence[ComparedRequest],
+    told: Collection[SightingKey] = (),
+) -> Round:
+    """Play requests under a setting; differences whose keys are `told` are left out."""
+    marks: dict[RequestKey, int] = {}
+    found: list[Sighting] = []
+    refused: set[RequestKey] = set()
+    differing = unanswered = 0
+    for request in requests:
+        left, right = (stage.play(request, setting) for stage in stages)
+        marks[request.key] = hash((_text(left), _text(right)))
+        if left is None or right is None:
+            unanswered += 1
+        elif isinstance(left, TemplateRenderError) and isinstance(right, TemplateRenderError):
+            refused.add(request.key)
+        elif left != right:
+            new = [each for each in _sightings(request, left, right) if each.key not in told]
+            differing += bool(new)
+            found += new
+    return Round(setting, marks, tuple(found), differing, frozenset(refused), unanswered)
+
+
+def _text(outcome: Outcome) -> str | None:
+    return None if isinstance(outcome, TemplateRenderError) else outcome
+
+
+def _sightings(request: ComparedRequest, left: Outcome, right: Outcome) -> Iterator[Sighting]:
+    if isinstance(left, str) and isinstance(right, str):
+        for difference in differences(left, right):
+            yield Sighting(request, difference)
+        return
+    ours, theirs = ((text or "")[:CONTEXT] for text in (_text(left), _text(right)))
+    # That one raises is the difference, whatever the other writes there.
+    yield Sighting(
+        request, TextDifference(0, "", "", "", ours, theirs), _reason(left), _reason(right)
+    )
+
+
+def _reason(outcome: Outcome) -> str:
+    return outcome.reason if isinstance(outcome, TemplateRenderError) else ""
+
+
+_ALIKE = 6
+"""So many characters of what changed tell one way of parting from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderChange:
+    """One way in which the renders of the two templates part."""
+
+    under: tuple[Setting, ...]
+    """The settings under which it shows; where it shows with nothing set, that alone."""
+    conversations: tuple[str, ...]
+    """The conversations in which it shows."""
+    only: tuple[str, ...]
+    """What must be sent beside the messages, in words, where it does not show without."""
+    renders: int
+    """In how many renders it shows."""
+    at: int
+    """Characters of the first text before the place, in the first of them."""
+    before: str
+    """The end of those."""
+    left: str | None
+    """What the one has from there on; None: it raises."""
+    right: str | None
+    left_error: str = ""
+    """The template's words where it raises."""
+    right_error: str = ""
+    left_line: int | None = None
+    """The line of the first template that wrote what it has there; None: not known."""
+    right_line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    round: Round
+    sighting: Sighting
+
+
+def grouped(
+    rounds: Sequence[Round], stages: tuple[ComparisonStage, ComparisonStage]
+) -> tuple[RenderChange, ...]:
+    """Return the ways in which renders part: those with nothing set first, the frequent first."""
+    known: dict[tuple[str, ...], list[_Seen]] = {}
+    for round_ in rounds:
+        for sighting in round_.sightings:
+            known.setdefault(sighting.key, []).append(_Seen(round_, sighting))
+    ways: dict[tuple[str, ...], list[_Seen]] = {}
+    for seen in known.values():
+        ways.setdefault(_way(seen), []).extend(seen)
+    first = rounds[0] if rounds else None
+    changes = [(seen[0].round is not first, _change(seen, stages)) for seen in ways.values()]
+    return tuple(
+        change for _, change in sorted(changes, key=lambda each: (each[0], -each[1].renders))
+    )
+
+
+def _way(seen: Sequence[_Seen]) -> tuple[str, ...]:
+    """Tell one way of parting from another: a word of a message makes no difference."""
+    sighting = seen[0].sighting
+    settings = dict.fromkeys(repr(each.round.setting) for each in seen)
+    return (
+        *settings,
+        *sighting.place,
+        sighting.difference.left[:_ALIKE],
+        sighting.difference.right[:_ALIKE],
+        sighting.left_error,
+        sighting.right_error,
+    )
+
+
+def _change(seen: Sequence[_Seen], stages: tuple[ComparisonStage, ComparisonStage]) -> RenderChange:
+    example = seen[0].sighting
+    difference = example.difference
+    rounds = {repr(each.round.setting): each.round.setting for each in seen}
+    renders = {(repr(each.round.setting), each.sighting.request.key) for each in seen}
+    return RenderChange(
+        tuple(rounds.values()),
+        tuple(dict.fromkeys(each.sighting.request.conversation for each in seen)),
+        tuple(_only(seen)),
+        len(renders),
+        difference.at,
+        difference.before,
+        None if example.left_error else difference.left_rest,
+        None if example.right_error else difference.right_rest,
+        example.left_error,
+        example.right_error,
+        *(
+            stage.line_at(example.request, seen[0].round.setting, at)
+            for stage, at in zip(stages, (difference.at, difference.right_at), strict=True)
+        ),
+    )
+
+
+def _only(seen: Sequence[_Seen]) -> list[str]:
+    """Say what is sent beside the messages in all of them, where it was played without, too."""
+    found: list[str] = []
+    for axis, words in AXES.items():
+        values = {getattr(each.sighting.request, axis) for each in seen}
+        value = next(iter(values))
+        if len(values) > 1 or value is None:
+            continue
+        if any(_answered_without(each, axis) for each in seen):
+            found.append(words[bool(value)])
+    return found
+
+
+def _answered_without(seen: _Seen, axis: str) -> bool:
+    """Whether the same request without that, or with it, was rendered."""
+    request: Sequence[Json] = seen.sighting.request.key
+    other = tuple(
+        not value if name == axis else value
+        for name, value in zip(("conversation", *AXES), request, strict=True)
+    )
+    return other in seen.round.marks and other not in seen.round.refused

@@ -1,0 +1,279 @@
+"""The facts of a format by name, and those that differ between two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_format import ContentParts, MediaSlot, Placeholder, Strip
+from autoparser.analysis.core.turn_format import joints_of
+from autoparser.analysis.core.turn_shape import ReasoningRetention
+from autoparser.analysis.formats.analysis_document import described
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.verdict_document import check_counts
+
+DOCUMENTED: Mapping[str, tuple[str, ...]] = {
+    "modes": ("modes",),
+    "flags": ("flags",),
+    "markers": ("markers",),
+    "JSON fields": ("json_fields",),
+    "shape of messages": ("shape",),
+}
+"""Aspects, and where the document of an analysis has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """One fact that differs."""
+
+    aspect: str
+    name: str
+    left: Json
+    """None where there is none."""
+    right: Json
+    turns: tuple[str, ...] = ()
+    """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
+
+
+def changed_facts(left: LearntFormat, right: LearntFormat) -> tuple[FactChange, ...]:
+    """Return the facts that differ, by aspects; those that only one of them has, too."""
+    ours, theirs = dict(_facts(left)), dict(_facts(right))
+    # A format without its template knows nothing of parts: renders alone tell what becomes of them.
+    if isinstance(left, Analysis) and isinstance(right, Analysis):
+        ours |= dict(_content_parts(left.content_parts))
+        theirs |= dict(_content_parts(right.content_parts))
+    names = dict.fromkeys([*ours, *theirs])
+    found = [
+        FactChange(
+            aspect,
+            name,
+            ours.get((aspect, name, where)),
+            theirs.get((aspect, name, where)),
+            (where,) if where else (),
+        )
+        for aspect, name, where in names
+        # By their texts, since to Python true is 1.
+        if repr(ours.get((aspect, name, where))) != repr(theirs.get((aspect, name, where)))
+    ]
+    order = list(dict.fromkeys(aspect for aspect, _, _ in names))
+    return tuple(sorted(_merged(found), key=lambda change: order.index(change.aspect)))
+
+
+def _merged(changes: Sequence[FactChange]) -> Sequence[FactChange]:
+    """Put changes together that are the same in several kinds of turns."""
+    merged: dict[tuple[str, ...], FactChange] = {}
+    for change in changes:
+        key = (change.aspect, change.name, repr(change.left), repr(change.right))
+        known = merged.get(key)
+        merged[key] = (
+            change if known is None else replace(known, turns=(*known.turns, *change.turns))
+        )
+    return list(merged.values())
+
+
+Fact = tuple[tuple[str, str, str], Json]
+"""Aspect, name, the kind of turn it is about or nothing; and the value."""
+
+
+def _facts(analysis: LearntFormat) -> Iterator[Fact]:
+    whole = described(analysis)
+    yield from _documented(whole, "modes", "flags", "markers")
+    yield from _turn(analysis)
+    if analysis.formats.united.calls is not None:
+        yield from _calls(analysis.formats.united.calls)
+    yield from _documented(whole, "JSON fields")
+    yield from _retention(analysis.formats.united.retention)
+    yield from _switches(whole)
+    yield from _documented(whole, "shape of messages")
+    string = analysis.string_arguments
+    if string is not None:
+        yield ("shape of messages", "arguments as JSON text", ""), string.value
+
+
+def _documented(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact]:
+    for aspect in aspects:
+        value: Json = dict(whole)
+        for key in DOCUMENTED[aspect]:
+            value = value.get(key) if isinstance(value, dict) else None
+        for name, leaf in _leaves(value, ""):
+            yield (aspect, name, ""), leaf
+
+
+def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+    """Return what is not an object by its dotted name; lists are rows, and stay whole."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif value is not None and path:
+        yield path, value
+
+
+def _turn(analysis: LearntFormat) -> Iterator[Fact]:
+    format_ = analysis.formats.united
+    for joint in joints_of(format_):
+        for presence in joint.presences:
+            yield ("joints", f"{joint.before} → {joint.after}", str(presence)), joint.text
+    for presence, layout in sorted(format_.layouts.items()):
+        if layout.refusal:
+            yield ("joints", "refused", str(presence)), layout.refusal
+        for part, edges in (("reasoning", layout.reasoning), ("content", layout.content)):
+            for side, strip in (("beginning", edges.left), ("end", edges.right)):
+                if strip is not Strip.NOTHING:
+                    name = f"stripped at the {part}'s {side}"
+                    yield ("joints", name, str(presence)), strip.value
+    # What values do together is rendered; as facts they would be told many times.
+    most = len(analysis.formats.base) + 1
+    for opening in (each for each in format_.openings if len(each.setting) <= most):
+        setting = ", ".join(f"{name}={_json(value)}" for name, value in opening.setting.items())
+        yield ("generation prompt", setting or "nothing set", ""), opening.text
+    yield ("end of turn", "stop strings", ""), list(format_.stop_strings)
+    for end in format_.ends:
+        yield ("end of turn", f"after {end.after.value}", ""), end.text
+        yield ("end of turn", f"after {end.after.value}, in the history", ""), end.historic
+
+
+SAMPLES: Mapping[str, Json] = {
+    "a string": "text",
+    "a string with quotes, newline and markup": "a \"b\" 'c'\n1 < 2 & é",
+    "an integer": 3,
+    "a number": 0.5,
+    "a boolean": True,
+    "null": None,
+    "an array": [1, "a", None],
+    "an object": {"k": "v", "n": {"deep": False}},
+}
+"""Values by which notations are compared."""
+
+
+def _calls(calls: CallFormat) -> Iterator[Fact]:
+    arguments = calls.arguments
+    members = arguments.members
+    values = members.values or arguments.values
+    texts: dict[str, str] = {
+        "the section opens": calls.section_open,
+        "the section closes": calls.section_close,
+        "between two calls": calls.separator,
+        "a call": _row(calls.row),
+        "a call without arguments": "" if calls.empty_row is None else _row(calls.empty_row),
+        "after later calls": calls.later_close,
+        "several calls": calls.limit.value,
+        "arguments open": members.open,
+        "arguments close": members.close,
+        "between two arguments": members.separator,
+        "an argument": _row(members.entry),
+        "the order of arguments": members.order.value,
+        "types that raise": ", ".join(sorted(arguments.refused)),
+        "arguments as a whole": _whole(calls),
+    }
+    for name, text in texts.items():
+        yield ("calls", name, ""), text
+    for name, value in SAMPLES.items():
+        written = (
+            "raises"
+            if type_of(value) in arguments.refused
+            else "not written"
+            if members.row(type_of(value)) is None
+            else values.write(value, arguments.margin)
+        )
+        yield ("values", name, ""), written
+
+
+def _whole(calls: CallFormat) -> str:
+    if calls.arguments.verbatim:
+        return "the caller's JSON text"
+    return "JSON text inside a JSON string" if calls.arguments.encoded else "written out"
+
+
+def _row(row: Row) -> str:
+    return "".join(f"«{piece.value}»" if isinstance(piece, Slot) else piece for piece in row)
+
+
+def _retention(retention: ReasoningRetention) -> Iterator[Fact]:
+    for name, kept in (
+        ("in a tool loop", retention.tool_loop),
+        ("once the next user message comes", retention.next_user),
+        ("of a tool loop that is over", retention.answered_loop),
+        (
+            "once the next user message comes, without tools",
+            retention.next_user_without_tools,
+        ),
+    ):
+        if kept is not None:
+            yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"
+
+
+def _switches(whole: Mapping[str, Json]) -> Iterator[Fact]:
+    switches = whole["switches"]
+    for switch in switches if isinstance(switches, list) else []:
+        if not isinstance(switch, dict):
+            continue
+        name = str(switch["name"])
+        yield ("switches", name, ""), f"unset is {_json(switch['default'])}"
+        values = switch["values"]
+        for value in values if isinstance(values, list) else []:
+            if isinstance(value, dict):
+                effects, equal = value["effects"], value["equal_values"]
+                # By the words of its effects: none is an answer, too.
+                words = effects if isinstance(effects, list) else []
+                does = ", ".join(map(str, words)) or "as if unset"
+                for each in (value["value"], *(equal if isinstance(equal, list) else ())):
+                    yield ("switches", f"{name}={_json(each)}", ""), does
+
+
+def _content_parts(parts: ContentParts) -> Iterator[Fact]:
+    aspect = "parts of the content"
+    yield (aspect, "a list of texts", ""), parts.texts.value
+    for media in parts.media:
+        name = media.kind.value
+        yield (aspect, name, ""), _placeholder(media.placeholder) or media.outcome.value
+        if media.alone:
+            yield (aspect, f"the only {name}", ""), _placeholder(media.alone)
+        if media.place is not None:
+            many = "for each part" if media.each else "once"
+            yield (aspect, f"where {name} stands", ""), f"{many}, {media.place.value}"
+            yield (aspect, f"who may send {name}", ""), ", ".join(media.roles)
+        for form, outcome in media.forms.items():
+            yield (aspect, f"the form {form}", ""), outcome.value
+
+
+def _placeholder(placeholder: Placeholder) -> str:
+    return "".join(
+        f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece for piece in placeholder
+    )
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# Two formats side by side, where one of them or both have no template to render.
+
+
+@dataclass(frozen=True, slots=True)
+class FormatComparison:
+    """All that differs in what was learnt; nothing was rendered."""
+
+    left: LearntFormat
+    right: LearntFormat
+    facts: tuple[FactChange, ...]
+
+    @property
+    def same_text(self) -> bool:
+        """Whether both were learnt from the same text."""
+        return self.left.sha256 == self.right.sha256
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing that was learnt differs."""
+        return not self.facts and check_counts(self.left.check) == check_counts(self.right.check)
+
+
+def compare_formats(left: LearntFormat, right: LearntFormat) -> FormatComparison:
+    """Compare what was learnt of two templates, or of one at two times."""
+    return FormatComparison(left, right, changed_facts(left, right))

@@ -1,0 +1,349 @@
+"""A conversation of ten turns: what a cache keeps by rendering again, and by bridging.
+
+Contract: the model writes each turn as the format has it. What a cache holds then are the tokens
+of the prompt and of the turn; the next prompt reuses those that it begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Entry, Message, Tool, ToolCall, ToolResult, User
+from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
+from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import ending
+from autoparser.analysis.history.conversation_replay import ReplayStage
+from autoparser.analysis.history.prompt_tokens import RenderedTokens
+from autoparser.analysis.history.renderer import Renderer
+from autoparser.analysis.history.round_trips import Row
+from autoparser.analysis.history.sampled_turns import NotWrittenError, sample
+from autoparser.analysis.history.trip_verdict import (
+    AT_NEWLINES,
+    CONTEXT,
+    Encoder,
+    Outcome,
+    shared_tokens,
+)
+from autoparser.analysis.sources.tokenizer import TokenText
+from autoparser.analysis.templates.chat_template import ChatTemplate
+
+# A sampled turn cut into tokens: those that the next prompt begins with, and the others.
+
+
+LEAD = 6
+"""Pieces of the prompt that are shown before the turn."""
+INSTEAD = 12
+"""Pieces of the next prompt that are shown where it departs."""
+
+SINGLE_NEWLINES = "single-newlines"
+"""The variation that writes each newline as a token."""
+
+_WORDS = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStrip:
+    """What of one turn is reused; the verdict says why the rest is not."""
+
+    lead: tuple[str, ...]
+    """The last pieces of the prompt."""
+    lead_reused: int
+    pieces: tuple[str, ...]
+    """What the model wrote."""
+    reused: int
+    """So many of the pieces, from the first on."""
+    instead: tuple[str, ...]
+    """What the next prompt has where the first piece is not reused; empty where all are."""
+    tokens: bool
+    """Whether the pieces are tokens; else they are words and signs of the text."""
+
+
+def strip_of(stage: ReplayStage, row: Row, tokens: TokenText | None) -> TokenStrip:
+    """Cut the turn of a row, as its usual verdict has it."""
+    if tokens is not None:
+        try:
+            return _strip(stage, row, _TokenCut(tokens, row), tokens=True)
+        except AutoparserError:
+            # The tokenizer has no token for a character that only this turn has.
+            pass
+    return _strip(stage, row, _WordCut(), tokens=False)
+
+
+class _Cut(Protocol):
+    """How texts are cut."""
+
+    def text(self, text: str) -> list[str]:
+        """Cut a prompt."""
+        ...
+
+    def sampled(self, text: str) -> list[str]:
+        """Cut what the model wrote, as it wrote it."""
+        ...
+
+    def following(self, text: str, prompt: int) -> list[str]:
+        """Cut the next prompt; the last one was `prompt` characters long."""
+        ...
+
+
+class _WordCut:
+    """Cuts into words and signs."""
+
+    def text(self, text: str) -> list[str]:
+        return _WORDS.findall(text)
+
+    def sampled(self, text: str) -> list[str]:
+        return self.text(text)
+
+    def following(self, text: str, prompt: int) -> list[str]:
+        # No word goes across the place where the model began to write.
+        return [*self.text(text[:prompt]), *self.text(text[prompt:])]
+
+
+class _TokenCut:
+    """Cuts into tokens."""
+
+    def __init__(self, tokens: TokenText, row: Row) -> None:
+        self._tokens = tokens
+        self._newlines = SINGLE_NEWLINES in row.scenario.variations
+
+    def text(self, text: str) -> list[str]:
+        """Return the text of each token; of those that share a character the first has it."""
+        return self._tokens.encode(text).pieces(text)
+
+    def sampled(self, text: str) -> list[str]:
+        pieces = AT_NEWLINES.findall(text) if self._newlines else [text]
+        return [token for piece in pieces for token in self.text(piece)]
+
+    def following(self, text: str, prompt: int) -> list[str]:  # noqa: ARG002 - tokens go across
+        return self.text(text)
+
+
+def _strip(stage: ReplayStage, row: Row, cut: _Cut, *, tokens: bool) -> TokenStrip:
+    verdict = row.verdict
+    prompt, sampled = _prompt(stage, row), verdict.sampled
+    asked, pieces = cut.text(prompt), cut.sampled(sampled)
+    lead = tuple(asked[-LEAD:])
+    if verdict.outcome is Outcome.RAISES:
+        return TokenStrip(lead, len(lead), tuple(pieces), 0, (), tokens)
+    after = prompt + sampled
+    whole = True
+    difference = verdict.difference
+    if difference is not None:
+        # As far as the verdict has it, the next prompt: what both have, and a little more.
+        after = after[: len(prompt) + difference.at] + difference.rendered
+        whole = len(difference.rendered) < CONTEXT
+    following = cut.following(after, len(prompt))
+    shared = shared_tokens([*asked, *pieces], following)
+    lost = len(asked) + len(pieces) - shared
+    instead = following[shared : len(following) if whole else -1]
+    return TokenStrip(
+        lead,
+        max(0, len(lead) - max(0, len(asked) - shared)),
+        tuple(pieces),
+        max(0, shared - len(asked)),
+        tuple(instead[:INSTEAD] or ("",)) if lost else (),
+        tokens,
+    )
+
+
+def _prompt(stage: ReplayStage, row: Row) -> str:
+    scenario = row.scenario
+    try:
+        return stage.prompt(scenario.history, scenario.tools, row.verdict.setting).text
+    except TemplateRenderError:
+        return ""
+
+
+CITIES = ("Oslo", "Quito", "Rio", "Ulm", "Hanoi", "Lagos", "Lima", "Turin", "Osaka", "Accra")
+TURNS = len(CITIES)
+ROUND = 4
+"""Turns from one user message to the next: three calls, and an answer."""
+PAD = "a"
+"""Ids have nine letters and digits, as some templates demand."""
+BREAK_CONTEXT = 40
+"""Characters that are shown on either side of a break."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From one turn to the next prompt; all figures are tokens."""
+
+    turn: int
+    """From 1 on."""
+    calls: bool
+    """The model calls; else it answers."""
+    cached: int
+    """The prompt and what the model wrote."""
+    rendered: int
+    """The next prompt, rendered from the messages."""
+    reused: int
+    """How many of the cached tokens it begins with."""
+    bridged: int | None
+    """The next prompt by bridge, which begins with all that is cached; None: there is none."""
+    refusal: str = ""
+    """Why there is no bridge."""
+    note: str = ""
+    """What the bridge keeps that a render would not have."""
+    before: str = ""
+    """The end of what both have, where the prefix breaks."""
+    written: str = ""
+    """What is cached from there on."""
+    instead: str = ""
+    """What the next prompt has there."""
+
+    @property
+    def breaks(self) -> bool:
+        """Whether rendering again throws away what was computed."""
+        return self.reused < self.cached
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Ten turns, or as many as could be had."""
+
+    steps: tuple[Step, ...]
+    unit: str
+    """What the figures count: tokens, or bytes and markers where there is no tokenizer."""
+    stopped: str = ""
+    """Why there are fewer."""
+
+    @property
+    def thrown_away(self) -> int:
+        """Tokens that rendering again computes although they had been computed."""
+        return sum(step.cached - step.reused for step in self.steps)
+
+    @property
+    def breaks(self) -> int:
+        """Turns after which the prefix breaks."""
+        return sum(step.breaks for step in self.steps)
+
+
+def ten_turns(
+    analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, unit: str
+) -> Conversation:
+    """Have the conversation, with calls where the template writes them."""
+    analysis = _declared(analysis)
+    tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
+    stopped = ""
+    for calls in tried:
+        talk = _Talk(analysis, tools if calls else (), tokenizer)
+        steps, stopped = talk.had(calls=calls)
+        if steps:
+            return Conversation(tuple(steps), unit, stopped)
+    return Conversation((), unit, stopped)
+
+
+def _declared(analysis: Analysis) -> Analysis:
+    """Take what stood for unknown special tokens as the template's own."""
+    template = analysis.template
+    tokens = {**template.special_tokens, **analysis.stand_ins}
+    declared = ChatTemplate(template.text, tokens, template.name, template.origin)
+    return replace(analysis, template=declared, stand_ins={})
+
+
+def _question(turn: int) -> User:
+    return User(f"What is the weather in {CITIES[turn % TURNS]}?")
+
+
+class _Talk:
+    """One conversation, turn by turn."""
+
+    def __init__(self, analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer) -> None:
+        self._analysis = analysis
+        self._tools = tuple(tools)
+        self._setting = analysis.formats.fullest.setting
+        self._stage = ReplayStage(analysis)
+        self._encoder = Encoder(tokenizer)
+        # A bridge is made to keep what was computed, so it keeps reasoning, too, and says so.
+        self._renderer = Renderer(
+            analysis, tokenizer, switches=self._setting, thinking_retention="all"
+        )
+        self._offered = offered(tools, analysis.shape) if tools else None
+        self._bridged: tuple[int, ...] = ()
+        """The prompt that the bridges have made; empty where it has to be rendered."""
+
+    def had(self, *, calls: bool) -> tuple[list[Step], str]:
+        """Return the steps, and why they end before the tenth."""
+        entries: list[Entry] = [_question(0)]
+        steps: list[Step] = []
+        for turn in range(TURNS):
+            calling = calls and turn % ROUND != ROUND - 1
+            try:
+                steps.append(self._step(entries, turn, calling=calling))
+            except AutoparserError as error:
+                return steps, str(error)
+            except NotWrittenError as reason:
+                return steps, str(reason)
+        return steps, ""
+
+    def _step(self, entries: list[Entry], turn: int, *, calling: bool) -> Step:
+        """Add a turn and what follows it. Raises AutoparserError, NotWrittenError."""
+        prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
+        message, text = self._written(entries, turn, calling=calling)
+        new: list[Entry] = [
+            ToolResult(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
+            for call in message.calls
+        ] or [_question(turn + 1)]
+        entries += [message, *new]
+        after = self._stage.prompt(tuple(entries), self._tools, self._setting).text
+        written = prompt.text + text
+        encode = self._encoder.encode
+        asked, completion = encode(prompt.text), encode(text)
+        verdict = self._encoder.compare(prompt.text, text, after, newlines=False)
+        bridge = self._bridge(self._bridged or tuple(asked), completion, new)
+        place = prefix_length(written, after)
+        broken = not verdict.holds
+        return Step(
+            turn + 1,
+            calling,
+            len(asked) + len(completion),
+            len(encode(after)),
+            verdict.prompt_reused + verdict.reused,
+            *bridge,
+            before=written[max(0, place - BREAK_CONTEXT) : place] if broken else "",
+            written=written[place : place + BREAK_CONTEXT] if broken else "",
+            instead=after[place : place + BREAK_CONTEXT] if broken else "",
+        )
+
+    def _bridge(
+        self, prompt: tuple[int, ...], completion: Sequence[int], new: Sequence[Entry]
+    ) -> tuple[int | None, str, str]:
+        """Return the length of the next prompt, why there is none, and what it keeps."""
+        messages = self._analysis.shape.messages(tuple(new))
+        found = self._renderer.bridge_to_next_turn(prompt, completion, messages, self._offered)
+        if isinstance(found, RenderedTokens):
+            self._bridged = found.token_ids
+            return len(found), "", "; ".join(found.notes)
+        self._bridged = ()
+        return None, str(found), ""
+
+    def _written(
+        self, entries: Sequence[Entry], turn: int, *, calling: bool
+    ) -> tuple[Message, str]:
+        """Say what the model means and writes: with reasoning where the prompt leaves room."""
+        format_, city = self._analysis.formats.fullest, CITIES[turn]
+        prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
+        opening = ending(format_, prompt.text)
+        calls: tuple[ToolCall, ...] = ()
+        if calling:
+            id_ = f"{city[:8].ljust(8, PAD)}{turn}"
+            calls = (ToolCall("get_weather", {"city": city, "days": turn + 1}, id_),)
+        content = "" if calling else f"It is sunny in {city}."
+        refused = NotWrittenError("the format writes no such turn")
+        for reasoning in (f"The user asks about {city}.", ""):
+            message = Message(content, reasoning, calls)
+            if reasoning and Part.REASONING not in format_.layouts[message.presence].parts:
+                continue
+            try:
+                return message, sample(format_, message, prompt, opening).text
+            except NotWrittenError as reason:
+                refused = reason
+        raise refused

@@ -1,0 +1,492 @@
+"""The templates of a survey, each looked at in a worker: none can stop it or eat the machine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.call_format import CallFormat
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.documents import Count, Digest, json_of, read
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNeededError,
+    TemplateNotFoundError,
+)
+from autoparser.analysis.core.verdicts import Check
+from autoparser.analysis.formats.format_template import template_of_format
+from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import is_saved_format, load_format
+from autoparser.analysis.history.round_trips import code_of, round_trip
+from autoparser.analysis.history.scenario_files import shipped_scenarios
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintReport, lint
+from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.template_loading import load_template
+from autoparser.analysis.teaching.taught_analysis import with_saved
+from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
+from autoparser.analysis.templates.worker_pool import WorkerPool
+
+from .portrait import Portrait, portray
+
+# The templates below directories, and saved formats that stand there without one.
+
+
+SUFFIXES = (".jinja", ".jinja2", ".j2")
+FORMAT = ".format.json"
+"""What names of saved formats end in by convention; any other is named itself."""
+CONFIGURATION = "tokenizer_config.json"
+"""The file of a model directory that may hold a template, where no file of its own does."""
+
+
+def templates_in(places: Sequence[str]) -> tuple[str, ...]:
+    """Return the templates that are named, or lie below what is named, each once, in order.
+
+    Raises TemplateNotFoundError for a place that does not exist or holds no template.
+    """
+    found: dict[str, None] = {}
+    for place in places:
+        path = Path(place)
+        if not path.exists():
+            raise TemplateNotFoundError(
+                "there is no file or directory of this name",
+                file=place,
+                hint="name directories with templates, or template files",
+            )
+        if not path.is_file() and not path.is_dir():
+            # A template is read for its digest and again for its record; a pipe has one reading.
+            raise TemplateNotFoundError(
+                "this is neither a file nor a directory",
+                file=place,
+                hint="save what it gives as a file",
+            )
+        inside = [place] if path.is_file() else [str(each) for each in _below(path)]
+        if not inside:
+            raise TemplateNotFoundError(
+                "there is no template in this directory or below it",
+                file=place,
+                hint=f"templates are files named *{SUFFIXES[0]}, or in a {CONFIGURATION}; saved"
+                f" formats are named *{FORMAT}",
+            )
+        found.update(dict.fromkeys(inside))
+    return tuple(found)
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    with_file = {path.parent for path in files if path.suffix in SUFFIXES}
+    for path in files:
+        alone = path.name == CONFIGURATION or path.name.endswith(FORMAT)
+        if path.suffix in SUFFIXES or (alone and path.parent not in with_file):
+            yield path
+
+
+# What a survey keeps of one template, as it stands in a line of its file.
+
+
+SURVEY: Literal["autoparser.survey/1"] = "autoparser.survey/1"
+HOLDS = "holds"
+
+
+class SurveyCheck(Struct, frozen=True):
+    """The self-check in figures."""
+
+    passed: Count
+    total: Count
+    equal: Count = 0
+    refused: Count = 0
+    crashed: Count = 0
+    not_asked: Count = 0
+    crash: str | None = None
+    """The first crash on what agents send: its line, and what was raised."""
+    spoiled: str | None = None
+    """What users send and the template spoils in silence; null where nothing is."""
+
+
+class Record(Struct, frozen=True):
+    """One template: what it is like, or why it cannot be analysed."""
+
+    schema: Literal["autoparser.survey/1"]
+    """Name and version; a change that is more than an addition counts it up."""
+    source: str
+    """The file, as it was found below what was named."""
+    sha256: Digest
+    """Of the template's text; of its file where no text can be read from it; of the file of a saved
+    format."""
+    error: str | None
+    """Why there is no analysis; all below is then empty."""
+    reasoning: ReasoningMode | None
+    content: ContentMode | None
+    tools: ToolFormat | None
+    call: str | None
+    """One call as it is written, its slots by name in «»; templates that share it are a family."""
+    switches: tuple[str, ...]
+    """Names, sorted."""
+    check: SurveyCheck
+    round_trip: dict[str, Annotated[int, Meta(ge=1)]]
+    """Verdicts counted: `holds`, and the codes of causes; empty for a saved format whose template
+    is not there."""
+    findings: dict[Severity, Count] | None = None
+    """What lint found, counted by severity; null where it was not asked."""
+
+    @classmethod
+    def failed(cls, source: str, digest: str, error: str) -> Record:
+        """Return the record of a template that cannot be analysed."""
+        check = SurveyCheck(0, 0)
+        return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was analysed, and the whole self-check passes as users ask it."""
+        passed = self.check.passed == self.check.total and self.check.spoiled is None
+        return not self.error and passed
+
+    @property
+    def played(self) -> int:
+        """Round trips that apply to it."""
+        return sum(self.round_trip.values())
+
+    @property
+    def held(self) -> int:
+        """Those that hold."""
+        return self.round_trip.get(HOLDS, 0)
+
+
+def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
+    """Look at one template, or saved format; whatever it does is a record."""
+    try:
+        learnt = surveyed_format(source)
+        found = None
+        if linted and isinstance(learnt, Analysis):
+            found = lint(Subject(learnt.template, analysis=learnt))
+        return recorded(source, digest, learnt, found)
+    except AutoparserError as error:
+        return Record.failed(source, digest, error.message)
+
+
+def surveyed_format(source: str) -> LearntFormat:
+    """Return what a saved format holds, with its template if that is there; else analyse it.
+
+    Raises AutoparserError.
+    """
+    if not is_saved_format(source):
+        return analyze(load_template(source))
+    saved = load_format(source)
+    try:
+        template = template_of_format(saved)
+    except TemplateNeededError:
+        return saved
+    return with_saved(analyze(template), saved)
+
+
+def recorded(
+    source: str, digest: str, learnt: LearntFormat, found: LintReport | None = None
+) -> Record:
+    """Return what is kept of an analysis, and of what lint found.
+
+    Of a saved format without its template no round trip is played.
+    """
+    view, check, calls = learnt.view, learnt.check, learnt.formats.fullest.calls
+    return Record(
+        SURVEY,
+        source,
+        digest,
+        None,
+        view.reasoning,
+        view.content,
+        view.tools,
+        None if calls is None else _call(calls),
+        tuple(sorted(switch.name for switch in learnt.switches)),
+        SurveyCheck(
+            check.passed,
+            check.total,
+            check.equal,
+            check.refused,
+            check.crashed,
+            check.not_asked,
+            _crash(check),
+            None if learnt.spoiled is None else learnt.spoiled.usual,
+        ),
+        _trips(learnt) if isinstance(learnt, Analysis) else {},
+        None if found is None else _counted(found),
+    )
+
+
+def _trips(analysis: Analysis) -> dict[str, int]:
+    """Count the verdicts of round trips.
+
+    They are played in the template's usual setting alone: a corpus is compared by what templates do
+    by themselves.
+    """
+    setting = analysis.formats.fullest.setting or None
+    played = round_trip(analysis, shipped_scenarios(), setting=setting)
+    causes = (row.verdict.cause for row in played.rows)
+    counts = Counter(HOLDS if cause is None else code_of(cause) for cause in causes)
+    return dict(sorted(counts.items()))
+
+
+def _counted(found: LintReport) -> dict[Severity, int]:
+    counts = Counter(finding.severity for finding in found.findings)
+    return {severity: counts[severity] for severity in Severity}
+
+
+def _crash(check: Check) -> str | None:
+    crash = next((each for each in check.crashes if each.needed), None)
+    if crash is None:
+        return None
+    return crash.reason if crash.line is None else f"line {crash.line}: {crash.reason}"
+
+
+def _call(calls: CallFormat) -> str:
+    """Write a call's row, its arguments by one of their entries where they are not JSON."""
+    members = calls.arguments.members
+    arguments = "«arguments»"
+    if not (members.values or calls.arguments.values).is_json or members.values is not None:
+        entry = "".join(f"«{p.value}»" if isinstance(p, Slot) else p for p in members.entry)
+        arguments = f"{members.open}{entry}{members.close}"
+    return "".join(
+        (arguments if piece is Slot.ARGUMENTS else f"«{piece.value}»")
+        if isinstance(piece, Slot)
+        else piece
+        for piece in calls.row
+    )
+
+
+# A survey's records as JSON Lines, so that one that was interrupted goes on.
+#
+# Contract: a line is a whole record or none. The last one may be half written; it is left out,
+# and `Journal.size` says where whole lines end, so that whoever writes cuts the file there first.
+
+
+_OTHER = "name another file with --records; nothing was written to this one"
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What a file of records holds."""
+
+    records: Mapping[tuple[str, str], Record] = field(default_factory=dict[tuple[str, str], Record])
+    """By source and digest."""
+    size: int = 0
+    """Bytes of its whole lines."""
+    repaired: bool = False
+    """Whether there is half a line after them."""
+
+
+def line_of(record: Record) -> str:
+    """Write a record as one line, the newline at its end included."""
+    # The standard library's writer: what a template says may hold half a surrogate pair.
+    return json.dumps(json_of(record)) + "\n"
+
+
+def journal_of(content: bytes, file: str) -> Journal:
+    """Read what a file holds. Raises AutoparserError for a file that is not a survey's."""
+    whole, newline, rest = content.rpartition(b"\n")
+    records: dict[tuple[str, str], Record] = {}
+    for number, line in enumerate(whole.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        record = _record(line, file, f"line {number}")
+        records[record.source, record.sha256] = record
+    if not newline and rest and not rest.startswith(b'{"schema": "autoparser.survey/'[: len(rest)]):
+        raise AutoparserError(
+            "this is not a survey",
+            file=file,
+            hint=_OTHER,
+        )
+    return Journal(records, len(whole) + len(newline), bool(rest))
+
+
+def _record(line: bytes, file: str, place: str) -> Record:
+    try:
+        document: object = json.loads(line)
+    except (ValueError, RecursionError):
+        words = "this is not a line of a survey"
+        raise AutoparserError(words, file=file, place=place, hint=_OTHER) from None
+    return read(document, Record, file=file, place=place, hint=_OTHER)
+
+
+# What a set of records adds up to.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordShare:
+    """Records that have something in common."""
+
+    name: str
+    templates: int
+    ok: int
+    """Those of them whose self-check passes."""
+    held: int
+    """Round trips that hold, over all of them."""
+    played: int
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Templates that write a call alike."""
+
+    call: str
+    share: RecordShare
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A corpus at a glance."""
+
+    all: RecordShare
+    failed: tuple[Record, ...]
+    """Those that cannot be analysed."""
+    crashing: tuple[Record, ...]
+    """Those that crash on what agents send."""
+    reasoning: tuple[RecordShare, ...]
+    content: tuple[RecordShare, ...]
+    tools: tuple[RecordShare, ...]
+    families: tuple[Family, ...]
+    """Those with calls, the largest first."""
+    switches: tuple[tuple[str, int], ...]
+    """Names of switches, and how many templates have them."""
+    causes: tuple[tuple[str, int, int], ...]
+    """Codes of causes, how many round trips break by them, and in how many templates."""
+
+
+EXAMPLES = 3
+
+
+def summary_of(records: Sequence[Record]) -> Summary:
+    """Add records up."""
+    analysed = [record for record in records if not record.error]
+    switches = Counter(name for record in analysed for name in record.switches)
+    return Summary(
+        _share("all", records),
+        tuple(record for record in records if record.error),
+        tuple(record for record in analysed if record.check.crash),
+        _by(analysed, lambda record: record.reasoning or ""),
+        _by(analysed, lambda record: record.content or ""),
+        _by(analysed, lambda record: record.tools or ""),
+        _families([record for record in analysed if record.call]),
+        tuple(sorted(switches.items(), key=lambda each: (-each[1], each[0]))),
+        _causes(analysed),
+    )
+
+
+def _share(name: str, records: Iterable[Record]) -> RecordShare:
+    listed = list(records)
+    return RecordShare(
+        name,
+        len(listed),
+        sum(record.ok for record in listed),
+        sum(record.held for record in listed),
+        sum(record.played for record in listed),
+    )
+
+
+def _by(records: Sequence[Record], name: Callable[[Record], str]) -> tuple[RecordShare, ...]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(name(record), []).append(record)
+    shares = [_share(each, group) for each, group in groups.items()]
+    return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
+
+
+def _families(records: Sequence[Record]) -> tuple[Family, ...]:
+    return tuple(
+        Family(
+            share.name,
+            share,
+            tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
+        )
+        for share in _by(records, lambda record: record.call or "")
+    )
+
+
+def _causes(records: Sequence[Record]) -> tuple[tuple[str, int, int], ...]:
+    verdicts: Counter[str] = Counter()
+    templates: Counter[str] = Counter()
+    for record in records:
+        for cause, count in record.round_trip.items():
+            if cause != HOLDS:
+                verdicts[cause] += count
+                templates[cause] += 1
+    found = [(cause, count, templates[cause]) for cause, count in verdicts.items()]
+    return tuple(sorted(found, key=lambda each: (-each[1], each[0])))
+
+
+Waiting: TypeAlias = tuple[str, str]
+"""A source and the digest of its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What became of one template."""
+
+    record: Record
+    page: str = ""
+    """What was drawn of it; empty where that was not asked, or it can be neither analysed nor
+    rendered."""
+
+
+Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[Surveyed]]
+"""Gives what became of the templates in their order, each as soon as it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyLook:
+    """How each template is looked at. Workers are sent it, so what it holds can be pickled."""
+
+    linted: bool = False
+    """Whether what lint finds is counted; always where something is drawn, which shows it."""
+    draw: Callable[[Portrait], str] | None = None
+    """Draws a page of everything about a template."""
+
+    def __call__(self, waiting: Waiting) -> Surveyed:
+        """Look at one template; whatever it does is a record."""
+        source, digest = waiting
+        if self.draw is None:
+            return Surveyed(record_of(source, digest, linted=self.linted))
+        try:
+            # No tokenizer: masks that are timed while other workers run say nothing.
+            learnt = surveyed_format(source)
+            if not isinstance(learnt, Analysis):
+                return Surveyed(recorded(source, digest, learnt))
+            portrait = portray(learnt)
+            record = recorded(source, digest, portrait.analysis, portrait.lint)
+            return Surveyed(record, self.draw(portrait))
+        except AutoparserError as error:
+            return Surveyed(Record.failed(source, digest, error.message))
+
+
+@contextmanager
+def surveying(
+    processes: int, limits: Limits | None, look: SurveyLook | None = None
+) -> Generator[Survey]:
+    """Start workers and give what looks at templates; begin before any thread is started.
+
+    `limits` are those of one template; None trusts them, and one process is then this one.
+    """
+    look = look or SurveyLook()
+    if limits is None and processes == 1:
+        yield lambda waiting: map(look, waiting)
+        return
+    with WorkerPool(processes, limits=limits or NO_LIMITS) as pool:
+        yield lambda waiting: _surveyed(pool, look, waiting)
+
+
+def _surveyed(pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]) -> Iterator[Surveyed]:
+    outcomes = pool.map(look, waiting, name=lambda each: each[0])
+    for (source, digest), outcome in zip(waiting, outcomes, strict=True):
+        error = outcome.error
+        if error is None:
+            yield outcome.result()
+        else:
+            yield Surveyed(Record.failed(source, digest, error.message))

@@ -1,0 +1,342 @@
+"""Reading a call's arguments, in whatever notation the format has for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.text_alignment import is_unit
+
+from .entry_openings import (
+    EntryRow,
+    at_any,
+    at_text,
+    entry_rows,
+    openings_of,
+    skip_space,
+    skip_written,
+    without_quotes,
+)
+from .json_text import Emit, ReadOutcome, read_json
+from .raw_text import begun_stops
+from .text_lookahead import GoesOn, Lookahead, Stops, anywhere, nowhere
+from .text_tape import Reading, SpanKind, Tape
+from .value_decoding import json_value
+from .value_reader import ValueReader
+
+# Reading arguments that are written one by one.
+
+
+class EntryReader:
+    """Reads arguments that are written one by one."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        arguments: Arguments,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        emit: Emit,
+        space: str = "",
+        goes_on: GoesOn = anywhere,
+    ) -> None:
+        self.tape, self.emit = tape, emit
+        self.key = arguments.members.key
+        self.stops = tuple(stop for stop in stops if stop)
+        self.rows = entry_rows(arguments)
+        self.separator = Literal.of(arguments.members.separator)
+        self.openings = openings_of(self.rows)
+        known = [*self.rows, *without_quotes(self.rows)]
+        self.middles = {
+            core: _Middles([row for row in known if Literal.of(row.before).core == core])
+            for core in {opening.core for opening in self.openings}
+        }
+        self.values = ValueReader(
+            tape, arguments, schema, self.stops, self.rows, emit, space, goes_on
+        )
+        self.count = 0
+
+    def read(self) -> Reading[ReadOutcome]:
+        """Read entries up to one of the stops."""
+        tape = self.tape
+        self.emit("{")
+        while True:
+            yield from skip_space(tape)
+            if not (yield from tape.wait(1)):
+                if tape.complete and self.count:
+                    self.emit("}")
+                    return ReadOutcome.REPAIRED
+                return ReadOutcome.CUT
+            if self.separator.core and (yield from at_text(tape, self.separator.core)):
+                tape.take(len(self.separator.core), SpanKind.MARKUP)
+                continue
+            stop = yield from at_any(tape, self.stops)
+            opening = yield from self._opening()
+            bare = opening is None and stop is None and (yield from self._begins_with_key())
+            if stop is None and opening is None and not bare and _is_sign(tape):
+                # Of what closes the call only the front is there.
+                stop = yield from at_any(tape, begun_stops(self.stops))
+            if stop is not None and (opening is None or len(stop) > len(opening.core)):
+                self.emit("}")
+                return ReadOutcome.REPAIRED if self.values.repaired else ReadOutcome.COMPLETE
+            if opening is None and self.openings[0].core and not bare:
+                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+            outcome = yield from self._entry(opening or self.openings[0], bare=bare)
+            if outcome is not None:
+                return outcome
+
+    def _opening(self) -> Reading[Literal | None]:
+        """Say which opening of an entry comes next; None where none does, or none is written."""
+        if len(self.openings) > 1:
+            whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
+            for opening in self.openings:
+                if opening.core == whole:
+                    return opening
+        for opening in self.openings:
+            if opening.core and (yield from at_text(self.tape, opening.units[0])):
+                return opening
+        return None
+
+    def _begins_with_key(self) -> Reading[bool]:
+        """Whether a declared key stands right behind the name, its opener forgotten."""
+        opening = self.openings[0].core
+        if self.count or not opening:
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        if (yield from ahead.among(self.values.schema.names)) is None:
+            return False
+        return (yield from ahead.among(self.middles[opening].firsts)) is not None
+
+    def _entry(self, opening: Literal, *, bare: bool) -> Reading[ReadOutcome | None]:
+        """Read an entry; of a `bare` one the opener is missing."""
+        tape = self.tape
+        middles = self.middles[opening.core]
+        for unit in () if bare else opening.units:
+            yield from skip_space(tape)
+            if not (yield from at_text(tape, unit)):
+                return ReadOutcome.CUT if tape.cut else ReadOutcome.BAD
+            tape.take(len(unit), SpanKind.MARKUP)
+        key = yield from self._key(opening, middles)
+        if key is None:
+            if not tape.closed or tape.left() >= _LONGEST_KEY:
+                return ReadOutcome.BAD
+            # What closes the call may have come before the end of its text did.
+            ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.stops)
+            return ReadOutcome.BAD if ended else ReadOutcome.CUT
+        row = yield from self._middle(key, middles)
+        if row is None:
+            return (
+                ReadOutcome.CUT
+                if tape.closed and middles.begin(tape.text[tape.at :])
+                else ReadOutcome.BAD
+            )
+        self.count += 1
+        return (yield from self.values.read(self.key.read(key), key, row))
+
+    def _skip_repeated(self, opening: Literal, end: int) -> None:
+        """Take an opener of a key that stands there again, if a declared key comes after it."""
+        if not opening.core:
+            return
+        tape = self.tape
+        again = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
+        match = again.match(tape.text, tape.at, end)
+        if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
+            tape.take(match.end() - tape.at, SpanKind.MARKUP)
+
+    def _key(self, opening: Literal, middles: _Middles) -> Reading[str | None]:
+        """Read a key up to what stands between it and its value."""
+        tape = self.tape
+        if middles.spaced:
+            yield from skip_space(tape)
+        while True:
+            found = middles.ends.search(tape.text, tape.at, tape.at + _LONGEST_KEY)
+            if found is not None:
+                self._skip_repeated(opening, found.start())
+                size = found.start() - tape.at
+                key = tape.take(size, SpanKind.ARGUMENTS).strip()
+                # Models also write names in quotes.
+                return key if key in self.values.schema.names else key.strip("\"'")
+            if tape.closed or tape.left() >= _LONGEST_KEY:
+                return None
+            yield
+
+    def _middle(self, key: str, middles: _Middles) -> Reading[EntryRow | None]:
+        """Take what stands between key and value; it may tell the value's type."""
+        tape = self.tape
+        lone = middles.lone
+        while True:
+            for pattern, row in middles.patterns:
+                match = pattern.match(tape.text, tape.at)
+                if match:
+                    tape.take(match.end() - tape.at, SpanKind.MARKUP)
+                    yield from skip_written(tape, Literal.of(row.middle).after)
+                    return row
+            if lone is not None:
+                row, lone = lone, None
+                if key in self.values.schema.names and (yield from self._patched(row)):
+                    return row
+                continue
+            if tape.closed or tape.left() > _LONGEST_KEY:
+                return None
+            yield
+
+    def _patched(self, row: EntryRow) -> Reading[bool]:
+        """Take what ends a declared key and opens its value, one of the two repeated or missing.
+
+        Of `<key>K</key></key><value>V</value>` the second closer is left out. In `<key>K</key>V
+        </value>` the value's own closer comes before any other marker of the call, and what may
+        follow an entry after it.
+        """
+        tape = self.tape
+        first, *others = Literal.of(row.middle).units
+        ahead = Lookahead(tape, tape.position)
+        count = 0
+        while (yield from ahead.row((first,))):
+            count += 1
+        key_end = tape.offset + ahead.at
+        if not count:
+            return False
+        if (yield from ahead.row(others)):
+            tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
+            return count > 1
+        after = Literal.of(row.after)
+        begin = [each.units[0] for each in self.openings if each.core]
+        if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
+            return False
+        tape.take(key_end - tape.position, SpanKind.MARKUP)
+        return True
+
+    def _closes(self, ahead: Lookahead, after: Literal, begin: Sequence[str]) -> Reading[bool]:
+        """Whether the closer of a value comes before all other markers, and an entry ends there."""
+        others = [text for text in (*begin, *self.stops) if text != after.core]
+        ends = Stops([("", after.core, True), *(("", text, False) for text in others)])
+        found = yield from ahead.first_of(ends, _LONGEST_KEY)
+        if not found or not (yield from ahead.row(after.units)):
+            return False
+        yield from ahead.space()
+        return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
+
+
+def _is_sign(tape: Tape) -> bool:
+    """Whether what comes next is nothing that a key begins with."""
+    return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
+
+
+_LONGEST_KEY = 4096
+
+
+class _Middles:
+    """What stands between the key and the value of entries that open alike."""
+
+    def __init__(self, rows: Sequence[EntryRow]) -> None:
+        literals = [Literal.of(row.middle) for row in rows]
+        self.spaced = any(not literal.core for literal in literals)
+        firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
+        self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
+        """Finds where a key ends."""
+        self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
+        """What begins them."""
+        pair = len(rows) == 1 and [*map(is_unit, literals[0].units)] == [True, True]
+        self.lone = rows[0] if pair else None
+        """The only one, where it is two markers: what ends the key, and what opens the value."""
+        self.patterns = _patterns(rows)
+        self._cores = tuple(_without_space(literal.core) for literal in literals)
+
+    def begin(self, text: str) -> bool:
+        """Whether one of them begins with this text, whitespace aside."""
+        return any(core.startswith(_without_space(text)) for core in self._cores)
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split())
+
+
+def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
+    """Return what stands between key and value, whitespace between its units forgiven."""
+    bare = [row for row in rows if row.quote]
+    rows = [row for row in rows if not row.quote]
+    blank = [row for row in rows if row.middle and not row.middle.strip()]
+    cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
+    found: list[tuple[re.Pattern[str], EntryRow]] = []
+    for core in sorted(cores, key=len, reverse=True):
+        units = Literal(core=core).units
+        found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
+    for row in bare:
+        units = Literal.of(row.middle).units
+        lead = r"\s*" + r"\s*".join(map(re.escape, units))
+        found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
+    # Where only whitespace leads to the value, as much is its own as is not the template's.
+    found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
+    return found
+
+
+def read_arguments(
+    tape: Tape,
+    arguments: Arguments,
+    schema: Mapping[str, Json] | None,
+    stops: Sequence[str],
+    emit: Emit,
+    *,
+    repairs: Sequence[str] = (),
+    space: str = "",
+    goes_on: GoesOn = anywhere,
+) -> Reading[ReadOutcome]:
+    """Read arguments and emit them as the text of one JSON object.
+
+    `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
+    `repairs` those of them before which closers that JSON lacks were forgotten: before another
+    sign, such as a fence, they were where `goes_on` says that it and what follows close the call.
+    `space` is the whitespace that the template writes before them. Where a value's closer is
+    missing, `goes_on` says whether one of them is more than text.
+    """
+    ends = nowhere if goes_on is anywhere else goes_on
+    if arguments.encoded:
+        return (yield from _read_encoded(tape, emit, repairs))
+    if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
+        yield from skip_space(tape, SpanKind.ARGUMENTS)
+        if (yield from at_text(tape, '"')):
+            # Models also write the object as text inside a string.
+            return (yield from _read_encoded(tape, emit, repairs))
+        if (yield from at_any(tape, _NOTHING)):
+            outcome = yield from read_json(tape, _ignore, repairs)
+            emit("{}")
+            return ReadOutcome.REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
+        if tape.left() and tape.text[tape.at] != "{":
+            return ReadOutcome.BAD
+        return (yield from read_json(tape, emit, repairs, goes_on=ends))
+    return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
+
+
+def _pasted(arguments: Arguments) -> bool:
+    return arguments.values.is_json and arguments.members.key.open == '"'
+
+
+def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
+    """Read JSON text inside a JSON string; an empty string is the text of no arguments."""
+    pieces: list[str] = []
+    outcome = yield from read_json(tape, pieces.append, repairs)
+    text = "".join(pieces)
+    try:
+        inner = json_value(text)
+        if isinstance(inner, str):
+            text = inner
+            inner = json_value(text) if text.strip() else None
+    except (ValueError, RecursionError):
+        return ReadOutcome.CUT if outcome is ReadOutcome.CUT else ReadOutcome.BAD
+    if inner is None:
+        text, outcome = "{}", ReadOutcome.REPAIRED
+    elif not isinstance(inner, dict):
+        return ReadOutcome.BAD
+    emit(text)
+    return outcome
+
+
+def _ignore(text: str) -> None:
+    del text
+
+
+_NOTHING = ("null", "None")
+"""What models write for the arguments of a call without any."""

@@ -1,0 +1,300 @@
+"""How the reading of a call ends, and what its reader must know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from autoparser.analysis.core.call_notation import NamingId, Slot
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.text_alignment import is_unit
+from autoparser.analysis.core.text_format import Part
+
+from .stop_marks import StopMark, call_open, call_opens
+from .text_lookahead import GoesOn, Lookahead
+from .text_tape import Reading
+from .turn_request import ArgumentList, Body, JsonCall, Name, RowCall, RowItem, Section, Turn, Word
+
+# What may validly follow a call's arguments: tells a marker that means something from a text.
+
+
+class AfterArguments:
+    """What may follow the arguments of a turn's calls."""
+
+    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+        """Take the turn and its calls; `offered` are the tools, None: any."""
+        self._section, self._offered = section, offered
+        self._ends = tuple(end.core for end in turn.ends if end.core)
+        self._closes = (*section.later_close.units, *section.close.units)
+        self._opening = call_open(section.call)
+
+    def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
+        """Return what may follow arguments that this rest of a call's row comes after.
+
+        That is what closes the call, then the next call, the turn's end or the text's. Each of
+        these may come early: the closers before it were forgotten then.
+        """
+        closers = tuple(_closers(rest, name))
+
+        def goes_on(ahead: Lookahead) -> Reading[bool | None]:
+            begun = yield from self._first(ahead, closers)
+            if begun is None:
+                closed = yield from self._closes_section(ahead)
+                ended = not closed and (yield from ahead.among(self._ends)) is not None
+                if not closed and not ended:
+                    return (yield from self._ends_in_sign(ahead)) or (yield from self._calls(ahead))
+                return (yield from (self._over if closed else _finished)(ahead))
+            for closer in closers[begun:]:
+                if (yield from self._over(ahead)):
+                    return True
+                if not (yield from _takes(ahead, closer)):
+                    return False
+            if (yield from self._over(ahead)):
+                return True
+            if (yield from self._closes_section(ahead)):
+                return True if (yield from self._over(ahead)) else None
+            return None if begun == 1 else False
+
+        return goes_on
+
+    def _first(self, ahead: Lookahead, closers: Sequence[str | None]) -> Reading[int | None]:
+        """Take the closer that is there; say which comes after it, None where none is there."""
+        for at, closer in enumerate(closers):
+            if closer and (yield from ahead.text(closer)):
+                return at + 1
+        return None
+
+    def _closes_section(self, ahead: Lookahead) -> Reading[bool]:
+        """Take what closes all calls, or what of it is left."""
+        for at in range(len(self._closes)):
+            if (yield from ahead.row(self._closes[at:])):
+                return True
+        return False
+
+    def _ends_in_sign(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether the text ends with the sign that closes all calls, without the marker behind it.
+
+        What does not follow is looked at again from where the sign begins.
+        """
+        if len(self._closes) < _PAIR or is_unit(self._closes[0]):
+            return False
+        beyond = Lookahead(ahead.tape, ahead.tape.offset + ahead.at)
+        return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
+
+    def _over(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether the text ends here, or the turn, or another call begins."""
+        if (yield from _finished(ahead)) or (yield from ahead.among(self._ends)) is not None:
+            return True
+        return (yield from self._calls(ahead))
+
+    def _calls(self, ahead: Lookahead) -> Reading[bool]:
+        """Whether a call of an offered tool begins here."""
+        section, opening = self._section, self._opening
+        if section.separator.units:
+            yield from ahead.row(section.separator.units)
+        if section.open.units:
+            yield from ahead.row(section.open.units)
+        if not opening.units or not (yield from ahead.row(opening.units)):
+            return False
+        yield from ahead.space()
+        if not isinstance(section.call, RowCall):
+            return (yield from ahead.text("{"))
+        return (yield from self._named(ahead, section.call.row[1:], section.call.naming))
+
+    def _named(
+        self, ahead: Lookahead, row: Sequence[RowItem], naming: NamingId | None
+    ) -> Reading[bool]:
+        """Whether the rest of a row comes up to the name of a tool, and what stands after that."""
+        for at, item in enumerate(row):
+            if isinstance(item, Literal):
+                if not (yield from ahead.row(item.units)):
+                    return False
+                continue
+            if isinstance(item, ArgumentList):
+                return True
+            yield from ahead.space()
+            word = yield from ahead.word(_WORD, _LONGEST_WORD)
+            carries = isinstance(item, Word) and item.slot is Slot.ID and naming is not None
+            if isinstance(item, Name) or carries:
+                stop = _first_unit(row[at + 1 : at + 2])
+                name, stopped, _ = word.partition(stop) if stop else (word, "", "")
+                if naming is not None:
+                    name = naming.name_in(name, self._offered)
+                if not name or (self._offered is not None and name not in self._offered):
+                    return False
+                return bool(stopped or not stop) or (yield from ahead.row((stop,)))
+        return False
+
+
+def _finished(ahead: Lookahead) -> Reading[bool]:
+    """Whether the text ends here, and nothing has cut it."""
+    yield from ahead.space()
+    return (yield from ahead.ended()) and ahead.tape.complete
+
+
+def _first_unit(items: Sequence[RowItem]) -> str:
+    return next((unit for item in items if isinstance(item, Literal) for unit in item.units), "")
+
+
+def _closers(rest: Sequence[RowItem], name: str) -> Iterator[str | None]:
+    """Return the texts that close a call, in order; None: any word."""
+    for item in rest:
+        if isinstance(item, Literal):
+            yield from item.units
+        else:
+            yield name if name and isinstance(item, Name) else None
+
+
+def _takes(ahead: Lookahead, closer: str | None) -> Reading[bool]:
+    if closer is not None:
+        return (yield from ahead.text(closer))
+    return bool((yield from ahead.word(_WORD, _LONGEST_WORD)))
+
+
+_WORD = re.compile(r"[^\s{}\[\]<>\"'()]+")
+_LONGEST_WORD = 256
+_PAIR = 2
+
+# Which closers stand where nothing that they close is open.
+
+
+class OpenParts:
+    """What of a turn's content is open, as far as it was read: says which closer is stray.
+
+    With `<think>R</think>C` as the template writes it, in `C</think>D` the closer is stray. Where a
+    template begins answers without reasoning with `</think>`, that one is not.
+    """
+
+    __slots__ = ("_content", "_turn", "quoted")
+
+    def __init__(self, turn: Turn) -> None:
+        """Begin a turn."""
+        self._turn = turn
+        self._content = False
+        self.quoted = False
+        """Whether what last looked like an opener of reasoning was text."""
+
+    def opened_content(self) -> None:
+        """Note that what encloses content has opened."""
+        self._content = True
+
+    def strays(self, mark: StopMark, text: str, last: Part | None) -> bool:
+        """Say whether a closer closes nothing; `last` is the part that came last before it."""
+        turn = self._turn
+        if text == turn.content.close.core and (self._content or _closes_unopened_content(turn)):
+            self._content = False
+            return False
+        if mark is StopMark.REASONING_CLOSE:
+            return last not in set(_closed_by_reasoning_close(turn))
+        return mark is StopMark.CONTENT_CLOSE
+
+
+def _closes_unopened_content(turn: Turn) -> bool:
+    """Whether a row closes content that it did not open: the prompt has, or nothing does."""
+    close = turn.content.close.core
+    opens = [literal.core for literal in (turn.content.open, *turn.content.others)]
+    for row in turn.strict.rows if close else ():
+        for at, item in enumerate(row.items):
+            if not isinstance(item, Body) or item.part is not Part.CONTENT:
+                continue
+            if close in _text(row.items, at + 1) and not any(
+                open_ and open_ in _text(row.items, at - 1) for open_ in opens
+            ):
+                return True
+    return False
+
+
+def _closed_by_reasoning_close(turn: Turn) -> Iterator[Part | None]:
+    """Return the parts but reasoning that a row closes so; None: it begins with that close."""
+    reasoning = turn.reasoning
+    if reasoning is None or not reasoning.close.core:
+        return
+    for row in turn.strict.rows:
+        last: Part | None = None
+        for item in row.items:
+            if isinstance(item, Body):
+                last = item.part
+                continue
+            before, closed, _ = item.partition(reasoning.close.core)
+            opened = bool(reasoning.open.core) and reasoning.open.core in before
+            if closed and not opened and last is not Part.REASONING:
+                yield last
+
+
+def _text(items: Sequence[object], at: int) -> str:
+    item = items[at] if 0 <= at < len(items) else ""
+    return item if isinstance(item, str) else ""
+
+
+def call_closers(turn: Turn, section: Section) -> tuple[str, ...]:
+    """Return the markers that close a call: after a closed one they are stray."""
+    call = section.call
+    if isinstance(call, RowCall):
+        rows = (row for row in (call.row, call.empty_row) if row)
+        return _alone(turn, section, [row[-1] for row in rows if isinstance(row[-1], Literal)])
+    return _alone(turn, section, [call.after])
+
+
+def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
+    """Return the markers around the arguments of a call, each of them without what it encloses."""
+    if isinstance(call, JsonCall):
+        return ()
+    lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
+    pieces = (piece for members in lists for piece in members.entry if not isinstance(piece, Slot))
+    return tuple(dict.fromkeys(marker for piece in pieces for marker in Literal.of(piece).markers))
+
+
+def section_closers(turn: Turn, section: Section) -> tuple[str, ...]:
+    """Give the markers that close calls or their section: after a closed section they are stray."""
+    closes = _alone(turn, section, [section.later_close, section.close])
+    return tuple(dict.fromkeys((*call_closers(turn, section), *closes)))
+
+
+def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str, ...]:
+    """Return the markers of these literals that mean nothing else in a turn."""
+    others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
+    others += [] if turn.reasoning is None else [turn.reasoning.open]
+    taken = {literal.core for literal in others} | {each.trigger for each in call_opens(section)}
+    markers = dict.fromkeys(marker for literal in closes for marker in _markers(literal.core))
+    return tuple(
+        marker for marker in markers if not any(other.startswith(marker) for other in taken)
+    )
+
+
+def _markers(text: str) -> Iterator[str]:
+    """Cut a text into its markers; what stands between them is left out."""
+    rest = Literal.of(text)
+    while rest.core:
+        if rest.is_marked:
+            yield rest.first
+        rest = Literal.of(rest.core[len(rest.first) :])
+
+
+class CallEnd(StrEnum):
+    """How the reading of a call ended."""
+
+    CLOSED = "closed"
+    CUT = "cut"
+    """The text ended in the middle of the call."""
+    NO_CALL = "no call"
+    """What began like a call is none, or cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSurroundings:
+    """What a call's reader must know of what stands around it."""
+
+    stops: tuple[str, ...]
+    """Texts that may follow a call."""
+    closers: tuple[str, ...]
+    """Markers that close a call and mean nothing else."""
+    section_close: Literal
+    """What closes all calls."""
+    offered: frozenset[str] | None
+    """The tools; None: any."""
+    tentative: bool
+    """Nothing but the name of an offered tool makes it a call."""
+    continuation: AfterArguments
+    """What tells one of the stops from a text that looks like it."""

@@ -1,0 +1,523 @@
+"""Reading JSON as models write it: valid JSON passes as it is, Python's literals are rewritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum, StrEnum, auto
+from json.encoder import encode_basestring
+from typing import TypeAlias
+
+from autoparser.analysis.core.call_notation import Notation
+from autoparser.analysis.core.text_format import Escape
+
+from .entry_openings import at_any
+from .text_lookahead import GoesOn, Lookahead, nowhere
+from .text_tape import Lane, Reading, SpanKind, Tape
+
+# Finding the end of a value by its own brackets and quotes, each character looked at once.
+
+
+def quotes_of(notation: Notation) -> dict[str, str]:
+    """Return what opens a string, and what then closes it, at the top or inside a container."""
+    inner = (notation, notation.array.values, notation.object.values)
+    strings = [each.string for each in inner if each is not None]
+    pairs = ((text.open.strip(), text.close.strip()) for text in strings)
+    # What nothing closes encloses nothing.
+    quotes = {opening: close for opening, close in pairs if opening and close}
+    if any(text.escape is Escape.PYTHON for text in strings):
+        quotes |= {"'": "'", '"': '"'}
+    return quotes
+
+
+def escaped_of(notation: Notation) -> frozenset[str]:
+    """Return the closing quotes before which a backslash makes them text."""
+    inner = (notation, notation.array.values, notation.object.values)
+    strings = [each.string for each in inner if each is not None]
+    closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
+    if any(text.escape is Escape.PYTHON for text in strings):
+        closes |= {"'", '"'}
+    return frozenset(closes)
+
+
+_BACKSLASHED = frozenset({Escape.JSON, Escape.JSON_ASCII, Escape.JSON_HTML, Escape.PYTHON})
+
+
+class BracketScan:
+    """Scans one value as it comes."""
+
+    def __init__(self, notation: Notation, *, literal: bool = False) -> None:
+        """Take the brackets and quotes of a notation; a `literal` may be in quotes itself."""
+        self._quotes = quotes_of(notation)
+        string = notation.string
+        self._bare = not (literal or string.open.strip() or string.escape is Escape.PYTHON)
+        """Whether a quote is a part of a text, and a bracket but the first sign of all."""
+        self._escaped = escaped_of(notation)
+        self._opens = {
+            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+        }
+        self._closes = {
+            each.close.strip() for each in (notation.array, notation.object) if each.close.strip()
+        }
+        self._depth = 0
+        self._quoted = ""
+        self._seen = 0
+        self.passed: int | None = None
+        """Where the first text stood that would have ended the value outside of what is open."""
+
+    def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
+        """Say how long the value is, which ends before one of `ends`; None: not to be seen yet."""
+        quotes = self._quotes
+        words = {*quotes, *quotes.values(), *self._opens, *self._closes, *ends}
+        pattern = re.compile(
+            r"\\.|" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))), re.DOTALL
+        )
+        longest = max(2, *map(len, words))
+        limit = len(text) if closed else len(text) - longest + 1
+        at = start + self._seen
+        while True:
+            match = pattern.search(text, at)
+            if match is None or match.start() >= limit:
+                self._seen = max(self._seen, limit - start, 0)
+                return None
+            word = match.group()
+            if word in ends and (self._depth or self._quoted) and self.passed is None:
+                self.passed = match.start() - start
+            if self._quoted:
+                closes = word == self._quoted
+                skips = word[0] == "\\" and self._quoted in self._escaped
+                at = match.start() + (len(word) if closes or skips else 1)
+                self._quoted = "" if closes else self._quoted
+            elif word[0] == "\\" and word not in words:
+                at = match.start() + 1
+            elif word in ends and not self._depth:
+                return match.start() - start
+            else:
+                if self._depth or not self._bare or not text[start : match.start()].strip():
+                    self._quoted = "" if self._bare and not self._depth else quotes.get(word, "")
+                    self._depth += (word in self._opens) - (word in self._closes)
+                at = match.end()
+            self._seen = at - start
+
+
+class LiteralScan:
+    """Says whether a text that begins with a quote is a string in quotes, and nothing else."""
+
+    def __init__(self, opening: str, close: str, ends: Sequence[str], marks: Sequence[str]) -> None:
+        """Take its quotes, what may follow it, and what ends a value wherever it stands."""
+        self._close, self._ends = close, tuple(ends)
+        words = sorted({close, *marks}, key=len, reverse=True)
+        self._pattern = re.compile(r"\\.|" + "|".join(map(re.escape, words)), re.DOTALL)
+        self._overlap = max(2, *map(len, words)) - 1
+        self._at = len(opening)
+
+    def is_whole(self, text: str, start: int, *, closed: bool) -> bool | None:
+        """Look at the text from `start` on; None: not to be seen yet."""
+        while (match := self._pattern.search(text, start + self._at)) is not None:
+            if match.group() == self._close:
+                behind = text[match.end() :].lstrip()
+                self._at = match.start() - start
+                if behind.startswith(self._ends):
+                    return True
+                may_follow = not behind or any(each.startswith(behind) for each in self._ends)
+                return (not behind if closed else None) if may_follow else False
+            if match.group()[0] != "\\":
+                return False
+            self._at = match.end() - start
+        self._at = max(self._at, len(text) - start - self._overlap)
+        return False if closed else None
+
+
+class QuoteScan:
+    """Says whether a place in the text of an array or object is inside one of its strings."""
+
+    def __init__(self, notation: Notation) -> None:
+        """Take the quotes of what arrays and objects hold."""
+        self._quotes = quotes_of(notation)
+        self._escaped = escaped_of(notation)
+        words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
+        self._pattern = re.compile("|".join([r"\\.", *map(re.escape, words)]), re.DOTALL)
+        self._longest = max(2, *map(len, words)) if words else 2
+        self._opens = tuple(
+            each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
+        )
+        self._unread = ""
+        self._begun: bool | None = None
+        """Whether the value is an array or an object; None: not seen yet."""
+        self._quoted = ""
+
+    def read(self, text: str) -> None:
+        """Add to the text of the value."""
+        if self._begun is not False:
+            self._unread += text
+
+    def inside(self, text: str) -> bool:
+        """Whether what comes after this text, which is not added, is inside a string."""
+        size = len(self._unread)
+        whole = self._unread + text
+        if self._begun is None and (front := whole.lstrip()):
+            if front.startswith(self._opens):
+                self._begun = True
+            elif not any(each.startswith(front) for each in self._opens):
+                self._begun, self._unread = False, ""
+        if not self._begun:
+            return False
+        quoted, kept, known = self._quoted, 0, self._quoted
+        at = 0
+        while (match := self._pattern.search(whole, at)) is not None:
+            word = match.group()
+            skips = word[0] != "\\" or quoted in self._escaped
+            at = match.end() if skips else match.start() + 1
+            quoted = self._behind(word, quoted)
+            if at <= size:
+                kept, known = at, quoted
+        self._unread = whole[max(kept, size - self._longest + 1) : size]
+        self._quoted = known
+        return bool(quoted)
+
+    def _behind(self, word: str, quoted: str) -> str:
+        """Return what closes the string that is open after a word; empty: none is."""
+        if not quoted:
+            return self._quotes.get(word, "")
+        return "" if word == quoted else quoted
+
+
+Emit: TypeAlias = Callable[[str], None]
+"""Takes pieces of JSON text, in order."""
+
+
+class ReadOutcome(StrEnum):
+    """How the reading of a value ended."""
+
+    COMPLETE = "complete"
+    REPAIRED = "repaired"
+    """Closers were missing; what was emitted is valid all the same."""
+    CUT = "cut"
+    """The text ended in the middle."""
+    BAD = "bad"
+    """This is not a value."""
+
+
+_SPACE = re.compile(r"\s+")
+_UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
+"""Whitespace that JSON does not know."""
+_WORD = re.compile(r"[\w.+\-$]+")
+_PLAIN = {
+    '"': re.compile(r'[^"\\\x00-\x1f]+'),
+    "'": re.compile(r"[^'\\\x00-\x1f\"]+"),
+}
+_SPECIAL = {
+    '"': re.compile(r'["\\\x00-\x1f]'),
+    "'": re.compile(r"['\\\x00-\x1f\"]"),
+}
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z", re.ASCII)
+_WORDS = {
+    "true": "true",
+    "false": "false",
+    "null": "null",
+    "True": "true",
+    "False": "false",
+    "None": "null",
+}
+_CLOSERS = {"{": "}", "[": "]", "(": ")"}
+_WRITTEN = {"(": "[", ")": "]"}
+_LONGEST_ESCAPE = 6
+_PYTHON = {"x": 2, "U": 8}
+"""Digits of the escapes of Python's that JSON does not have."""
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_LAST_CHARACTER = 0x10FFFF
+_UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
+
+
+class _Next(Enum):
+    """What may come next."""
+
+    KEY = auto()
+    COLON = auto()
+    VALUE = auto()
+    END = auto()
+    """A comma, or what closes the innermost container."""
+
+
+_SCALAR = frozenset({_Next.KEY, _Next.VALUE})
+
+
+class _JsonReader:
+    """Reads one value."""
+
+    def __init__(
+        self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str, goes_on: GoesOn
+    ) -> None:
+        self.tape, self.emit, self.stops, self.goes_on = tape, emit, tuple(stops), goes_on
+        self.open: list[str] = []
+        self.gap = lead
+        """What is passed on with the next value alone, which may not come: whitespace, a comma,
+        a key."""
+        self.keyed = bool(lead)
+        """Whether a key is in it."""
+        self.next = _Next.VALUE
+        self.repaired = False
+
+    def read(self) -> Reading[ReadOutcome]:
+        tape = self.tape
+        while True:
+            if not (yield from tape.wait(1)):
+                return self._ended()
+            text, at = tape.text, tape.at
+            char = text[at]
+            if char.isspace():
+                match = _SPACE.match(text, at)
+                count = match.end() - at if match else 1
+                taken = tape.take(count, SpanKind.ARGUMENTS)
+                if self.open:
+                    self.gap += _UNKNOWN_SPACE.sub(" ", taken)
+                continue
+            done = yield from self._token(char)
+            if done is not None:
+                return done
+            if not self.open and self.next is _Next.END:
+                return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
+
+    def _token(self, char: str) -> Reading[ReadOutcome | None]:
+        """Read one token; return the outcome where the value cannot go on."""
+        tape, due = self.tape, self.next
+        if char in "\"'" and due is _Next.KEY:
+            self.keyed = True
+            if not (yield from self._string(char, self._keep)):
+                return self._cut()
+            self._after_scalar()
+        elif char in "\"'" and due is _Next.VALUE:
+            self._flush()
+            if not (yield from self._string(char, self.emit)):
+                return ReadOutcome.CUT
+            self._after_scalar()
+        elif char in _CLOSERS and due is _Next.VALUE:
+            self._flush()
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.open.append(_CLOSERS[char])
+            self.emit(_WRITTEN.get(char, char))
+            self._expect()
+        elif char in "}])" and char in self.open and self._may_close():
+            self._close(char)
+        elif char == "," and self.open and due is _Next.END:
+            tape.take(1, SpanKind.ARGUMENTS)
+            self.gap += ","
+            self._expect()
+        elif char == ":" and due is _Next.COLON:
+            self.gap += tape.take(1, SpanKind.ARGUMENTS)
+            self.next = _Next.VALUE
+        elif _WORD.match(char) and due in _SCALAR:
+            return (yield from self._word())
+        else:
+            return (yield from self._stopped())
+        return None
+
+    def _expect(self) -> None:
+        """Look for what a container begins with, or what follows a comma in it."""
+        self.next = _Next.KEY if self.open[-1] == "}" else _Next.VALUE
+
+    def _may_close(self) -> bool:
+        """Whether what is open may be closed here: no key waits for its value."""
+        if not self.open or self.next is _Next.COLON:
+            return False
+        return self.next is not _Next.VALUE or self.open[-1] != "}"
+
+    def _flush(self) -> None:
+        if self.gap:
+            self.emit(self.gap)
+            self.gap = ""
+            self.keyed = False
+
+    def _keep(self, text: str) -> None:
+        self.gap += text
+
+    def _cut(self) -> ReadOutcome:
+        """End where the text does: a key has no value any more that it could wait for."""
+        if self.keyed:
+            self._flush()
+        return ReadOutcome.CUT
+
+    def _after_scalar(self) -> None:
+        self.next = _Next.COLON if self.next is _Next.KEY else _Next.END
+
+    def _close(self, char: str) -> None:
+        """Close a container, and those in it that were left open."""
+        gap = self.gap.replace(",", "")
+        self.gap = ""
+        while self.open and self.open[-1] != char:
+            self.emit(_WRITTEN.get(self.open[-1], self.open[-1]))
+            self.open.pop()
+            self.repaired = True
+        self.tape.take(1, SpanKind.ARGUMENTS)
+        self.open.pop()
+        self.emit(gap + _WRITTEN.get(char, char))
+        self.next = _Next.END
+
+    def _stopped(self) -> Reading[ReadOutcome]:
+        """End at a text that is not part of the value."""
+        if not self._may_close():
+            return ReadOutcome.BAD
+        if (yield from at_any(self.tape, self.stops)):
+            return self._repair()
+        goes_on = yield from self.goes_on(Lookahead(self.tape, self.tape.position))
+        return self._repair() if goes_on else ReadOutcome.BAD
+
+    def _repair(self) -> ReadOutcome:
+        while self.open:
+            char = self.open.pop()
+            self.emit(_WRITTEN.get(char, char))
+        return ReadOutcome.REPAIRED
+
+    def _ended(self) -> ReadOutcome:
+        if self.tape.complete and self._may_close():
+            return self._repair()
+        return self._cut()
+
+    def _word(self) -> Reading[ReadOutcome | None]:
+        tape = self.tape
+        while True:
+            match = _WORD.match(tape.text, tape.at)
+            if match is None:
+                return ReadOutcome.BAD
+            if match.end() < len(tape.text) or tape.closed:
+                break
+            yield
+        word = match.group()
+        if self.next is _Next.KEY:
+            self.keyed = True
+            self.gap += encode_basestring(word)
+        elif word in _WORDS:
+            self._flush()
+            self.emit(_WORDS[word])
+        elif _NUMBER.match(word):
+            self._flush()
+            self.emit(word)
+        elif value := (yield from self._value_before_stop(word)):
+            word = value
+            self._flush()
+            self.emit(_WORDS.get(word, word))
+        else:
+            # Whoever ended with such a word ended with no value.
+            if tape.closed and not tape.complete and match.end() == len(tape.text):
+                return self._cut()
+            return ReadOutcome.BAD
+        tape.take(len(word), SpanKind.ARGUMENTS)
+        self._after_scalar()
+        return None
+
+    def _value_before_stop(self, word: str) -> Reading[str]:
+        """Return the value that a word begins with, a stop being behind it; empty for none.
+
+        Where nothing stands between two entries, `5` is followed at once by `ratio=`.
+        """
+        for size in range(1, 0 if self.open else len(word)):
+            value = word[:size]
+            if value in _WORDS or _NUMBER.match(value):
+                behind = Lookahead(self.tape, self.tape.position + size)
+                if (yield from behind.among(self.stops)) is not None:
+                    return value
+        return ""
+
+    def _string(self, quote: str, emit: Emit) -> Reading[bool]:
+        """Read a string; false where the text ends in it."""
+        tape = self.tape
+        tape.take(1, SpanKind.ARGUMENTS)
+        emit('"')
+        plain = _PLAIN[quote]
+        lane = Lane(_SPECIAL[quote].search, SpanKind.ARGUMENTS, emit)
+        while True:
+            if not (yield from tape.wait(1)):
+                return False
+            text, at = tape.text, tape.at
+            match = plain.match(text, at)
+            if match:
+                emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
+                tape.pass_by(lane)
+                continue
+            char = text[at]
+            if char == quote:
+                tape.take(1, SpanKind.ARGUMENTS)
+                emit('"')
+                return True
+            if char == "\\":
+                if not (yield from self._escape(emit)):
+                    return False
+                continue
+            emit(encode_basestring(tape.take(1, SpanKind.ARGUMENTS))[1:-1])
+
+    def _escape(self, emit: Emit) -> Reading[bool]:
+        tape = self.tape
+        if not (yield from tape.wait(2)):
+            return False
+        char = tape.text[tape.at + 1]
+        if char in '"\\/bfnrt':
+            emit(tape.take(2, SpanKind.ARGUMENTS))
+        elif char == "u":
+            whole = yield from tape.wait(_LONGEST_ESCAPE)
+            if whole and _UNICODE.match(tape.text, tape.at):
+                emit(tape.take(_LONGEST_ESCAPE, SpanKind.ARGUMENTS))
+            elif not whole:
+                return False
+            else:
+                emit("\\\\" + tape.take(2, SpanKind.ARGUMENTS)[1:])
+        elif char == "'":
+            tape.take(2, SpanKind.ARGUMENTS)
+            emit("'")
+        elif char in _PYTHON:
+            return (yield from self._python(char, emit))
+        else:
+            # A backslash that escapes nothing stands for itself.
+            tape.take(1, SpanKind.ARGUMENTS)
+            emit("\\\\")
+        return True
+
+    def _python(self, char: str, emit: Emit) -> Reading[bool]:
+        """Read one of Python's escapes that JSON does not have."""
+        tape = self.tape
+        size = 2 + _PYTHON[char]
+        if not (yield from tape.wait(size)):
+            return False
+        digits = tape.text[tape.at + 2 : tape.at + size]
+        if not _HEX.fullmatch(digits) or int(digits, 16) > _LAST_CHARACTER:
+            tape.take(1, SpanKind.ARGUMENTS)
+            emit("\\\\")
+            return True
+        tape.take(size, SpanKind.ARGUMENTS)
+        emit(encode_basestring(chr(int(digits, 16)))[1:-1])
+        return True
+
+
+def read_json(
+    tape: Tape,
+    emit: Emit,
+    stops: Sequence[str] = (),
+    lead: str = "",
+    goes_on: GoesOn = nowhere,
+) -> Reading[ReadOutcome]:
+    """Read one value and emit it as JSON text, after the key of `lead`, if any.
+
+    Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
+    what `goes_on` says is what follows a call's arguments, or a text that is complete ends, the
+    missing closers are emitted.
+    """
+    return (yield from _JsonReader(tape, emit, stops, lead, goes_on).read())
+
+
+def missing_closers(text: str) -> str:
+    """Return what makes valid JSON of a text that was emitted up to a point.
+
+    Of an object's members it holds whole values alone, or the front of a string.
+    """
+    closers: list[str] = []
+    for mark in _MARKS.findall(text):
+        if mark in _CLOSERS:
+            closers.append(_CLOSERS[mark])
+        elif mark in "}]":
+            closers[-1:] = []
+        elif not _WHOLE_STRING.fullmatch(mark):
+            closers.append('"')
+    return "".join(reversed(closers))
+
+
+_WHOLE_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)

@@ -1,0 +1,451 @@
+"""Gathering what the readers find into deltas and, in the end, the message."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autoparser.analysis.core.text_format import Part
+
+from .json_text import missing_closers
+from .parsed_message import (
+    CallAttempt,
+    Delta,
+    DeltaKind,
+    FinishReason,
+    ParsedCall,
+    ParsedMessage,
+    ReasoningIn,
+    Status,
+)
+from .text_tape import Sink, Span, Tape, plain_sink
+
+# Ids for calls that are written without one.
+
+
+_SIGNS = string.ascii_letters + string.digits
+_LENGTH = 9
+"""Some templates insist on ids of nine letters and digits; others take any."""
+
+
+class CallIds:
+    """Makes ids for calls; one maker's are unlike each other, whichever turns they are for.
+
+    With a seed the row of ids is the same each time, so two makers of one seed make the same ids:
+    give one maker to all parsers of a conversation. Without a seed they are unlike those of any
+    other maker: of a million ids no two are alike, but for one in 27,000 such millions.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """Make a maker; `seed` repeats a row of ids."""
+        self._source = random.SystemRandom() if seed is None else random.Random(seed)
+
+    def __call__(self, name: str, index: int) -> str:
+        """Make an id for a call of this function, with this number in its message."""
+        del name, index
+        return "".join(self._source.choices(_SIGNS, k=_LENGTH))
+
+
+@dataclass(slots=True)
+class _Prose:
+    """A text whose leading whitespace is kept back until something stands after it."""
+
+    kind: DeltaKind
+    pieces: list[str] = field(default_factory=list[str])
+    waiting: str = ""
+    fresh: bool = True
+    """Nothing came yet, or nothing since a call: whitespace waits for what stands after it."""
+
+    def text(self) -> str | None:
+        """Return the whole; None where there was nothing but whitespace."""
+        return "".join(self.pieces) or None
+
+
+class Collector:
+    """Takes what the readers find, in order."""
+
+    __slots__ = (
+        "_attempts",
+        "_begun",
+        "_call",
+        "_calls",
+        "_content",
+        "_deferred",
+        "_deltas",
+        "_made_id",
+        "_make_id",
+        "_muted",
+        "_pieces",
+        "_prompt_end",
+        "_prompted",
+        "_raw",
+        "_reasoning",
+        "_sent",
+        "_stray",
+        "_surplus",
+        "_unclosed",
+        "ended",
+        "known",
+        "last",
+        "reasoning_end",
+        "status",
+        "unclosed",
+        "whole_calls",
+    )
+
+    def __init__(
+        self,
+        known: frozenset[str] | None,
+        *,
+        reasoning: ReasoningIn,
+        whole_calls: bool,
+        make_id: Callable[[str, int], str],
+    ) -> None:
+        """`known` are the tools offered, None: any; `make_id` makes ids where none is written.
+
+        It is given the call's name and its number in the message.
+        """
+        self.known = known
+        self.status = Status.OK
+        self.ended = False
+        """Whether what ends a turn was seen, and nothing of the message after it."""
+        self.last: Part | None = None
+        """The part of the message that came last; None: nothing has."""
+        self.reasoning_end: int | None = None
+        """The position right after what first closed the reasoning; None: nothing has."""
+        self.unclosed = False
+        """Whether something was missing at the end of the call that closed last."""
+        self.whole_calls = whole_calls
+        self._make_id = make_id
+        self._made_id = ""
+        self._deltas: list[Delta] = []
+        self._content = _Prose(DeltaKind.CONTENT)
+        self._deferred = ""
+        separate = reasoning == "separate"
+        self._raw = reasoning == "raw"
+        self._reasoning = _Prose(DeltaKind.REASONING) if separate else self._content
+        self._calls: list[ParsedCall] = []
+        self._attempts: list[CallAttempt] = []
+        self._call: tuple[str, str] | None = None
+        self._pieces: list[str] = []
+        self._sent = 0
+        self._begun = False
+        """Whether the open call can be told from text: its arguments have begun as they should."""
+        self._muted = False
+        self._surplus = False
+        """Whether the open call is one too many: nothing of it is passed on."""
+        self._stray = False
+        self._unclosed: tuple[int, int] | None = None
+        """Where calls have ended whose section did not close: position, and pieces of content."""
+        self._prompted: Tape | None = None
+        """Where the prompt began the message: the tape that holds what it wrote."""
+        self._prompt_end = 0
+        """Up to which position it did."""
+
+    def reasoning(self, text: str) -> None:
+        """Add to the reasoning."""
+        self._add(self._reasoning, text, Part.REASONING)
+
+    def content(self, text: str) -> None:
+        """Add to the content, behind what was deferred."""
+        if self._deferred:
+            deferred, self._deferred = self._deferred, ""
+            self._put(self._content, deferred, Part.CONTENT)
+        self._add(self._content, text, Part.CONTENT)
+
+    def defer(self, text: str) -> None:
+        """Keep a text back that is content if more content comes before it is known to be none."""
+        self._deferred = self._unprompted(text)
+
+    @property
+    def defers(self) -> bool:
+        """Whether a text is kept back."""
+        return bool(self._deferred)
+
+    def reasoning_marker(self, text: str) -> None:
+        """Take what opens or closes reasoning: text of the content, if that is to be raw."""
+        if self._raw:
+            before = self.last, self.ended
+            self._add(self._content, text, Part.REASONING)
+            self.last, self.ended = before
+
+    def close_reasoning(self, position: int) -> None:
+        """Note where the reasoning ended, unless it has before."""
+        if self.reasoning_end is None:
+            self.reasoning_end = position
+
+    def _add(self, prose: _Prose, text: str, part: Part) -> None:
+        text = self._unprompted(text)
+        if text:
+            self._put(prose, text, part)
+
+    def _unprompted(self, text: str) -> str:
+        """Return what of a text that was just taken the prompt has not written."""
+        tape = self._prompted
+        if tape is not None:
+            text = text[max(0, self._prompt_end - tape.position + len(text)) :]
+            self._prompted = tape if tape.position < self._prompt_end else None
+        return text
+
+    def _put(self, prose: _Prose, text: str, part: Part) -> None:
+        if prose.fresh:
+            if text.isspace():
+                prose.waiting += text
+                return
+            text = prose.waiting + text
+            prose.waiting = ""
+            prose.fresh = False
+        self.last = part
+        self.ended = False
+        prose.pieces.append(text)
+        self._deltas.append(Delta(prose.kind, text))
+
+    def forget(self, tape: Tape) -> None:
+        """Forget the text so far, what the tape still holds of it included: the prompt wrote it.
+
+        Of a call that it began, all is part of the message.
+        """
+        for prose in (self._content, self._reasoning):
+            prose.pieces = []
+            prose.waiting = ""
+        self._deferred = ""
+        prose_kinds = (DeltaKind.REASONING, DeltaKind.CONTENT)
+        self._deltas = [delta for delta in self._deltas if delta.kind not in prose_kinds]
+        self._prompted, self._prompt_end = tape, tape.position + tape.left()
+        self._stray = False
+        self.last = None
+
+    def stray(self) -> None:
+        """Note a closer of something that was not open."""
+        self._stray = True
+
+    def leave_section(self, position: int) -> None:
+        """Note that calls have ended here, and that nothing has closed their section."""
+        self._unclosed = position, len(self._content.pieces)
+
+    def noise(self) -> tuple[int, str] | None:
+        """Return where an unclosed section was left and the content since, once."""
+        left, self._unclosed = self._unclosed, None
+        return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
+
+    @property
+    def within_line(self) -> bool:
+        """Whether the content goes on in a line in which something stands already."""
+        for piece in reversed(self._content.pieces):
+            line = piece.rpartition("\n")[2]
+            if line.strip():
+                return True
+            if line != piece:
+                return False
+        return bool(self._content.pieces)
+
+    @property
+    def last_character(self) -> str:
+        """The last character of the content so far; empty before the first."""
+        pieces = self._content.pieces
+        return pieces[-1][-1] if pieces else ""
+
+    def drop_blank(self) -> None:
+        """Forget whitespace after which nothing came: it stood between two parts."""
+        self._content.waiting = self._reasoning.waiting = ""
+        self._content.fresh = True
+
+    def mute(self, muted: bool) -> None:
+        """Let calls be read that do not count, as long as this is true."""
+        self._muted = muted
+
+    def open_call(self, name: str, call_id: str = "") -> None:
+        """Open a call; it is passed on once its arguments have begun, too, and is one then."""
+        self._call = (name, call_id)
+        self.ended = False
+        self._pieces = []
+        self._sent = 0
+        self._begun = False
+        self._surplus = self._muted
+        self._made_id = ""
+
+    def arguments(self, text: str) -> None:
+        """Add to the arguments of the open call."""
+        self._pieces.append(text)
+
+    def name_call(self, call_id: str) -> None:
+        """Give the open call its id, where that is written after its name."""
+        if self._call is not None:
+            if not self.whole_calls:
+                # However the text is cut, a call that has begun has begun without it.
+                self._flush()
+            self._call = (self._call[0], call_id)
+
+    def take(self) -> list[Delta]:
+        """Return what came since the last time."""
+        if self._sent != len(self._pieces) and not self.whole_calls:
+            self._flush()
+        deltas = self._deltas
+        self._deltas = []
+        return deltas
+
+    def sink_of(self, emit: Callable[[str], None]) -> Sink | None:
+        """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
+
+        It can once the text of its kind has begun, so that a piece changes nothing but its length.
+        """
+        for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
+            if emit == take:
+                if prose.fresh or self._prompted is not None or self._deferred:
+                    return None
+                return Sink(prose.pieces, prose.pieces.append, prose.kind)
+        if emit != self.arguments or self.whole_calls or self._surplus:
+            return plain_sink(emit)
+        if not self._begun and not _begins(self._pieces):
+            return None
+        return Sink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+
+    def note_passed(self) -> None:
+        """Note that what has passed by of the open call's arguments was given as deltas."""
+        if self._begun:
+            self._sent = len(self._pieces)
+
+    def _flush(self, *, all_: bool = False) -> None:
+        """Pass on what came of the open call since the last time, its arguments in one piece.
+
+        What has not begun is kept, unless `all_` is to be passed on: it may be no call.
+        """
+        pieces = self._pieces
+        if self._call is None or self._surplus:
+            return
+        if not self._begun:
+            if not (all_ or _begins(pieces)):
+                return
+            self._begin_call(*self._call)
+        text = "".join(pieces[self._sent :])
+        self._sent = len(pieces)
+        if text:
+            self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._calls)))
+
+    def _begin_call(self, name: str, call_id: str) -> None:
+        """Pass on the name and the id of the open call, which stays where it is from here on."""
+        self._begun = True
+        self._made_id = "" if call_id else self._make_id(name, len(self._calls))
+        given = call_id or self._made_id
+        self._deltas.append(Delta(DeltaKind.CALL, name, len(self._calls), given))
+
+    @property
+    def calling(self) -> bool:
+        """Whether a call is open."""
+        return self._call is not None
+
+    @property
+    def calls(self) -> int:
+        """How many calls have closed."""
+        return len(self._calls)
+
+    @property
+    def closed_calls(self) -> tuple[ParsedCall, ...]:
+        """The calls that have closed."""
+        return tuple(self._calls)
+
+    def close_call(self, status: Status) -> None:
+        """End the open call."""
+        if self._call is None:
+            return
+        self.unclosed = status is Status.REPAIRED
+        if self.known is not None and self._call[0] not in self.known:
+            status = Status.UNKNOWN_TOOL
+        self._flush(all_=True)
+        call = self._open_call(status)
+        self._call = None
+        self._pieces, self._sent = [], 0
+        if call is not None:
+            self._calls.append(call)
+            self.last = Part.CALLS
+
+    def give_up_call(self) -> bool:
+        """End a call that could not be read; true where it has begun, and so stays one.
+
+        Its arguments are closed then. Otherwise nothing of it was passed on: it is text.
+        """
+        self.status = Status.MALFORMED
+        begun = self._call is not None and not self._surplus and _begins(self._pieces)
+        if begun:
+            self._pieces.append(missing_closers("".join(self._pieces)))
+            self._flush()
+            call = self._open_call(Status.MALFORMED)
+            self._calls += [] if call is None else [call]
+            self.last = Part.CALLS
+        self._call = None
+        self._pieces, self._sent = [], 0
+        return begun
+
+    def end_cut_call(self) -> None:
+        """Pass on what there is of a call that the end of the text cuts."""
+        self._flush(all_=True)
+
+    def _open_call(self, status: Status) -> ParsedCall | None:
+        """Return the open call as far as it was passed on; None: nothing of any was."""
+        if self._call is None or not self._begun:
+            return None
+        name, call_id = self._call
+        return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
+
+    def attempted(self, start: int, end: int, status: Status | None = None) -> None:
+        """Note where a call stands; without a status it is the one that has closed."""
+        found = self._calls[-1].status if status is None else status
+        self._attempts.append(CallAttempt(start, end, found))
+
+    def finish_reason(self, *, complete: bool) -> FinishReason:
+        """Say why the text ended, in OpenAI's words, now that it has."""
+        if self._call is not None or not complete:
+            return "length"
+        return "tool_calls" if self._calls else "stop"
+
+    def message(
+        self,
+        spans: tuple[Span, ...],
+        *,
+        complete: bool,
+        missing_end: str,
+        reasoning_end: int | None,
+        finished: bool,
+        skipped: int,
+    ) -> ParsedMessage:
+        """Return the message as far as it has come; `missing_end` is the end that it lacks.
+
+        So many characters as were `skipped` the prompt has written.
+        """
+        partial = self._open_call(Status.CUT)
+        reasoning = None if self._reasoning is self._content else self._reasoning.text()
+        return ParsedMessage(
+            self._content.text(),
+            reasoning,
+            tuple(self._calls),
+            partial,
+            self._status(complete=complete, unfinished=bool(missing_end)),
+            spans,
+            missing_end,
+            reasoning_end,
+            self.finish_reason(complete=complete) if finished else None,
+            tuple(each.without(skipped) for each in self._attempts),
+        )
+
+    def _status(self, *, complete: bool, unfinished: bool) -> Status:
+        """Return the worst of what happened."""
+        if self._call is not None or not complete:
+            return Status.CUT
+        if self.status is not Status.OK:
+            return self.status
+        if self._stray:
+            return Status.STRAY
+        if any(call.status is Status.REPAIRED for call in self._calls):
+            return Status.REPAIRED
+        return Status.UNFINISHED if unfinished else Status.OK
+
+
+def _begins(pieces: list[str]) -> bool:
+    """Whether so much of a call's arguments has come that it is one, however it goes on."""
+    return sum(map(len, pieces)) >= _BEGUN
+
+
+_BEGUN = 32
+"""Characters of arguments: most calls that break do so before, and little is kept from a client."""

@@ -1,0 +1,230 @@
+"""What a parser gives: deltas while the text comes, a message when it has come."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.shown import Shown
+
+from .text_tape import Span, SpanKind
+
+ReasoningIn: TypeAlias = Literal["separate", "inline", "raw"]
+"""Where reasoning goes: into a text of its own, into the content without its markers, or into the
+content with its markers as they came."""
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
+"""Why an output ended, in OpenAI's words: by itself, with calls to answer, or cut."""
+
+REASONING_FIELD = "reasoning_content"
+
+
+class Status(StrEnum):
+    """How a message or a call came out."""
+
+    OK = "ok"
+    UNFINISHED = "unfinished"
+    """All was read, but no end of the turn was seen: the model did not write it, or the engine
+    took it off."""
+    REPAIRED = "repaired"
+    """Closers were missing at the end of finished output."""
+    STRAY = "stray markup"
+    """A closer stood where nothing that it closes was open; it is junk."""
+    MALFORMED = "malformed"
+    """A call was opened that could not be read: it keeps its place where its arguments had begun,
+    else it stays in the content."""
+    UNKNOWN_TOOL = "unknown tool"
+    CUT = "cut"
+    """The text was cut before it ended."""
+
+    @property
+    def regular(self) -> bool:
+        """Whether all was read as the template writes it, with the turn's end or without it."""
+        return self in (Status.OK, Status.UNFINISHED)
+
+
+class DeltaKind(StrEnum):
+    """What a delta adds to."""
+
+    REASONING = "reasoning"
+    CONTENT = "content"
+    CALL = "call"
+    """Opens a call: its name, whole."""
+    ARGUMENTS = "arguments"
+    FINISH = "finish"
+    """Nothing more comes; the text is the reason."""
+
+
+class Delta(Struct, gc=False):
+    """A piece of the message; a struct, since one is made for almost every token."""
+
+    kind: DeltaKind
+    text: str
+    index: int = 0
+    """Of the call."""
+    id: str = ""
+    """Of the call: as it is written, or made where none is written."""
+
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Return the delta of an OpenAI streaming chunk.
+
+        Of the last delta it is the `finish_reason` alone, which stands in the chunk's choice,
+        beside an empty delta.
+        """
+        match self.kind:
+            case DeltaKind.FINISH:
+                return {"finish_reason": self.text}
+            case DeltaKind.REASONING:
+                return {reasoning_field: self.text}
+            case DeltaKind.CONTENT:
+                return {"content": self.text}
+            case DeltaKind.CALL:
+                function: dict[str, Json] = {"name": self.text, "arguments": ""}
+                call: dict[str, Json] = {
+                    "index": self.index,
+                    "id": self.id or f"call_{self.index}",
+                    "type": "function",
+                    "function": function,
+                }
+                return {"tool_calls": [call]}
+            case DeltaKind.ARGUMENTS:
+                return {"tool_calls": [{"index": self.index, "function": {"arguments": self.text}}]}
+
+
+@dataclass(frozen=True, slots=True)
+class CallAttempt:
+    """A stretch of the text that a call stands in, or what was begun as one."""
+
+    start: int
+    """The position of what opens it, whitespace and the opener of all calls included."""
+    end: int
+    status: Status
+    """Malformed where no call could be read, cut where the text ended in it."""
+
+    def without(self, skipped: int) -> CallAttempt:
+        """Return it in the text without so many characters at its beginning."""
+        return replace(self, start=max(0, self.start - skipped), end=max(0, self.end - skipped))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    """One call that was read."""
+
+    name: str
+    arguments: str
+    """JSON text."""
+    id: str = ""
+    """As it is written; empty where none is."""
+    status: Status = Status.OK
+    made_id: str = field(default="", compare=False)
+    """The id that was made for the call, where none was written when it began."""
+
+    @property
+    def sent_id(self) -> str:
+        """The id that clients know: the written one, unless the call was sent before it came."""
+        return self.made_id or self.id
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ParsedMessage(Shown):
+    """The message that a model wrote."""
+
+    shown_as: ClassVar[str] = "message"
+
+    content: str | None
+    reasoning_content: str | None
+    tool_calls: tuple[ParsedCall, ...]
+    """The calls that closed, and those that broke after they had begun."""
+    partial_call: ParsedCall | None
+    """The call that the end cut."""
+    status: Status
+    spans: tuple[Span, ...]
+    """What each part of the text was; every character is in exactly one."""
+    missing_end: str = ""
+    """The end of such a turn, where a text that is said to be complete has none; else empty."""
+    reasoning_end: int | None = None
+    """The position right after what closes the reasoning, the first where it is closed twice; 0
+    where the prompt has closed it; None where nothing has."""
+    finish_reason: FinishReason | None = None
+    """Why the text ended; None: more may come."""
+    attempts: tuple[CallAttempt, ...] = ()
+    """Every call in the order of the text, and every attempt that failed."""
+
+    def __repr__(self) -> str:
+        """Return how it was read and what there is of it, in one line."""
+        said = {"reasoning": self.reasoning_content, "content": self.content}
+        parts = [f"{name} {_begun(text)!r}" for name, text in said.items() if text is not None]
+        calls = ", ".join(repr(call.name) for call in self.begun_calls)
+        parts += [f"calls {calls}"] * bool(calls)
+        return f"<{type(self).__name__} {self.status.value}: {'; '.join(parts) or 'nothing'}>"
+
+    @property
+    def begun_calls(self) -> tuple[ParsedCall, ...]:
+        """All calls that a stream has sent, by their index: the one that the end cut, too."""
+        return (*self.tool_calls, *filter(None, [self.partial_call]))
+
+    @property
+    def malformed_calls(self) -> tuple[ParsedCall, ...]:
+        """Those of `tool_calls` that broke; what came of their arguments was closed."""
+        return tuple(call for call in self.tool_calls if call.status is Status.MALFORMED)
+
+    def ended(self) -> ParsedMessage:
+        """Return the same message where its end was seen outside the text, as a stop token."""
+        status = Status.OK if self.status is Status.UNFINISHED else self.status
+        return replace(self, status=status, missing_end="")
+
+    def to_openai(self, *, reasoning_field: str = REASONING_FIELD) -> dict[str, Json]:
+        """Give the message as an OpenAI chat completion has it, and beside it the `finish_reason`.
+
+        `reasoning_field` is the key of the reasoning; some servers and templates want `reasoning`.
+        """
+        message: dict[str, Json] = {"role": "assistant", "content": self.content}
+        if self.reasoning_content is not None:
+            message[reasoning_field] = self.reasoning_content
+        if self.begun_calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.sent_id or f"call_{index}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for index, call in enumerate(self.begun_calls)
+            ]
+        if self.finish_reason is not None:
+            message["finish_reason"] = self.finish_reason
+        return message
+
+
+_LONGEST = 40
+"""Characters of a text that a line shows of it."""
+
+
+def _begun(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+# What was read as the message that goes into a history.
+
+
+def message_of(parsed: ParsedMessage, text: str = "") -> Message:
+    """Return the message that was read; a call that is written without an id has none.
+
+    With the `text` that it was read from, parts of whitespace alone, which a reader drops, are in
+    it. Raises ValueError for arguments that are not JSON.
+    """
+    return Message(
+        parsed.content or _part(parsed, text, SpanKind.CONTENT),
+        parsed.reasoning_content or _part(parsed, text, SpanKind.REASONING),
+        tuple(
+            ToolCall(call.name, json.loads(call.arguments), call.id) for call in parsed.tool_calls
+        ),
+    )
+
+
+def _part(parsed: ParsedMessage, text: str, kind: SpanKind) -> str:
+    return "".join(text[span.start : span.end] for span in parsed.spans if span.kind is kind)

@@ -1,0 +1,198 @@
+"""Reading free text up to what ends it: content or reasoning, passed on as it comes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .json_text import Emit
+from .message_collector import Collector
+from .stop_marks import StopMark
+from .text_lookahead import Found, Lookahead, Stops
+from .text_tape import WHITESPACE, Lane, Reading, SpanKind, Tape
+from .turn_request import Turn
+
+# Reading the fence of Markdown that models put around an answer in JSON.
+
+
+_OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
+_BEGINNING = re.compile(
+    r"\s*(?:`{0,2}|~{0,2}|(?:`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*(?:\r|\r?\n\s*)?)"
+)
+
+
+def open_fence(tape: Tape) -> Reading[str]:
+    """Take what opens a fence around an object or an array; return its mark, empty without one."""
+    while True:
+        found = _OPENING.match(tape.text, tape.at)
+        if found is not None:
+            tape.take(found.end() - tape.at, SpanKind.JUNK)
+            return found.group(1)
+        if tape.closed or _BEGINNING.fullmatch(tape.text, tape.at) is None:
+            return ""
+        yield
+
+
+def fence_mark(opening: str) -> str:
+    """Return the mark of a fence's opening; empty where the text is only whitespace."""
+    opening = opening.strip()
+    return opening[: len(opening) - len(opening.lstrip("`"))]
+
+
+def close_fence(tape: Tape, mark: str) -> Reading[bool]:
+    """Take what closes a fence, with the whitespace before it and the rest of its line.
+
+    False where it is not there. An empty mark is of no fence.
+    """
+    if not mark:
+        return False
+    ahead = Lookahead(tape, tape.position)
+    yield from ahead.space()
+    if not (yield from ahead.text(mark)):
+        return False
+    tape.take(ahead.at - tape.at, SpanKind.JUNK)
+    while (yield from tape.wait(1)) and tape.text[tape.at] in WHITESPACE:
+        if tape.take(1, SpanKind.JUNK) == "\n":
+            break
+    return True
+
+
+# Reading an answer that is JSON: markers inside its strings are text.
+
+
+class JsonContent:
+    """Reads one JSON value as content, character for character."""
+
+    def __init__(self, turn: Turn, marks: Sequence[str], *, fenced: bool) -> None:
+        """Prepare for turns of this expression; what ends the turn ends the value too.
+
+        `marks` begin with a bracket, and are not arrays. Of a `fenced` value the fence is left out.
+        """
+        self._marks = tuple(marks)
+        self._fenced = fenced
+        self._ends: Stops[None] = Stops([("", end.core, None) for end in turn.ends])
+        self._in_string = self._ends.searching('"\\').search
+
+    def read(self, tape: Tape, collector: Collector) -> Reading[bool]:
+        """Read a value, if one comes next; false where none has begun."""
+        while not tape.text[tape.at :].strip():
+            if tape.closed:
+                return False
+            yield
+        fence = (yield from open_fence(tape)) if self._fenced else ""
+        if not (yield from self._begins(tape)):
+            return False
+        yield from self._value(tape, collector)
+        if fence:
+            yield from close_fence(tape, fence)
+        return True
+
+    def _value(self, tape: Tape, collector: Collector) -> Reading[None]:
+        """Read a value that has begun, to its end or the turn's."""
+        lane = Lane(self._in_string, SpanKind.CONTENT, collector.content)
+        scan = _Scan()
+        while True:
+            limit = self._limit(tape)
+            end = scan.read(tape.text, tape.at, limit)
+            end = limit if tape.closed and not scan.done else end
+            collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
+            if scan.done or tape.closed or self._ends.find(tape.text, tape.at) is not None:
+                return
+            if scan.quoted:
+                tape.pass_by(lane)
+            yield
+
+    def _begins(self, tape: Tape) -> Reading[bool]:
+        """Whether what comes is an object or an array, and no marker in brackets."""
+        while True:
+            rest = tape.text[tape.at :].lstrip()
+            if rest[0] not in "{[" or rest.startswith(self._marks):
+                return False
+            if tape.closed or not any(mark.startswith(rest) for mark in self._marks):
+                return True
+            yield
+
+    def _limit(self, tape: Tape) -> int:
+        """Say up to where the text surely is not an end of the turn."""
+        found = self._ends.find(tape.text, tape.at)
+        if found is not None:
+            return found.start
+        return len(tape.text) if tape.closed else self._ends.safe(tape.text, tape.at)
+
+
+class _Scan:
+    """Follows the brackets and quotes of one JSON value, each character looked at once."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.quoted = self.done = False
+
+    def read(self, text: str, start: int, limit: int) -> int:
+        """Follow a text; say up to where it is the value's. A last backslash waits."""
+        for match in _SPECIAL.finditer(text, start, limit):
+            char = match.group()
+            if char == "\\":
+                return match.start()
+            if char == '"':
+                self.quoted = not self.quoted
+            elif not self.quoted and len(char) == 1:
+                self.depth += 1 if char in "{[" else -1
+                self.done = self.depth <= 0
+                if self.done:
+                    return match.end()
+        return limit
+
+
+_SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
+
+
+def read_prose(
+    tape: Tape, stops: Stops[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
+) -> Reading[Found[StopMark] | None]:
+    """Take free text up to a stop and the whitespace that the template writes before it.
+
+    The stop is left, and given; its place holds until more text is fed. None where the text ended
+    before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
+    has left of a stop.
+    """
+    lane = Lane(stops.search, kind, emit, stops.passed, ends=stops.ends)
+    while True:
+        found = stops.find(tape.text, tape.at)
+        if found is not None and _may_be_other(tape, stops, found):
+            found = None
+        if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
+            emit(tape.take(stops.written_before(tape.text, found, tape.at) - tape.at, kind))
+            return found
+        end = _end(tape, stops, tail) if tape.closed else stops.safe(tape.text, tape.at)
+        if found is not None:
+            end = min(end, found.start)
+        if end > tape.at:
+            emit(tape.take(end - tape.at, kind))
+        if tape.closed and found is None:
+            return None
+        if found is None:
+            tape.pass_by(lane)
+        yield
+
+
+def _may_be_other(tape: Tape, stops: Stops[StopMark], found: Found[StopMark]) -> bool:
+    """Whether a cut has left of another stop what looks like the opening of calls."""
+    if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
+        return False
+    begun = stops.begun(tape.text, tape.at)
+    if begun is None:
+        return False
+    return begun.start <= found.start and begun.label is not StopMark.CALLS
+
+
+def _end(tape: Tape, stops: Stops[StopMark], tail: str) -> int:
+    """Say where the text ends that the end of all text closes."""
+    text, end = tape.text, len(tape.text)
+    if not tape.complete:
+        begun = stops.begun(text, tape.at)
+        return end if begun is None else begun.start
+    for char in reversed(tail):
+        if end <= tape.at or text[end - 1] != char:
+            break
+        end -= 1
+    return end

@@ -1,0 +1,486 @@
+"""Reading a call that is a row of literals and slots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import cast
+
+from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_alignment import is_unit
+
+from .argument_reader import read_arguments
+from .call_ends import CallEnd, CallSurroundings
+from .entry_openings import (
+    at_any,
+    at_text,
+    behind_space,
+    key_closers,
+    read_literal,
+    skip_space,
+    skip_written,
+)
+from .json_text import ReadOutcome
+from .message_collector import Collector
+from .parsed_message import Status
+from .prose_reader import close_fence, open_fence
+from .stop_marks import LONGEST_HEADER, skip_again
+from .text_lookahead import Lookahead, Stops
+from .text_tape import Reading, SpanKind, Tape
+from .turn_request import ArgumentList, FreeText, Name, RowCall, RowItem, Word
+
+# Reading what stands after a call's name, in whatever words a model puts between its markers.
+
+
+def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading[bool]:
+    """Take a literal whose words may be others, more or none: its last marker alone has to come.
+
+    Where the template writes `<|kind|>code json<|text|>`, a model may write `<|kind|>json<|text|>`.
+    False where a stop comes before it, or too much text: then nothing was taken. A literal that
+    does not end with the second of two markers is read as it is.
+    """
+    markers = literal.markers
+    last = markers[-1] if len(markers) > 1 else ""
+    if not last or not literal.core.endswith(last):
+        return (yield from read_literal(tape, literal))
+    others = [("", text, False) for text in stops if text not in literal.core]
+    ends: Stops[bool] = Stops([("", last, True), *others])
+    while True:
+        text = tape.text[tape.at :]
+        found = ends.find(text, 0)
+        if found is not None and found.end <= LONGEST_HEADER:
+            if tape.closed or not ends.unsure(text, found, 0):
+                break
+        elif len(text) > LONGEST_HEADER:
+            return False
+        elif tape.closed:
+            tape.fell_short()
+            return False
+        yield
+    if not found.label:
+        return False
+    tape.take(found.end, SpanKind.MARKUP)
+    yield from skip_again(tape, literal)
+    yield from skip_written(tape, literal.after)
+    return True
+
+
+class RowReader:
+    """Reads a call that is a row."""
+
+    def __init__(
+        self, tape: Tape, call: RowCall, around: CallSurroundings, collector: Collector
+    ) -> None:
+        self.tape, self.call, self.around, self.collector = tape, call, around, collector
+        self.row = call.loose_row or call.row
+        self.name = ""
+        self.id = ""
+        self.early: str | None = None
+        """Arguments that stand before the name."""
+        self.status = Status.OK
+        last = call.empty_row[-1] if call.empty_row else None
+        self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
+        self._selves: tuple[str, ...] = ()
+        """What stands after the name of a call whose tag closes itself."""
+
+    def read(self) -> Reading[CallEnd]:
+        """Read from what opens the call to what closes it."""
+        row = self.row
+        skipped = 0
+        for at, item in enumerate(row):
+            if self.name and at >= skipped and (yield from self._without_id(row[at : at + 3])):
+                skipped = at + 2
+            if at < skipped:
+                continue
+            ended = yield from self._item(item, at)
+            if ended is not None:
+                return ended
+        return self._close(self.status)
+
+    def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
+        """Read one item; return how the call ends with it, None where it goes on."""
+        rest = self.row[at + 1 :]
+        if isinstance(item, Literal):
+            return (yield from self._literal(item, at))
+        if isinstance(item, ArgumentList):
+            return (yield from self._arguments(item, rest))
+        if isinstance(item, FreeText):
+            return (yield from self._free_text(item, rest))
+        ended = yield from self._slot(item, rest)
+        if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
+            return CallEnd.CLOSED
+        return ended
+
+    def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
+        """Whether an id and what leads to it are missing: what follows them is there instead."""
+        if len(items) < _LED_WORD or not isinstance(items[1], Word):
+            return False
+        lead, _, following = items
+        if not isinstance(lead, Literal) or not isinstance(following, Literal):
+            return False
+        if not lead.units or not following.units:
+            return False
+        if (yield from behind_space(self.tape, lead.units[0])):
+            return False
+        return (yield from behind_space(self.tape, following.units[0]))
+
+    def _closed_itself(self) -> Reading[bool]:
+        """Take a tag that closes itself after the name, and what else closes the call."""
+        tape = self.tape
+        closed = yield from at_any(tape, self._selves)
+        if closed is None or not self._is_offered():
+            return False
+        tape.take(len(closed), SpanKind.MARKUP)
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        last = self.row[-1]
+        yield from self._closers_there(last if isinstance(last, Literal) else Literal())
+        self._close(Status.OK)
+        return True
+
+    def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Take whatever stands in the place of a word, up to the marker after it."""
+        first = following[0] if following else None
+        if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
+            there = yield from read_literal(self.tape, Literal.of(item.default))
+            return None if there else self._unread()
+        yield from self._up_to(first.units[0], SpanKind.MARKUP)
+        return None
+
+    def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Read a name, an id or a number; return how the call ends where there is none."""
+        kind = SpanKind.NAME if isinstance(item, Name) else SpanKind.ID
+        word = yield from self._word(following, kind)
+        if word is None or (isinstance(item, Name) and self.name and word != self.name):
+            return self._unread()
+        if isinstance(item, Name):
+            self.name = word
+            if self.early is not None and not self.collector.calling:
+                if not self._is_offered():
+                    return CallEnd.NO_CALL
+                self.collector.open_call(word, self.id)
+                self.collector.arguments(self.early)
+        elif item.slot is Slot.ID:
+            self.id = word
+            if self.call.naming is not None:
+                self.name = self.call.naming.name_in(word, self.around.offered)
+            if self.collector.calling:
+                self.collector.name_call(word)
+        return None
+
+    def _unread(self) -> CallEnd:
+        """Say how a call ends of which something could not be read."""
+        sure = not self.around.tentative or (bool(self.name) and self._is_offered())
+        return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
+
+    def _close(self, status: Status) -> CallEnd:
+        self.collector.close_call(status)
+        return CallEnd.CLOSED
+
+    def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
+        """Take a literal; return how the call ends where it is not there."""
+        if self.collector.calling:
+            return (yield from self._closing(literal))
+        if not at:
+            there = yield from self._opening(literal)
+        elif isinstance(self.row[at - 1], Name) and self._may_be_called():
+            there = yield from read_worded(self.tape, literal, self.around.stops)
+        else:
+            there = yield from read_literal(self.tape, literal)
+        if there:
+            return None
+        if (yield from self._without_arguments(at)):
+            return CallEnd.CLOSED
+        named = isinstance(self.row[at - 1], Name) and self.name in (self.around.offered or ())
+        if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
+            return None
+        return self._unread()
+
+    def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
+        """Take what closes the call, or what of it is there."""
+        whole = yield from self._closers_there(literal)
+        if whole is None:
+            return CallEnd.CUT
+        if not whole:
+            return self._close(Status.REPAIRED)
+        yield from skip_written(self.tape, literal.after if literal.core else literal.before)
+        return None
+
+    def _closers_there(self, literal: Literal) -> Reading[bool | None]:
+        """Take those closers that are there; whether all are, None where the text was cut."""
+        tape = self.tape
+        whole = True
+        for unit in literal.units:
+            if (yield from behind_space(tape, unit)):
+                yield from skip_space(tape)
+                tape.take(len(unit), SpanKind.MARKUP)
+                continue
+            if tape.cut and not tape.complete:
+                return None
+            whole = False
+        return whole
+
+    def _opening(self, literal: Literal) -> Reading[bool]:
+        """Take what opens the call; its first markers may have been forgotten."""
+        units = literal.units
+        for unit in units:
+            if (yield from behind_space(self.tape, unit)):
+                yield from skip_space(self.tape)
+                self.tape.take(len(unit), SpanKind.MARKUP)
+                rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
+                rest = replace(rest, after=literal.after)
+                if unit in literal.markers and rest.core:
+                    if (yield from self._at_name()):
+                        return True
+                    if (yield from self._without_word(rest)):
+                        rest = Literal.of(rest.text.lstrip()[len(rest.units[0]) :])
+                    yield from self._up_to(rest.units[0], SpanKind.JUNK)
+                return (yield from read_literal(self.tape, rest))
+        if units:
+            return (yield from calls_unopened(self.tape, self.call, self.around.offered))
+        return (yield from read_literal(self.tape, literal))
+
+    def _at_name(self) -> Reading[bool]:
+        """Whether the words before an offered name are missing: it and what follows are there."""
+        following = self.row[2] if len(self.row) > _PAIR else None
+        if not isinstance(following, Literal) or not following.units:
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        yield from ahead.space()
+        if (yield from ahead.among(self.around.offered or ())) is None:
+            return False
+        return (yield from ahead.row(following.units[:1]))
+
+    def _without_word(self, rest: Literal) -> Reading[bool]:
+        """Whether the word before an offered name is missing: what follows the word is there."""
+        if len(rest.units) < _PAIR or not rest.units[0].isalnum():
+            return False
+        ahead = Lookahead(self.tape, self.tape.position)
+        if not (yield from ahead.row(rest.units[1:])):
+            return False
+        yield from ahead.space()
+        name = yield from ahead.among(self.around.offered or ())
+        return name is not None and not (yield from ahead.word(_WORD_SIGN, 1))
+
+    def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
+        """Take what a model wrote before a text; nothing where that is not near."""
+        tape = self.tape
+        stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
+        while True:
+            found = stops.find(tape.text, tape.at)
+            size = tape.left() if found is None else found.start - tape.at
+            if size >= _LONGEST_NOISE or (found is None and tape.closed):
+                return
+            if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
+                if found.label:
+                    noise = tape.text[tape.at : found.start]
+                    tape.take(size, kind if noise.strip() else SpanKind.MARKUP)
+                return
+            yield
+
+    def _without_arguments(self, at: int) -> Reading[bool]:
+        """Try to close a call that is written otherwise where it has no arguments."""
+        empty = self.call.empty_row
+        if empty is None or not self.name or not isinstance(empty[-1], Literal):
+            return False
+        if at < len(empty) - 1 or not (yield from read_literal(self.tape, empty[-1])):
+            return False
+        if not self._is_offered():
+            return False
+        self.collector.open_call(self.name, self.id)
+        self.collector.arguments("{}")
+        self.collector.close_call(Status.OK)
+        return True
+
+    def _may_be_called(self) -> bool:
+        return self.around.offered is None or self.name in self.around.offered
+
+    def _is_offered(self) -> bool:
+        offered = self.around.offered
+        return not self.around.tentative or (offered is not None and self.name in offered)
+
+    def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
+        """Read a name or an id up to the literal after it."""
+        stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
+        if kind is SpanKind.NAME:
+            tags = [stop[:-1] for stop in stops if stop.endswith(">")]
+            self._selves = tuple(f"{tag}{space}/>" for tag in tags for space in ("", " "))
+        texts = (*stops, *self._selves)
+        ends = _ends_of(texts)
+        yield from skip_space(self.tape)
+        while True:
+            text, at = self.tape.text, self.tape.at
+            found = ends.search(text, at, at + _LONGEST_WORD)
+            if found is not None and (
+                self.tape.closed or not _may_begin(texts, text, at, found.start())
+            ):
+                break
+            if found is None and len(text) - at >= _LONGEST_WORD:
+                break
+            if self.tape.closed:
+                self.tape.fell_short()
+                break
+            yield
+        begun = text[at : at + _LONGEST_WORD if found is None else found.start()]
+        if found is not None and begun and not _NO_WORD.search(begun):
+            return self.tape.take(len(begun), kind)
+        size = self._glued_name(following, begun) if kind is SpanKind.NAME else 0
+        return self.tape.take(size, kind) if size else None
+
+    def _glued_name(self, following: Sequence[RowItem], text: str) -> int:
+        """Measure the name of an offered tool at the front of a text; 0 where there is none.
+
+        What leads to the arguments may be missing behind it: a lone marker before `{`, or what
+        opens a key that the tool declares.
+        """
+        names = sorted(self.around.offered or (), key=len, reverse=True)
+        if _may_be_missing(following):
+            return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
+        # Whitespace alone may be missing before the first key, too.
+        written = (each for each in following if not isinstance(each, Literal) or each.units)
+        item = next(written, None)
+        if isinstance(item, ArgumentList):
+            for closer in key_closers(item.arguments):
+                word, closed, _ = text.partition(closer)
+                for name in names if closed else ():
+                    keys = SchemaPart.of(item.schemas.get(name)).names
+                    if word.startswith(name) and word[len(name) :] in keys:
+                        return len(name)
+        return 0
+
+    def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
+        """Open the call and read its arguments; return how it ends where that is not the close."""
+        unnamed = not self.name and any(isinstance(each, Name) for each in rest)
+        if not unnamed and (not self.name or not self._is_offered()):
+            return CallEnd.NO_CALL
+        closers = self._closers(rest)
+        # A sign that closes a call, such as `)`, is noticed in a text with the marker behind it.
+        close = self.around.section_close
+        signs = closers if close.markers else []
+        ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
+        stops = (*closers, *ends, *self.around.closers, *self.around.stops)
+        early: list[str] = []
+        fence = (yield from open_fence(self.tape)) if _is_braced(item) else ""
+        if not unnamed:
+            self.collector.open_call(self.name, self.id)
+        outcome = yield from read_arguments(
+            self.tape,
+            item.arguments,
+            cast("Mapping[str, Json] | None", item.schemas.get(self.name)),
+            stops,
+            early.append if unnamed else self.collector.arguments,
+            repairs=(*filter(is_unit, closers), *self.around.stops),
+            space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
+            goes_on=self.around.continuation.after(rest, self.name),
+        )
+        self.early = "".join(early) if unnamed else None
+        if outcome in (ReadOutcome.COMPLETE, ReadOutcome.REPAIRED):
+            yield from close_fence(self.tape, fence)
+        match outcome:
+            case ReadOutcome.BAD:
+                return self._unread()
+            case ReadOutcome.CUT:
+                return CallEnd.CUT
+            case ReadOutcome.REPAIRED:
+                self.status = Status.REPAIRED
+            case ReadOutcome.COMPLETE:
+                pass
+        return None
+
+    def _closers(self, rest: Sequence[RowItem]) -> list[str]:
+        """Return the texts that may stand after the arguments."""
+        if self.name and any(isinstance(each, Name) for each in rest):
+            # A call that is closed by its name.
+            texts = [each.text for each in rest if isinstance(each, Literal)]
+            return [Literal.of(self.name.join(texts)).first]
+        return [each.first for each in rest if isinstance(each, Literal) and each.core]
+
+
+def calls_unopened(tape: Tape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
+    """Whether a call begins with its name, since what opens it was forgotten.
+
+    Before an offered name stand the words of its opener, or behind it a marker: content holds
+    neither there.
+    """
+    row = call.row
+    first, following = row[0], row[2] if len(row) > _PAIR else None
+    if not isinstance(row[1], Name) or not isinstance(following, Literal):
+        return False
+    if not isinstance(first, Literal) or not first.is_marked:
+        return False
+    ahead = Lookahead(tape, tape.position)
+    words = first.units[1 + max(at for at, unit in enumerate(first.units) if is_unit(unit)) :]
+    worded = any(map(str.isalnum, "".join(words))) and (yield from ahead.row(words))
+    if not worded and not following.is_marked:
+        return False
+    yield from ahead.space()
+    if (yield from ahead.among(offered or ())) is None:
+        return False
+    return (yield from ahead.row(following.units[:1]))
+
+
+def _may_be_missing(items: Sequence[RowItem]) -> bool:
+    """Whether a lone marker comes, and then arguments in braces: these tell what it would."""
+    if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
+        return False
+    return isinstance(items[0], Literal) and items[0].is_marker and _is_braced(items[1])
+
+
+def _is_braced(item: ArgumentList) -> bool:
+    """Whether arguments are written as an object, and not as the text of one."""
+    written = item.arguments
+    return (written.verbatim or written.members.open.strip() == "{") and not written.encoded
+
+
+def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
+    """Return the texts that may stand right after a word of a row."""
+    spaced = False
+    for at, item in enumerate(following):
+        if isinstance(item, Literal) and item.units:
+            # The words between its markers may be left out, the first marker with them.
+            yield from (item.units[0], *item.markers[-1:])
+            if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
+                yield from _word_stops(following[at + 2 :])
+            return
+        # A literal without units is whitespace.
+        spaced = spaced or (isinstance(item, Literal) and bool(item.text))
+        if isinstance(item, ArgumentList):
+            members = item.arguments.members
+            first = members.entry[0]
+            for text in (members.open, "" if isinstance(first, Slot) else first):
+                # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
+                # before it does.
+                spaced = spaced or text[:1].isspace()
+                within = spaced and _NAME_SIGNS.fullmatch(text.strip())
+                if text.strip() and not within:
+                    yield text.strip()
+            if members.open.strip():
+                return
+
+
+def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
+    """Whether one of the stops may turn out to begin before `end`, once more text is there."""
+    longest = max(map(len, stops), default=0)
+    begun = (text[start:] for start in range(max(at, len(text) - longest), end))
+    return any(stop.startswith(rest) for rest in begun for stop in stops)
+
+
+@lru_cache(maxsize=256)
+def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
+    """Find the first of these texts, or whitespace."""
+    return re.compile("|".join([*map(re.escape, stops), r"\s"]))
+
+
+_LONGEST_WORD = 256
+_PAIR = 2
+_LED_WORD = 3
+"""A literal, a word, and the literal after it."""
+_LONGEST_NOISE = 256
+_NAME_SIGNS = re.compile(r"[\w.-]+")
+_WORD_SIGN = re.compile(r"[\w-]")
+_NO_WORD = re.compile(r"[\s{}\[\]<>\"']")

@@ -1,0 +1,432 @@
+"""Reading a section of calls: one call or several, and what encloses them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from autoparser.analysis.core.call_format import Arguments, CallLimit
+from autoparser.analysis.core.call_notation import json_notation
+from autoparser.analysis.core.literals import Literal, spaced_spellings
+
+from .call_ends import (
+    AfterArguments,
+    CallEnd,
+    CallSurroundings,
+    call_closers,
+    entry_markers,
+    section_closers,
+)
+from .entry_openings import (
+    at_any,
+    at_text,
+    behind_space,
+    behind_space_any,
+    read_literal,
+    skip_space,
+    skip_written,
+)
+from .json_call_reader import JsonReader
+from .message_collector import Collector
+from .parsed_message import Status
+from .prose_reader import close_fence, fence_mark, read_prose
+from .row_call_reader import RowReader, calls_unopened
+from .stop_marks import (
+    StopMark,
+    behind_calls,
+    broken_call_stops,
+    call_open,
+    is_marked,
+    listed_calls,
+)
+from .text_lookahead import Lookahead, Stops
+from .text_tape import Reading, SpanKind, Tape
+from .turn_request import ArgumentList, JsonCall, Name, RowCall, Section, Turn
+
+# Reading one call: a row of literals and slots, or one JSON object.
+
+
+def read_call(
+    tape: Tape, call: RowCall | JsonCall, around: CallSurroundings, collector: Collector
+) -> Reading[CallEnd]:
+    """Read one call from its opening literal to its close."""
+    if isinstance(call, JsonCall):
+        return (yield from JsonReader(tape, call, around, collector).read())
+    return (yield from RowReader(tape, call, around, collector).read())
+
+
+def message_call(call: RowCall) -> JsonCall | None:
+    """Return the call that stands as messages hold one, an object, where a row is written."""
+    lists = [item for item in call.row if isinstance(item, ArgumentList)]
+    names = [item for item in call.row if isinstance(item, Name)]
+    if not lists or not names:
+        return None
+    notation = json_notation()
+    last = call.row[-1]
+    return JsonCall(
+        before=call_open(call),
+        name=names[0],
+        arguments=ArgumentList(
+            Arguments(notation.object, notation, verbatim=True), lists[0].schemas
+        ),
+        after=Literal.of(last.markers[-1])
+        if isinstance(last, Literal) and last.is_marked
+        else Literal(),
+        name_field="name",
+        arguments_field="arguments",
+        id_field="id",
+    )
+
+
+def at_message_call(
+    ahead: Lookahead, opens: Sequence[str], names: Collection[str]
+) -> Reading[bool]:
+    """Whether markers, of which some may be missing, lead to a call as messages hold it."""
+    for unit in opens:
+        yield from ahead.row((unit,))
+    yield from ahead.row(("[",))
+    if not (yield from ahead.row(("{", '"name"', ":"))):
+        return False
+    yield from ahead.space()
+    return (yield from ahead.among(f'"{name}"' for name in names)) is not None
+
+
+class SectionReader:
+    """Reads the calls of a turn."""
+
+    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+        """Prepare to read sections; `offered` are the tools, None: any."""
+        self.section = section
+        self._header = turn.header
+        self._around = CallSurroundings(
+            stops=tuple(behind_calls(turn)),
+            closers=call_closers(turn, section),
+            section_close=section.close,
+            offered=offered,
+            tentative=not is_marked(section),
+            continuation=AfterArguments(turn, section, offered),
+        )
+        self._closers = section_closers(turn, section)
+        self._behind_broken = broken_call_stops(turn, offered, self._closers)
+        inner = call_closers(turn, section)
+        self._inner_closers = tuple(each for each in inner if each not in section.close.units)
+        self._call_marks = (*self._inner_closers, *entry_markers(section.call))
+        opening = call_open(section.call)
+        texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
+        self._noise: Stops[None] | None = None
+        if opening.noticed_by_marker:
+            self._noise = Stops([("", text, None) for text in texts])
+        self._turn = turn
+        self._opening_units = (*section.open.units, *opening.units)
+        lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
+        self._before_object = re.compile(rf"\s*{lead}(?:\[\s*)?")
+        self._offered = offered
+        self._ends = texts[1:]
+
+    def read(
+        self, tape: Tape, collector: Collector, space: int = 0, fence: int = 0
+    ) -> Reading[bool]:
+        """Read from what opens the section or its first call; true where the text was cut.
+
+        `space` characters of the template's whitespace stand before it, and before them `fence`
+        characters, which are content unless the fence that they open closes behind the calls.
+        """
+        self.judge_noise(tape, collector)
+        other = self._as_messages
+        if other is not None and self._may_be_object(tape, fence + space):
+            ahead = Lookahead(tape, tape.position + fence + space)
+            if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
+                return (yield from other.read(tape, collector, space, fence))
+        opening = tape.take(fence, SpanKind.CONTENT)
+        collector.defer(opening)
+        cut = yield from self._read(tape, collector, space, opening)
+        collector.content("")
+        return cut
+
+    def _may_be_object(self, tape: Tape, space: int) -> bool:
+        """Whether an object of JSON may come behind so much space and what opens calls.
+
+        Most calls are written as the template writes them, which one look shows, where more text is
+        there than another opener has.
+        """
+        text = tape.text
+        opened = self._before_object.match(text, tape.at + space)
+        end = len(text) if opened is None else opened.end()
+        longest = max(map(len, self._opening_units), default=0)
+        return len(text) - end <= longest or text[end] == "{"
+
+    def _read(self, tape: Tape, collector: Collector, space: int, fence: str) -> Reading[bool]:
+        """Read from the whitespace before the section to the `fence` behind it, if there is one."""
+        begin = start = tape.position
+        tape.record()
+        tape.take(space, SpanKind.MARKUP)
+        yield from self._lead(tape)
+        opened, noise = yield from self._opens(tape)
+        close = self.section.close
+        if opened and close.core and (yield from self._close(tape, close)):
+            # A section without calls: what stands in it may be one that cannot be read.
+            if noise:
+                self._give_up(tape, collector, start)
+                return False
+            tape.recorded()
+            collector.drop_blank()
+            yield from self._close_fence(tape, collector, start, fence)
+            return False
+        if self._holds_call(noise):
+            # What opened a call was lost, and the rest of it stands before the next one.
+            self._give_up(tape, collector, start)
+            start = tape.position
+            tape.record()
+        if not opened and self._around.tentative:
+            ended = yield from self._call(tape, collector, start, first=True)
+        else:
+            ended = yield from self._cut_or_call(tape, collector, start, first=True)
+        while not ended and self.section.limit is CallLimit.MANY:
+            follows = self._another if ended is None else self._resumes
+            if not (yield from follows(tape, collector, opened)):
+                break
+            start = tape.position
+            tape.record()
+            ended = yield from self._cut_or_call(tape, collector, start, first=False)
+        if ended is not None:
+            return ended
+        closed = bool(close.core) and (yield from self._close(tape, close))
+        yield from self._stray_closers(tape, collector, self._closers)
+        yield from self._close_fence(tape, collector, begin, fence)
+        yield from skip_written(tape, self.section.behind)
+        if opened and close.core and not closed:
+            collector.leave_section(tape.position)
+        return False
+
+    def _close_fence(
+        self, tape: Tape, collector: Collector, behind: int, opening: str
+    ) -> Reading[None]:
+        """Take what closes the fence whose opening stands before a place, and leave out both."""
+        if collector.defers and (yield from close_fence(tape, fence_mark(opening))):
+            collector.defer("")
+            tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
+
+    def judge_noise(self, tape: Tape, collector: Collector) -> None:
+        """Note that what stands behind calls whose section did not close holds a call's remains."""
+        left = collector.noise()
+        if left is not None and self._holds_call(left[1]):
+            collector.give_up_call()
+            collector.attempted(left[0], tape.position, Status.MALFORMED)
+
+    def _holds_call(self, noise: str) -> bool:
+        """Whether a text holds what closes a call, or stands around its arguments."""
+        return any(mark in noise for mark in self._call_marks)
+
+    def _cut_or_call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call, unless the text was cut in what leads to it."""
+        if tape.cut and not tape.complete:
+            return self._cut(tape, collector, start)
+        return (yield from self._call(tape, collector, start, first=first))
+
+    def _call(
+        self, tape: Tape, collector: Collector, start: int, *, first: bool
+    ) -> Reading[bool | None]:
+        """Read a call; None where it closed, else what the section's reading ends with."""
+        section = self.section
+        surplus = section.single and collector.calls > 0
+        collector.mute(surplus)
+        ended = yield from read_call(tape, section.call, self._around, collector)
+        collector.mute(False)
+        if ended is CallEnd.CUT and (collector.calling or not tape.complete):
+            return self._cut(tape, collector, start)
+        if ended is not CallEnd.CLOSED:
+            if self._give_up(tape, collector, start):
+                yield from self._rest(tape, collector)
+            return False
+        tape.recorded()
+        if surplus:
+            tape.relabel(start, SpanKind.JUNK)
+        else:
+            collector.attempted(start, tape.position)
+        collector.drop_blank()
+        if not first and section.later_close.core:
+            yield from self._close(tape, section.later_close)
+        return None
+
+    def _cut(self, tape: Tape, collector: Collector, start: int) -> bool:
+        """End where the text was cut in a call or in what opens one."""
+        tape.take(tape.left(), SpanKind.MARKUP)
+        tape.recorded()
+        collector.end_cut_call()
+        collector.status = Status.CUT
+        collector.attempted(start, tape.position, Status.CUT)
+        return True
+
+    def _stray_closers(
+        self, tape: Tape, collector: Collector, closers: tuple[str, ...]
+    ) -> Reading[None]:
+        """Take closers of what has closed."""
+        while (closer := (yield from behind_space_any(tape, closers))) is not None:
+            yield from skip_space(tape, SpanKind.JUNK)
+            tape.take(len(closer), SpanKind.JUNK)
+            collector.stray()
+
+    def _lead(self, tape: Tape) -> Reading[None]:
+        """Take a marker that leads to a call; where none follows, it is given up with the rest."""
+        lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
+        if lead is not None:
+            tape.take(len(lead), SpanKind.MARKUP)
+            yield from skip_space(tape)
+
+    def _opens(self, tape: Tape) -> Reading[tuple[bool, str]]:
+        """Take what opens the section and what stands before its first call; say what was there."""
+        opening = self.section.open
+        begun = yield from at_any(tape, spaced_spellings(opening.trigger))
+        if begun is None:
+            return False, ""
+        # The marker opens calls, be the bracket after it forgotten.
+        rest = opening.core[len(opening.trigger) :]
+        opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
+        call = self.section.call
+        if isinstance(call, RowCall) and (yield from calls_unopened(tape, call, self._offered)):
+            return opened, ""
+        return opened, (yield from self._skip_noise(tape))
+
+    def _skip_noise(self, tape: Tape) -> Reading[str]:
+        """Take what a model wrote between a section's opening and its first call; return it."""
+        stops = self._noise
+        noise = ""
+        while stops is not None:
+            found = stops.find(tape.text, tape.at)
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
+                yield
+                continue
+            end = stops.safe(tape.text, tape.at) if found is None else found.start
+            if tape.closed and found is None:
+                return noise.strip()
+            noise += tape.take(end - tape.at, SpanKind.JUNK)
+            if found is not None:
+                return noise.strip()
+            yield
+        return noise
+
+    def _rest(self, tape: Tape, collector: Collector) -> Reading[None]:
+        """Read as content what follows where a call broke, and leave out what closes the call."""
+        emit, stops = collector.content, self._behind_broken
+        found = yield from read_prose(tape, stops, SpanKind.CONTENT, emit)
+        if found is not None and found.label is StopMark.CALLS_CLOSE:
+            yield from self._stray_closers(tape, collector, self._closers)
+            collector.drop_blank()
+
+    def _give_up(self, tape: Tape, collector: Collector, start: int) -> bool:
+        """End a call that cannot be read: true where it has begun and stays one, else content."""
+        text = tape.recorded()
+        if not text and tape.left():
+            text = tape.take(1, SpanKind.CONTENT)
+        begun = False
+        if not self._around.tentative or collector.calling:
+            begun = collector.give_up_call()
+            collector.attempted(start, tape.position, Status.MALFORMED)
+        if begun:
+            collector.drop_blank()
+            return True
+        tape.relabel(start, SpanKind.CONTENT)
+        collector.content(text)
+        return False
+
+    def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+        """Look whether another call follows; take what separates it."""
+        section = self.section
+        if opened:
+            yield from self._stray_closers(tape, collector, self._inner_closers)
+        separator = section.separator.core
+        if separator and (yield from behind_space(tape, separator)):
+            yield from skip_space(tape)
+            tape.take(len(separator), SpanKind.MARKUP)
+            yield from skip_space(tape)
+            header = self._header
+            if header.core and (yield from at_text(tape, header.core)):
+                tape.take(len(header.core), SpanKind.MARKUP)
+            return True
+        opens = call_open(section.call)
+        if opens.core and (opened or opens.noticed_by_marker):
+            wanted = opens.trigger
+        elif isinstance(section.call, JsonCall) and (opened or not is_marked(section)):
+            wanted = "{"
+        elif opened and isinstance(section.call, RowCall):
+            return (yield from self._named_call(tape, section))
+        else:
+            return False
+        another = yield from behind_space(tape, wanted)
+        if another:
+            yield from skip_space(tape)
+        elif isinstance(section.call, RowCall):
+            return (yield from calls_unopened(tape, section.call, self._offered))
+        elif collector.unclosed or not section.call.after.core:
+            return (yield from self._another_object(tape, section.call))
+        return another
+
+    def _another_object(self, tape: Tape, call: JsonCall) -> Reading[bool]:
+        """Look whether an object that calls an offered tool follows, what opens it forgotten."""
+        ahead = Lookahead(tape, tape.position)
+        separated = yield from ahead.row((",",))
+        start = ahead.at - tape.at
+        if not (yield from ahead.row(("{", f'"{call.name_field}"', ":"))):
+            return False
+        yield from ahead.space()
+        if (yield from ahead.among(f'"{name}"' for name in self._offered or ())) is None:
+            return False
+        if separated:
+            tape.take(start, SpanKind.MARKUP)
+        yield from skip_space(tape)
+        return True
+
+    def _resumes(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+        """Take the rest of a broken call in a list as content, up to the next one's beginning.
+
+        A call that cannot be read does not take its neighbours along.
+        """
+        stops = self._listed if opened else None
+        if stops is None:
+            return False
+        found = yield from read_prose(tape, stops, SpanKind.CONTENT, collector.content)
+        if found is None or found.label is not StopMark.CALLS:
+            return False
+        tape.take(len(self.section.separator.core), SpanKind.MARKUP)
+        yield from skip_space(tape)
+        return True
+
+    @cached_property
+    def _as_messages(self) -> SectionReader | None:
+        """What reads calls that stand as messages hold them, as objects of JSON, in a section."""
+        call = self.section.call
+        other = message_call(call) if isinstance(call, RowCall) else None
+        if other is None or not self._offered or self._around.tentative:
+            return None
+        return SectionReader(self._turn, replace(self.section, call=other), self._offered)
+
+    @cached_property
+    def _listed(self) -> Stops[StopMark] | None:
+        """What begins the next call of a list, or ends it; None where a marker begins each."""
+        listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
+        ends = [("", text, StopMark.END) for text in self._ends]
+        return Stops([*ends, *listed]) if listed else None
+
+    def _named_call(self, tape: Tape, section: Section) -> Reading[bool]:
+        """Look whether a call follows that begins with its name."""
+        close = section.close.units[:1]
+        if close and (yield from behind_space(tape, close[0])):
+            return False
+        yield from skip_space(tape)
+        there = yield from tape.wait(1)
+        return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
+
+    def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
+        """Take what closes calls, where it is there: of `]</calls>` the marker alone is enough."""
+        for at, unit in enumerate(literal.units):
+            if (yield from behind_space(tape, unit)):
+                rest = literal.core[literal.core.index(unit) :] if at else literal.core
+                yield from read_literal(tape, replace(literal, core=rest))
+                return True
+            if any(map(str.isalnum, unit)):
+                return False
+        return False

@@ -1,0 +1,322 @@
+"""The texts that end a free text, found as it comes: nothing is held back without need."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from .text_tape import WHITESPACE, Reading, Tape
+
+Label = TypeVar("Label")
+
+
+class Found(NamedTuple, Generic[Label]):
+    """A stop in a text."""
+
+    start: int
+    end: int
+    label: Label
+
+
+class Stops(Generic[Label]):
+    """Texts to look for, each with what it means; the longest that fits is the one."""
+
+    __slots__ = (
+        "_fenced",
+        "_firsts",
+        "_held",
+        "_labels",
+        "_loose",
+        "_ordered",
+        "_pattern",
+        "_reach",
+        "_texts",
+        "ends",
+        "search",
+        "spaces",
+    )
+
+    def __init__(
+        self,
+        stops: Sequence[tuple[str, str, Label]],
+        tail: str = "",
+        loose: Label | None = None,
+    ) -> None:
+        """Take stops as (whitespace that may stand before, text, label).
+
+        `tail` is whitespace that may end the whole text. Before stops of the label `loose` other
+        whitespace, as long at most, may stand for the template's, where it writes any; and what
+        opens a fence of Markdown, which a model put around what begins there.
+        """
+        known: dict[str, Label] = {}
+        self.spaces: dict[str, str] = {}
+        """The whitespace that the template writes before each text."""
+        for before, text, label in stops:
+            if text:
+                known.setdefault(text, label)
+                if len(before) > len(self.spaces.get(text, "")):
+                    self.spaces[text] = before
+        texts = sorted(known, key=len, reverse=True)
+        self._labels = known
+        self._texts = tuple(texts)
+        self._ordered = sorted(texts)
+        self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
+        firsts = "".join(sorted({text[0] for text in texts}))
+        self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+        self._loose = frozenset(text for text in self.spaces if known[text] == loose)
+        fenced = () if loose is None else known
+        self._fenced = frozenset(text for text in fenced if known[text] == loose)
+        spaces = (*self.spaces.values(), tail)
+        self._held = frozenset("".join(spaces) + (WHITESPACE if self._loose else ""))
+        longest = max((len(text) for text in texts), default=0)
+        self._reach = (longest, max(map(len, spaces)))
+        self.ends = "".join(sorted(self._held)) + "`" if self._fenced else ""
+        """What stays back at the end of a text, where that is so common that none looks for it."""
+        self.search: Callable[[str], object] = self.searching("").search
+        """Finds what may belong to a stop; None where a text holds nothing of one but `ends`."""
+
+    def searching(self, also: str) -> re.Pattern[str]:
+        """Return a pattern for what may belong to a stop, and for the characters of `also`."""
+        parts = [*map(re.escape, also), *_beginnings(self._ordered, _LOOKED_AT)]
+        parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held]
+        return re.compile("|".join(parts) or "(?!)")
+
+    def passed(self, text: str) -> int | None:
+        """Say up to where a text can be passed on before more of it has come; None: a stop came."""
+        if self._pattern is not None and self._pattern.search(text) is not None:
+            return None
+        return self.safe(text, 0)
+
+    def find(self, text: str, at: int) -> Found[Label] | None:
+        """Find the first stop from `at` on."""
+        match = self._pattern.search(text, at) if self._pattern else None
+        if match is None:
+            return None
+        return Found(match.start(), match.end(), self._labels[match.group()])
+
+    def unsure(self, text: str, found: Found[Label], at: int) -> bool:
+        """Whether more text could show that an earlier stop or a longer one stands there."""
+        start = max(at, len(text) - self._reach[0])
+        begun = range(start, found.start + 1) if start <= found.start else ()
+        return any(self._begins(text[at:]) for at in begun)
+
+    def _begins(self, rest: str) -> bool:
+        """Whether a stop begins with all of `rest`, and goes on."""
+        texts = self._ordered
+        next_ = bisect_right(texts, rest)
+        return next_ < len(texts) and texts[next_].startswith(rest)
+
+    def safe(self, text: str, at: int) -> int:
+        """Say up to where no stop can have begun; whitespace before a stop is held with it."""
+        longest, widest = self._reach
+        end = len(text)
+        match = self._firsts.search(text, max(at, end - longest))
+        while match is not None:
+            start = match.start()
+            if self._begins(text[start:]):
+                end = start
+                break
+            match = self._firsts.search(text, start + 1)
+        if self._fenced and "`" in text:
+            end = _fence_start(_OPEN_FENCE, text, at, end)
+        floor = max(at, end - widest)
+        while end > floor and text[end - 1] in self._held:
+            end -= 1
+        return end
+
+    def begun(self, text: str, at: int) -> Found[Label] | None:
+        """Return the stop that the text's end cuts, with the whitespace that is written before it.
+
+        A word alone may be text: only what begins with another sign begins a stop.
+        """
+        first = max(at, len(text) - self._reach[0])
+        for match in self._firsts.finditer(text, first):
+            begun = text[match.start() :]
+            longer = (stop for stop in self._texts if len(stop) > len(begun))
+            whole = next((stop for stop in longer if stop.startswith(begun)), None)
+            if whole is not None and not begun[0].isalnum():
+                start = self._before(text, match.start(), whole, at)
+                return Found(start, len(text), self._labels[whole])
+        return None
+
+    def written_before(self, text: str, found: Found[Label], at: int, *, fence: bool = True) -> int:
+        """Say where the whitespace begins that the template writes before a stop.
+
+        Where a `fence` may open before it, the fence begins there, and the whitespace before that.
+        """
+        stop = text[found.start : found.end]
+        return self._before(text, found.start, stop, at, fence=fence)
+
+    def _before(self, text: str, start: int, stop: str, at: int, *, fence: bool = True) -> int:
+        spaces = self.spaces.get(stop, "")
+        if fence and stop in self._fenced:
+            start = _fence_start(_FENCE, text, at, start)
+        first = start
+        for char in reversed(spaces):
+            if first <= at or text[first - 1] != char:
+                break
+            first -= 1
+        if first == start and stop in self._loose:
+            floor = max(at, start - len(spaces))
+            while first > floor and text[first - 1] in WHITESPACE:
+                first -= 1
+        return first
+
+
+def _beginnings(texts: Iterable[str], most: int) -> list[str]:
+    """Return patterns for how sorted texts begin, up to so many signs or where a text ends so."""
+    patterns: list[str] = []
+    for first, group in groupby(texts, key=lambda text: text[0]):
+        rests = [text[1:] for text in group]
+        further = _beginnings(rests, most - 1) if all(rests) and most > 1 else []
+        following = "|".join([*further, r"\Z"])
+        patterns.append(re.escape(first) + (f"(?:{following})" if further else ""))
+    return patterns
+
+
+_LOOKED_AT = 4
+"""Characters by which most text is told from the beginning of a stop."""
+_OPEN_FENCE = re.compile(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
+"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
+_FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
+_LONGEST_FENCE = 64
+
+
+def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
+    """Say where a fence begins that ends here; here, if none does."""
+    match = fence.search(text, max(at, end - _LONGEST_FENCE), end)
+    return end if match is None else match.start()
+
+
+# Looking at what comes before it is taken: nothing that was seen is looked at again.
+
+
+class Lookahead:
+    """A place in the text from which a reader looks on, and which moves past what is there.
+
+    A reader that must wait for more text goes on where it stopped. So what decides over a marker
+    costs as much as there is to see, however the text is cut, and however much stands after it.
+    """
+
+    __slots__ = ("_at", "short", "tape")
+
+    def __init__(self, tape: Tape, at: int) -> None:
+        """Look from a position in all that was fed."""
+        self.tape = tape
+        self._at = at
+        self.short = False
+        """Whether the text ended where a text that was looked for had begun."""
+
+    @property
+    def at(self) -> int:
+        """The place in the tape's text."""
+        return self._at - self.tape.offset
+
+    def space(self) -> Reading[None]:
+        """Move past whitespace; so much of it that no template writes it is not waited for."""
+        tape, limit = self.tape, self._at + _LONGEST_SPACE
+        while True:
+            match = _SPACE.match(tape.text, self.at, limit - tape.offset)
+            if match is not None:
+                self._at = tape.offset + match.end()
+            if self.at < len(tape.text) or tape.closed or self._at == limit:
+                return
+            yield
+
+    def ended(self) -> Reading[bool]:
+        """Look whether the text ends here."""
+        while self.at >= len(self.tape.text) and not self.tape.closed:
+            yield
+        return self.at >= len(self.tape.text)
+
+    def text(self, wanted: str) -> Reading[bool]:
+        """Move past a text, where it is there."""
+        tape = self.tape
+        while True:
+            text, at = tape.text, self.at
+            if len(text) - at >= len(wanted):
+                there = text.startswith(wanted, at)
+                self._at += len(wanted) if there else 0
+                return there
+            if not wanted.startswith(text[at:]):
+                return False
+            if tape.closed:
+                self.short = True
+                return False
+            yield
+
+    def row(self, units: Iterable[str]) -> Reading[bool]:
+        """Move past texts in order, whitespace before each aside, where all of them are there."""
+        start = self._at
+        for unit in units:
+            yield from self.space()
+            if not (yield from self.text(unit)):
+                self._at = start
+                return False
+        return True
+
+    def among(self, wanted: Iterable[str]) -> Reading[str | None]:
+        """Move past the longest of these texts that is there."""
+        for text in sorted(filter(None, wanted), key=len, reverse=True):
+            if (yield from self.text(text)):
+                return text
+        return None
+
+    def first_of(self, stops: Stops[bool], most: int) -> Reading[bool]:
+        """Move up to the first of these texts within so many characters; return its label.
+
+        False where none comes so soon.
+        """
+        tape, limit = self.tape, self._at + most
+        while True:
+            found = stops.find(tape.text, self.at)
+            if found is not None and not tape.closed and stops.unsure(tape.text, found, self.at):
+                yield
+                continue
+            end = stops.safe(tape.text, self.at) if found is None else found.start
+            self._at = tape.offset + end
+            if found is not None or tape.closed or self._at > limit:
+                return found is not None and self._at <= limit and found.label
+            yield
+
+    def word(self, pattern: re.Pattern[str], longest: int) -> Reading[str]:
+        """Move past a word and give it; empty where none is there, or one beyond this length."""
+        tape = self.tape
+        while True:
+            text, at = tape.text, self.at
+            match = pattern.match(text, at, at + longest + 1)
+            end = at if match is None else match.end()
+            if end - at > longest:
+                return ""
+            if end < len(text) or tape.closed:
+                self._at += end - at
+                return text[at:end]
+            yield
+
+
+GoesOn: TypeAlias = Callable[[Lookahead], Reading[bool | None]]
+"""Whether a call goes on here, after its arguments: what closes it and then what may follow a call.
+
+None where all of its closers stand there, and something else follows them.
+"""
+
+
+def anywhere(ahead: Lookahead) -> Reading[bool | None]:
+    """Say that what may follow arguments ends them wherever it stands."""
+    del ahead
+    yield from ()
+    return True
+
+
+def nowhere(ahead: Lookahead) -> Reading[bool | None]:
+    """Say that nothing is known to follow arguments."""
+    del ahead
+    yield from ()
+    return False
+
+
+_SPACE = re.compile(r"\s*")
+_LONGEST_SPACE = 4096

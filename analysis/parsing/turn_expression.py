@@ -1,0 +1,496 @@
+"""From a format and a request to the expression of the turn that the model may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from autoparser.analysis.core.call_format import CallFormat, FreeWord
+from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.text_alignment import common_suffix
+from autoparser.analysis.core.text_format import Edges, Layout, Part
+from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, ending
+from autoparser.analysis.core.turn_shape import Opening
+
+from .turn_request import (
+    ArgumentList,
+    Body,
+    FreeText,
+    IdentityCache,
+    JsonCall,
+    Name,
+    Request,
+    RowCall,
+    RowItem,
+    Section,
+    Start,
+    Strict,
+    StrictItem,
+    StrictRow,
+    Turn,
+    Word,
+    lead,
+    prefilled,
+    prompted,
+)
+
+# How a turn's calls are written: the section around them, and one call.
+
+
+def section_of(format_: TurnFormat, request: Request, opening: Literal) -> Section | None:
+    """Build the section; None where the format or the request has no calls.
+
+    `opening` is what `opening_of_calls` gives for the format.
+    """
+    calls = format_.calls
+    if calls is None or not request.calls:
+        return None
+    fields = calls.json_fields
+    call = _row_call(calls, request) if fields is None else _json_call(calls, fields, request)
+    separator = calls.separator
+    return Section(
+        open=opening,
+        call=call,
+        separator=Literal.of(
+            separator.replace(format_.header, "") if format_.header else separator
+        ),
+        close=Literal.of(calls.section_close),
+        limit=calls.limit,
+        later_close=Literal.of(calls.later_close),
+        space=_space(format_, Presence(content=True, calls=True), Part.CALLS),
+        behind=_space(format_, Presence(content=True, calls=True), Part.CONTENT),
+        leads=calls.leads,
+        single=not request.parallel,
+    )
+
+
+def opening_of_calls(format_: TurnFormat) -> Literal:
+    """Return what opens the calls of a turn, whatever is offered; empty where nothing does."""
+    calls, reasoning = format_.calls, format_.reasoning
+    if calls is None:
+        return Literal()
+    opening = Literal.of(calls.section_open or _calls_marker(format_))
+    return _without_close(opening, "" if reasoning is None else reasoning.close.core)
+
+
+def _calls_marker(format_: TurnFormat) -> str:
+    """Return the marker that stands before the calls of every turn, where the end closes it."""
+    befores = [
+        layout.literals[layout.parts.index(Part.CALLS)].removeprefix(format_.header)
+        for layout in format_.layouts.values()
+        if Part.CALLS in layout.parts
+    ]
+    shared = common_suffix(*befores) if befores else ""
+    return "" if shared.strip() in ("", format_.content.close.core) else shared
+
+
+def _without_close(opening: Literal, close: str) -> Literal:
+    """Leave what closes the reasoning out of what opens the calls."""
+    if not close or not opening.core.startswith(close):
+        return opening
+    return Literal.of(opening.core[len(close) :] + opening.after)
+
+
+def _space(format_: TurnFormat, presence: Presence, part: Part) -> str:
+    """Return the whitespace right before the second of two parts, where this one is the second."""
+    layout = format_.layouts.get(presence)
+    if layout is None or len(layout.parts) != 2 or layout.parts[1] is not part:  # noqa: PLR2004
+        return ""
+    text = layout.literals[1]
+    return text[len(text.rstrip()) :] if text.strip() else text
+
+
+def _arguments(calls: CallFormat, request: Request) -> ArgumentList:
+    return ArgumentList(calls.arguments, request.tools or {})
+
+
+def _json_call(calls: CallFormat, fields: JsonFields, request: Request) -> JsonCall:
+    return JsonCall(
+        before=Literal.of(fields.before),
+        name=Name(tuple(request.tools or ())),
+        arguments=_arguments(calls, request),
+        after=Literal.of(fields.after),
+        name_is_key=fields.fun_name_is_key,
+        function_field=fields.function_field,
+        name_field=fields.name_field,
+        arguments_field=fields.args_field,
+        id_field=fields.id_field,
+    )
+
+
+def _row_call(calls: CallFormat, request: Request) -> RowCall:
+    empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
+    free = calls.free_words
+    loose = _row(calls.row, calls, request, free) if free else ()
+    return RowCall(_row(calls.row, calls, request), empty, calls.naming, loose)
+
+
+def _row(
+    row: Sequence[str | Slot],
+    calls: CallFormat,
+    request: Request,
+    free: Sequence[FreeWord] = (),
+) -> tuple[RowItem, ...]:
+    items: list[RowItem] = []
+    for at, piece in enumerate(row):
+        match piece:
+            case Slot.NAME:
+                items.append(Name(tuple(request.tools or ())))
+            case Slot.ID:
+                items.append(Word(Slot.ID))
+            case Slot.INDEX:
+                items.append(Word(Slot.INDEX))
+            case Slot.ARGUMENTS:
+                items.append(_arguments(calls, request))
+            case _:
+                words = [word for word in free if word.piece == at]
+                named = at > 0 and row[at - 1] is Slot.NAME
+                items += _literals(str(piece), () if named and _framed(str(piece)) else words)
+    return tuple(items)
+
+
+@lru_cache(maxsize=256)
+def _framed(text: str) -> bool:
+    """Whether two markers frame a literal: whatever the words in it, its last marker ends it."""
+    literal = Literal.of(text)
+    return len(literal.markers) > 1 and literal.core.endswith(literal.markers[-1])
+
+
+def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
+    """Cut a literal where it has words that a model may write otherwise."""
+    begun = 0
+    for word in free:
+        if word.start > begun:
+            yield Literal.of(text[begun : word.start])
+        yield FreeText(text[word.start : word.end])
+        begun = word.end
+    if text[begun:]:
+        yield Literal.of(text[begun:])
+
+
+# What a strict writer may write of a turn: every layout as a row, cut where the prompt ended.
+
+
+def strict(format_: TurnFormat, request: Request, written: str, start: Start) -> Strict:
+    """Return the rows that a model may write after what the prompt has `written` of the turn.
+
+    Of the request, only whether calls may and have to be written counts.
+    """
+    found: dict[StrictRow, None] = {}
+    ends = _ends(format_)
+    goes_on = any(
+        layout.parts and _behind(layout.literals[0], written) is not None
+        for layout in format_.layouts.values()
+    )
+    for presence, layout in format_.layouts.items():
+        if layout.refusal or (presence.calls and Part.CALLS not in layout.parts):
+            continue
+        if goes_on and not layout.parts and _behind(layout.literals[0], written) is None:
+            # An empty turn, and the prompt has begun another one.
+            continue
+        shown = format_.layouts.get(presence._replace(reasoning=True))
+        # What the template refuses to render with reasoning it does not render without it either.
+        refuses = shown is not None and shown.refusal
+        drops = not refuses and (shown is None or Part.REASONING not in shown.parts)
+        # Where other settings keep reasoning, models write none under these, but for a prompt that
+        # opens it: then it is only the history that has none.
+        drops = drops and (start is Start.REASONING or Part.REASONING not in format_.elsewhere)
+        for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
+            row = _ended(items, ends)
+            if row.has(Part.CALLS) and not (request.calls and format_.calls):
+                continue
+            if request.required and not row.has(Part.CALLS):
+                continue
+            found.setdefault(row)
+    return Strict(tuple(found), format_.calls)
+
+
+def either(ways: Sequence[Strict]) -> Strict:
+    """Return all that may be written in one way or another; calls are written as in the first."""
+    rows = dict.fromkeys(row for way in ways for row in way.rows)
+    calls = next((way.calls for way in ways if way.calls is not None), None)
+    return Strict(tuple(rows), calls)
+
+
+def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -> str:
+    """Return the beginning of the turn that the prompt has already written.
+
+    `opening` is the one that the prompt ends with, None where it ends with none.
+    """
+    header = format_.header
+    if request.start is Start.TURN:
+        return ""
+    if request.start is Start.REASONING:
+        return _turn_before_reasoning(format_)
+    if request.start is not None:
+        return header
+    prompt = request.prompt
+    if opening is not None and opening.stands_for is not None:
+        space = opening.text[len(opening.text.rstrip()) :]
+        given = "" if prompt is None else prompt[len(prompt.rstrip()) :]
+        return opening.stands_for.removesuffix(space.removeprefix(given) if given != space else "")
+    if opening is not None:
+        core = opening.text.rstrip()
+        if prompt is not None and core:
+            return prompt[prompt.rindex(core) :]
+        if prompt is None or not prefilled(format_, prompt):
+            return opening.text
+    if prompt is None:
+        return header
+    bare = header.strip()
+    if bare and bare in prompt:
+        return bare + prompt.rpartition(bare)[2]
+    return header if bare else header + prefilled(format_, prompt)
+
+
+def _turn_before_reasoning(format_: TurnFormat) -> str:
+    """Return a turn up to where its reasoning begins."""
+    firsts = (
+        layout.literals[0]
+        for layout in format_.layouts.values()
+        if layout.parts[:1] == (Part.REASONING,)
+    )
+    named = "" if format_.reasoning is None else format_.reasoning.open.text
+    return next(firsts, format_.header + named)
+
+
+def _cut(
+    format_: TurnFormat, layout: Layout, written: str, start: Start, dropped: Block | None
+) -> Iterator[tuple[StrictItem, ...]]:
+    """Return what is left of a layout after the prompt.
+
+    `dropped` is the reasoning that models write there and the template keeps out of its history.
+    """
+    first = layout.literals[0]
+    rest = _behind(first, written)
+    thinks = Part.REASONING in layout.parts
+    bare = first.removeprefix(format_.header)
+    lost = dropped if dropped is not None and dropped.close.core and not thinks else None
+    if lost is not None and start is Start.REASONING:
+        if rest is not None and lost.close.core in rest:
+            yield _items(layout, rest)
+        yield _thought(layout, lost, bare)
+    elif rest is not None:
+        yield _items(layout, rest)
+    elif start is Start.CONTENT:
+        if not thinks:
+            over = written.removeprefix(first) if written.startswith(first) else None
+            yield _begun(
+                layout,
+                _section_begun(format_, over) if over else over,
+                _after_reasoning(format_.reasoning, bare, layout, written),
+            )
+    elif start is not Start.REASONING or thinks:
+        yield _begun(
+            layout, written.removeprefix(first) if written.startswith(first) else None, bare
+        )
+    if lost is not None and start is Start.HEADER and lost.open.core:
+        yield lost.open.text, *_thought(layout, lost, bare)
+
+
+def _thought(layout: Layout, lost: Block, bare: str) -> tuple[StrictItem, ...]:
+    """Return a layout after reasoning that the template drops."""
+    rest = bare.rpartition(lost.close.core)[2].lstrip()
+    return Body(Part.REASONING), lost.close.text, *_items(layout, rest)
+
+
+def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
+    """Return a layout of which the prompt wrote more than its first text, or something else."""
+    items = _items(layout, bare if over is None else "")
+    if over and layout.parts[:1] == (Part.CALLS,):
+        return Body(Part.CALLS, begun=over), *items[2:]
+    return items
+
+
+def _after_reasoning(reasoning: Block | None, bare: str, layout: Layout, written: str) -> str:
+    """Return what opens a layout's first part once the reasoning is closed."""
+    text = bare
+    if reasoning is not None and reasoning.close.core:
+        _, closed, text = bare.rpartition(reasoning.close.core)
+        # After `<think></think>` a call still wants the blank line of `</think>\n\n<call>`. Content
+        # wants none: nothing there would tell it from the content's own.
+        if closed and text.isspace() and layout.parts[:1] == (Part.CALLS,):
+            return text.removeprefix(written[len(written.rstrip()) :])
+    if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
+        return ""
+    return text.lstrip()
+
+
+def _section_begun(format_: TurnFormat, over: str) -> str:
+    """Return what a prompt wrote after a layout's first text if calls begin with it.
+
+    So it does where each turn closes the reasoning, and with calls first of all.
+    """
+    calls = format_.calls
+    return over if calls is not None and calls.section_open.startswith(over) else ""
+
+
+def _behind(first: str, written: str) -> str | None:
+    """Return what a literal holds after what was written; whitespace alone makes no difference."""
+    if first.startswith(written):
+        return first[len(written) :]
+    bare = written.rstrip()
+    if bare and first.startswith(bare):
+        return first[len(bare) :].lstrip()
+    return None
+
+
+def _items(layout: Layout, first: str) -> tuple[StrictItem, ...]:
+    edges = {Part.REASONING: layout.reasoning, Part.CONTENT: layout.content}
+    items: list[StrictItem] = [first]
+    for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
+        items += [Body(part, edges.get(part, Edges())), literal]
+    return tuple(items)
+
+
+def _ends(format_: TurnFormat) -> list[str]:
+    """Return the texts that end a turn, with whitespace around them, the longest first."""
+    texts = {text for end in format_.ends for text in (end.text, end.historic or "")}
+    texts |= {f"{stop}{space}" for stop in format_.stop_strings for space in ("", "\n")}
+    return sorted(filter(str.strip, texts), key=len, reverse=True)
+
+
+def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
+    """Take the end off a row's last text, and put neighbouring texts together."""
+    merged: list[StrictItem] = []
+    for item in items:
+        if isinstance(item, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += item
+        else:
+            merged.append(item)
+    last = merged[-1]
+    if not isinstance(last, str):
+        return StrictRow(tuple(merged))
+    for text in ends:
+        if last.endswith(text):
+            rest = last[: len(last) - len(text)]
+            # Whitespace alone closes no text: a model may stop before it.
+            space = rest if rest.isspace() else ""
+            merged[-1] = rest[len(space) :]
+            return StrictRow(_filled(merged), Literal.of(space + text))
+    bare = last.rstrip()
+    merged[-1] = bare
+    return StrictRow(_filled(merged), Literal.of(last[len(bare) :]))
+
+
+def _filled(items: list[StrictItem]) -> tuple[StrictItem, ...]:
+    return tuple(item for item in items if item != "")
+
+
+@dataclass(frozen=True, slots=True)
+class _ExpressionFrame:
+    """What a format says of every turn, whatever the request."""
+
+    format: TurnFormat
+    """With its whole header."""
+    header: Literal
+    content: Block
+    """Closed by what does not end the turn as well."""
+    opening_of_calls: Literal
+    goes_on: bool
+    lead: str
+    tail: str
+
+
+_FRAMES: IdentityCache[_ExpressionFrame] = IdentityCache(64)
+_ROWS: IdentityCache[Strict] = IdentityCache(256)
+
+
+def build(formats: Formats, request: Request) -> Turn:
+    """Build the expression of a turn, in the format that the request's prompt belongs to.
+
+    Where the prompt may belong to several settings, what any of them writes may be written, and
+    any of their ends ends the turn; all else is read as under the first.
+    """
+    turns = [_turn(begun, request) for begun in belonging(formats, request)]
+    first = turns[0]
+    if len(turns) == 1:
+        return first
+    ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
+    return replace(first, strict=either([turn.strict for turn in turns]), ends=tuple(ends.values()))
+
+
+def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
+    """Say which formats a request may be about; more than one where its prompt does not tell.
+
+    An opening comes with a format where the prompt ends with it.
+    """
+    tools = request.tools != {}
+    prompt = request.prompt
+    begun = request.begun
+    if begun is not None:
+        if prompt is None:
+            return (begun,)
+        return (_after(begun, prompt),)
+    if prompt is None:
+        return (formats.under({}, tools=tools) or formats.default,)
+    found = formats.behind(prompt)
+    if found:
+        return found
+    inside = formats.within(prompt)
+    if inside:
+        return tuple(Begun(each.format, None) for each in inside)
+    return (_after(formats.under({}, tools=tools) or formats.default, prompt),)
+
+
+def _after(begun: Begun, prompt: str) -> Begun:
+    """Say which of a format's openings a prompt ends with, where its setting is known."""
+    opening = ending(begun.format, prompt)
+    if opening is None and begun.opening is not None and not begun.opening.text.strip():
+        # The template writes no generation prompt, and that is what the prompt ends with.
+        opening = begun.opening
+    return Begun(begun.format, opening)
+
+
+def _turn(begun: Begun, request: Request) -> Turn:
+    frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format))
+    format_ = frame.format
+    prompted_ = prompted(format_, begun.opening, request)
+    written = written_of(format_, begun.opening, request)
+    asked = (written, prompted_.start, request.calls, request.required)
+    return Turn(
+        start=prompted_.start,
+        header=frame.header,
+        reasoning=format_.reasoning,
+        content=frame.content,
+        calls=section_of(format_, request, frame.opening_of_calls),
+        ends=format_.end_literals,
+        goes_on=frame.goes_on,
+        lead=frame.lead,
+        tail=frame.tail,
+        unwritten=prompted_.unwritten,
+        json=request.json,
+        prefill=prompted_.prefill,
+        strict=_ROWS.of(
+            (frame,), asked, lambda: strict(format_, request, written, prompted_.start)
+        ),
+    )
+
+
+def _frame(format_: TurnFormat) -> _ExpressionFrame:
+    format_ = format_.whole
+    content = format_.content
+    close = Literal.of(format_.without_end(content.close.text))
+    return _ExpressionFrame(
+        format=format_,
+        header=Literal.of(format_.header),
+        content=replace(content, close=close),
+        opening_of_calls=opening_of_calls(format_),
+        goes_on=_goes_on(format_),
+        lead=lead(format_, format_.header, Start.HEADER),
+        tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
+    )
+
+
+def _goes_on(format_: TurnFormat) -> bool:
+    """Whether what ends a turn also stands between its parts."""
+    header = format_.header_mark
+    inner = [text for layout in format_.layouts.values() for text in layout.literals[1:-1]]
+    calls = format_.calls
+    inner += [calls.separator] if calls is not None else []
+    return bool(header) and any(
+        end.core in text and header in text for end in format_.end_literals for text in inner
+    )

@@ -1,0 +1,283 @@
+"""From the written text of a value back to the value."""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import math
+import re
+import warnings
+
+from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import is_mapping, is_row
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.text_format import Escape, Text, from_python
+
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+class Unreadable(Exception):
+    """The text is not a value of the notation."""
+
+
+class Decoder:
+    """Reads a value from a whole text, by a notation."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def value(self, notation: Notation) -> Json:
+        """Read a value at the front; raises Unreadable."""
+        self._space()
+        found = self._string(notation.string)
+        if found is not None:
+            return found
+        for container, keyed in ((notation.object, True), (notation.array, False)):
+            if container.open.strip() and self._takes(container.open.strip()):
+                return self._entries(container, notation, keyed=keyed)
+        for word, value in (
+            (notation.true, True),
+            (notation.false, False),
+            (notation.null, None),
+            ("true", True),
+            ("false", False),
+            ("null", None),
+        ):
+            if word and self._takes(word):
+                return value
+        self._takes(notation.number.open.strip())
+        match = _NUMBER.match(self.text, self.at)
+        if match is None:
+            raise Unreadable
+        self.at = match.end()
+        self._takes(notation.number.close.strip())
+        return finite(json.loads(match.group()))
+
+    def end(self) -> bool:
+        """Whether nothing but whitespace is left."""
+        self._space()
+        return self.at == len(self.text)
+
+    def _space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def _takes(self, wanted: str) -> bool:
+        if wanted and self.text.startswith(wanted, self.at):
+            self.at += len(wanted)
+            return True
+        return False
+
+    def _string(self, text: Text) -> str | None:
+        if text.escape is Escape.PYTHON or (text.open in ('"', "'") and text.escape in _QUOTED):
+            return self._quoted()
+        opening, close = text.open.strip(), text.close.strip()
+        if not opening or not self._takes(opening):
+            return None
+        end = self._close_of(close, text.escapes)
+        inside = self.text[self.at : end]
+        self.at = end + len(close)
+        return text.read(inside)
+
+    def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
+        """Find the close of a string; one that an escape holds is none."""
+        words = sorted({close, *escapes}, key=len, reverse=True)
+        for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
+            if match.group() == close:
+                return match.start()
+        raise Unreadable
+
+    def _quoted(self) -> str | None:
+        match = _QUOTES.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        whole = match.group()
+        if whole[0] == '"':
+            try:
+                return str(json.loads(whole, strict=False))
+            except ValueError:
+                # Python writes this quote too, with escapes that JSON does not know.
+                read = from_python(whole)
+                return whole[1:-1] if read == whole else read
+        return from_python(whole)
+
+    def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
+        values = container.values or outer
+        close = container.close.strip()
+        members: dict[str, Json] = {}
+        items: list[Json] = []
+        while True:
+            self._space()
+            if close and self._takes(close):
+                return members if keyed else items
+            if self.at >= len(self.text):
+                raise Unreadable
+            self._takes(container.separator.strip())
+            self._space()
+            if close and self.text.startswith(close, self.at):
+                continue
+            key, value = self._entry(container, values)
+            if keyed:
+                members[key] = value
+            else:
+                items.append(value)
+
+    def _entry(self, container: Container, values: Notation) -> tuple[str, Json]:
+        row: Row = container.row(JsonType.STRING) or container.entry
+        key = ""
+        value: Json = None
+        for at, piece in enumerate(row):
+            self._space()
+            if piece is Slot.KEY:
+                key = self._key(container, row[at + 1] if at + 1 < len(row) else "")
+            elif piece is Slot.VALUE:
+                value = self.value(values)
+            elif not self._takes(str(piece).strip()):
+                raise Unreadable
+        return key, value
+
+    def _key(self, container: Container, following: str | Slot) -> str:
+        own = bool(container.key.open) or container.key.escape is Escape.PYTHON
+        quoted = self._quoted() if own else None
+        if quoted is not None:
+            return quoted
+        stop = str(following).strip()
+        end = self.text.find(stop, self.at) if stop else -1
+        if end < 0:
+            raise Unreadable
+        key = container.key.read(self.text[self.at : end].strip())
+        self.at = end
+        return key
+
+
+_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
+
+
+_PYTHON = tuple("'\"[({")
+"""What Python's literals begin with, the numbers aside, which are JSON's."""
+
+
+def decode(text: str, notation: Notation) -> Json:
+    """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
+    decoder = Decoder(text)
+    try:
+        value = decoder.value(notation)
+        if decoder.end():
+            return value
+    except (Unreadable, RecursionError, ValueError):
+        pass
+    if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
+        text = html.unescape(text)
+    try:
+        return finite(json.loads(text, strict=False))
+    except (ValueError, RecursionError):
+        pass
+    text = text.strip()
+    if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
+        raise Unreadable
+    try:
+        with warnings.catch_warnings():
+            # Such as a number that a letter follows: not this reader's to complain of.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return _plain(ast.literal_eval(text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        raise Unreadable from None
+
+
+def _plain(value: object) -> Json:
+    if is_mapping(value):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if is_row(value):
+        return [_plain(inner) for inner in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return finite(value)
+    raise TypeError
+
+
+def json_value(text: str) -> Json:
+    """Read a text that is JSON in the strict sense; raises ValueError."""
+    value: Json = json.loads(text, parse_constant=_no_number)
+    return value
+
+
+def is_huge(text: str) -> bool:
+    """Whether a text is JSON in which a number stands that no float can hold."""
+    try:
+        value = json_value(text)
+    except (ValueError, RecursionError):
+        return False
+    try:
+        finite(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(text)
+
+
+def finite(value: Json) -> Json:
+    """Raise ValueError for a number that JSON cannot write, such as one beyond all floats."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(value)
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: finite(member) for key, member in value.items()}
+    return value
+
+
+# The value of raw text, by the types that its schema allows.
+
+
+_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("null", (type(None),)),
+    ("boolean", (bool,)),
+    ("integer", (int,)),
+    ("number", (int, float)),
+    ("array", (list,)),
+    ("object", (dict,)),
+)
+
+
+def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
+    """Read the raw text of a value whose notation does not quote strings.
+
+    By the schema's types: a string stays as it is; of several types, the first that the text
+    reads as, in the order null, boolean, integer, number, array, object, string. Without types,
+    text that a value of another type is written as is that value, everything else a string.
+    A text that reads as none of its types is a string.
+    """
+    if types == frozenset({"string"}):
+        return text
+    try:
+        value = decode(text, notation)
+    except Unreadable:
+        return _number(text, types)
+    if types is None:
+        return value if not isinstance(value, str) else text
+    if isinstance(value, float) and value.is_integer() and "number" not in types:
+        value = int(value) if "integer" in types else value
+    for name, kinds in _TYPES:
+        if name in types and isinstance(value, kinds):
+            if isinstance(value, bool) and name in ("integer", "number"):
+                continue
+            return value
+    return text
+
+
+def _number(text: str, types: frozenset[str] | None) -> Json:
+    """Read a number that JSON would not write so, such as one with leading zeros."""
+    for name, read in (("integer", int), ("number", float)):
+        if types is not None and name in types:
+            try:
+                return finite(read(text))
+            except (ValueError, OverflowError):
+                continue
+    return text

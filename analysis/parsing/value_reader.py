@@ -1,0 +1,304 @@
+"""Reading the value of one argument, up to where it ends in its notation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring
+
+from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_notation import python_notation
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.schema_keywords import JsonType
+from autoparser.analysis.core.schema_parts import SchemaPart
+from autoparser.analysis.core.text_format import Escape, Text
+
+from .entry_openings import (
+    EntryRow,
+    at_any,
+    at_text,
+    behind_space,
+    nested_opening,
+    openings_of,
+    read_literal,
+    skip_space,
+)
+from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, quotes_of, read_json
+from .raw_text import RawReader, json_of
+from .text_lookahead import GoesOn, anywhere
+from .text_tape import Reading, SpanKind, Tape
+from .value_decoding import Unreadable, decode
+
+_STRING = frozenset({"string"})
+_CONTAINERS = frozenset({"array", "object"})
+_ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
+
+
+class ValueReader:
+    """Reads the values of one call's arguments."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        arguments: Arguments,
+        schema: Mapping[str, Json] | None,
+        stops: Sequence[str],
+        rows: Sequence[EntryRow],
+        emit: Emit,
+        space: str = "",
+        goes_on: GoesOn = anywhere,
+    ) -> None:
+        self.tape, self.arguments, self._emit = tape, arguments, emit
+        self._lead = ""
+        """The key, with what stands around it in JSON: it is emitted with its value alone."""
+        self.schema = SchemaPart.of(None if schema is None else dict(schema))
+        open_ = self.schema.invites_other_names
+        self.names: frozenset[str] = frozenset() if open_ else self.schema.names
+        self.stops, self.rows = tuple(stops), rows
+        self.separator = Literal.of(arguments.members.separator)
+        self.openings = openings_of(rows)
+        self.space, self.goes_on = space, goes_on
+        self.given: set[str] = set()
+        """The keys so far."""
+        self.unclosed = False
+        """Whether the text was seen to its end, and no value closes in it any more."""
+        self.repaired = False
+
+    def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value and what closes it; the outcome where the arguments cannot go on.
+
+        `key` is the name as it is written.
+        """
+        self._lead = (", " if self.given else "") + encode_basestring(name) + ": "
+        outcome = yield from self._value(name, key, row)
+        if outcome is ReadOutcome.CUT and self._lead:
+            self.emit("")
+        return outcome
+
+    def emit(self, text: str) -> None:
+        """Pass on a piece of the value, with its key before the first."""
+        if self._lead:
+            text = self._lead + text
+            self._lead = ""
+        self._emit(text)
+
+    def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value and what closes it, by its row and its type."""
+        self.given.add(name)
+        schema = self.schema.member(name)
+        types: frozenset[str] | None = schema.kinds
+        if len(self.rows) > 1:
+            flagged = row.kinds
+            types = _STRING if flagged == {JsonType.STRING} else frozenset(map(str, flagged))
+        text = self.arguments.values.string
+        quote = text.open.strip()
+        if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
+            return (yield from self._structured(row, schema, types, literal=True))
+        if text.escape is Escape.PYTHON or (
+            quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
+        ):
+            return (yield from self._quoted(row))
+        if quote:
+            if (yield from at_text(self.tape, quote)):
+                self.tape.take(len(quote), SpanKind.MARKUP)
+                return (yield from self._raw(key, row, schema, _STRING, quoted=True))
+            types = (types or _ANY) - _STRING
+        if not row.after.strip() and types != _STRING:
+            return (yield from self._structured(row, schema, types))
+        return (yield from self._raw(key, row, schema, types, quoted=False))
+
+    def _at_literal(self) -> Reading[bool]:
+        """Whether a string begins as the notation writes those in arrays and objects, and ends so.
+
+        Of a text that only begins with a quote, the quote is a part.
+        """
+        quotes = quotes_of(self.arguments.values)
+        opening = (yield from at_any(self.tape, tuple(quotes))) if quotes else None
+        if opening is None:
+            return False
+        marks = tuple(self.separator.text + each.text for each in self.openings if each.core)
+        scan = LiteralScan(opening, quotes[opening], self._ends(), marks)
+        while (
+            found := scan.is_whole(self.tape.text, self.tape.at, closed=self.tape.closed)
+        ) is None:
+            yield
+        return found
+
+    def _ends(self) -> tuple[str, ...]:
+        """Return what ends a value that nothing closes."""
+        opens = [] if self.separator.core else [opening.core for opening in self.openings]
+        opens += self._next_keys()
+        return tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
+
+    def _next_keys(self) -> Iterator[str]:
+        """Return the keys of the next entry, up to its value, where nothing stands before them."""
+        if self.separator.core or any(opening.core for opening in self.openings):
+            return
+        key = self.arguments.members.key
+        for middle in {Literal.of(row.middle).core for row in self.rows} - {""}:
+            yield from (key.write(name) + middle for name in self.schema.names - self.given)
+
+    def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Read a value of a notation that quotes strings as JSON or Python does."""
+        lead, self._lead = self._lead, ""
+        stops = (*self._followers(row), *self.stops)
+        outcome = yield from read_json(self.tape, self._emit, stops, lead)
+        if outcome in (ReadOutcome.BAD, ReadOutcome.CUT):
+            return outcome
+        self.repaired = self.repaired or outcome is ReadOutcome.REPAIRED
+        return (yield from self._closed(row))
+
+    def _followers(self, row: EntryRow) -> Iterator[str]:
+        close = Literal.of(row.after)
+        if close.core:
+            yield close.core
+        if self.separator.core:
+            yield self.separator.core
+        yield from (opening.units[0] for opening in self.openings if opening.core)
+        yield from self._next_keys()
+
+    def _raw(
+        self,
+        key: str,
+        row: EntryRow,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        *,
+        quoted: bool,
+    ) -> Reading[ReadOutcome | None]:
+        """Read the text of a value up to what closes it."""
+        string = self.arguments.values.string
+        after = Literal.of((string.close if quoted else "") + row.after)
+        streams = types == _STRING and string.escape is Escape.VERBATIM and string.guard is None
+        if streams:
+            self.emit('"')
+        escapes = string.escapes if quoted else ()
+        holds = not quoted and (types is None or bool(types & _CONTAINERS))
+        reader = RawReader(
+            self,
+            key,
+            after,
+            self._emit if streams else None,
+            escapes,
+            quoted=quoted,
+            nested=nested_opening(self.arguments.values, row, key) if holds else "",
+        )
+        ended = yield from reader.read()
+        if ended is ReadOutcome.CUT:
+            return ReadOutcome.CUT
+        text = "".join(reader.pieces)
+        values = self.arguments.values
+        self.emit('"' if streams else json_of(text, schema, types, values, quoted=quoted))
+        if ended is ReadOutcome.REPAIRED:
+            self.repaired = True
+            # Where no other closer came, it may be one after all.
+            if not after.core or not (yield from at_text(self.tape, after.units[0])):
+                return None
+        for unit in after.units:
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, unit)):
+                self.tape.take(len(unit), SpanKind.MARKUP)
+        return (yield from self._closed_key(key, row))
+
+    def _structured(
+        self,
+        row: EntryRow,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        *,
+        literal: bool = False,
+    ) -> Reading[ReadOutcome | None]:
+        """Read a value that nothing closes but what follows it: by its own brackets and quotes.
+
+        A `literal` is what it says, whatever its type should be.
+        """
+        tape = self.tape
+        ends = self._ends()
+        notation = python_notation() if row.quote else self.arguments.values
+        scan = BracketScan(notation, literal=literal)
+        while (size := scan.end_of(tape.text, tape.at, ends, closed=tape.closed)) is None:
+            if tape.closed:
+                break
+            yield
+        if scan.passed is not None and (tape.complete or size) and self._may_be_text(types):
+            # What does not become whole is a text that begins like an array or object.
+            size = size if size and self._is_whole(size) else scan.passed
+        if size is None:
+            return self._ended(schema, types, ends)
+        text = tape.take(size, SpanKind.ARGUMENTS)
+        self._give(text.strip(), schema, types, literal=literal)
+        return (yield from self._closed(row))
+
+    def _is_whole(self, size: int) -> bool:
+        """Whether so much of the text can be read as a value."""
+        try:
+            decode(
+                self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
+            )
+        except Unreadable:
+            return False
+        return True
+
+    def _may_be_text(self, types: frozenset[str] | None) -> bool:
+        """Whether a value of these types may be a text that nothing encloses."""
+        return (
+            types is None or "string" in types
+        ) and not self.arguments.values.string.open.strip()
+
+    def _give(
+        self, text: str, schema: SchemaPart, types: frozenset[str] | None, *, literal: bool
+    ) -> None:
+        if literal:
+            try:
+                self.emit(json.dumps(decode(text, python_notation()), ensure_ascii=False))
+            except Unreadable:
+                pass
+            else:
+                return
+        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
+
+    def _ended(
+        self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
+    ) -> ReadOutcome | None:
+        """Take the value that the end of the text closes, if it is a whole one."""
+        tape = self.tape
+        rest = tape.text[tape.at :]
+        # What is there of a closer whose end is missing is not part of the value.
+        begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
+        text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
+        if not tape.complete:
+            return ReadOutcome.CUT
+        try:
+            decode(text, self.arguments.values)
+        except Unreadable:
+            return ReadOutcome.CUT
+        tape.take(tape.left(), SpanKind.MARKUP)
+        self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
+        self.repaired = True
+        return None
+
+    def _closed(self, row: EntryRow) -> Reading[ReadOutcome | None]:
+        for other in (row, *self.rows):
+            after = Literal.of(other.after)
+            if after.core and (yield from behind_space(self.tape, after.units[0])):
+                yield from read_literal(self.tape, after)
+                break
+            if after.core and self.tape.cut and not self.tape.complete:
+                return ReadOutcome.CUT
+        return None
+
+    def _closed_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
+        """Take the key and what follows it, where the entry ends with its key."""
+        if not row.keyed_close:
+            return None
+        for text in (key, *Literal.of(row.end).units):
+            yield from skip_space(self.tape)
+            if (yield from at_text(self.tape, text)):
+                self.tape.take(len(text), SpanKind.MARKUP)
+        return None
+
+
+def _by_itself(text: Text) -> bool:
+    """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
+    return bool(text.escapes) and not any("\\" in written for written in text.escapes)

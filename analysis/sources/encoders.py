@@ -1,0 +1,345 @@
+"""Encoders: a function of a Python module that a person names, and what it takes.
+
+Nothing is imported or run unless it is named as ``path/to/module.py:function`` or
+``package.module:function``. Values for its parameters may be named after that, as in
+``module.py:function?thinking_mode=thinking&drop=false``; a value is JSON where it can be.
+
+What it takes is read from its signature. The messages go to the parameter ``messages`` or
+``conversation``, else to the first one. ``tools`` and ``add_generation_prompt`` go to the
+parameters of these names. Without a parameter for tools they are put where such modules look
+for them, into the first message: a system message, which is made where there is none. Without
+one for the generation prompt, `encoder_prompt` finds what the function writes unasked, and it is
+taken off where none was asked for. All else that a render sets goes to the parameter of its
+name. A parameter that must be given and is not has the first value that the module compares it
+with.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from autoparser.analysis.core.errors import (
+    TemplateNotFoundError,
+    TemplateReadError,
+    is_mapping,
+    is_row,
+    suggest,
+)
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.core.text_alignment import common_suffix
+from autoparser.analysis.templates.encoded_template import REFUSALS, EncodedTemplate
+from autoparser.analysis.templates.source_text import compared_values, variable_value
+
+from .tokenizer_loading import load_tokenizer
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+# Where the next turn begins in what an encoder writes that cannot be asked to leave it out.
+#
+# Such a function writes the start of the model's turn after every conversation that waits for
+# one. Two encodings tell it from what ends a user's turn: with one user message V, and with two,
+# U and V. What stands before V in both is how a user's turn begins; the rest of what stands
+# between U and V is how one ends; and what follows V beyond that end is the start of the model's
+# turn.
+
+
+U, V = "Uqaz7", "Vwsx8"
+
+
+def generation_prompt(encode: Callable[[list[object]], str]) -> str:
+    """Return the start of the model's turn, as `encode` writes it; empty where it writes none.
+
+    Raises what `encode` raises.
+    """
+    one = encode([_user(V)])
+    two = encode([_user(U), _user(V)])
+    if one.count(V) != 1 or two.count(U) != 1 or two.count(V) != 1:
+        return ""
+    between = two[two.index(U) + len(U) : two.index(V)]
+    begin = common_suffix(one[: one.index(V)], between)
+    end = between[: len(between) - len(begin)]
+    behind = two[two.index(V) + len(V) :]
+    return behind.removeprefix(end) if behind.startswith(end) else ""
+
+
+def _user(text: str) -> object:
+    return {"role": "user", "content": text}
+
+
+MESSAGES = ("messages", "conversation")
+TOOLS = "tools"
+GENERATION = "add_generation_prompt"
+
+_SPECIAL = (TOOLS, GENERATION, "documents", "strftime_now")
+
+SYSTEM_ROLES = ("system", "developer")
+
+
+def load_encoder(
+    named: str,
+    *,
+    tokenizer: str | os.PathLike[str] | None = None,
+    special_tokens: Mapping[str, str] | None = None,
+) -> EncodedTemplate:
+    """Import a function and make a chat template of it: this runs its module's code.
+
+    ``named`` is as above. ``tokenizer`` is what to load to read the ids of a function that gives
+    ids. Raises TemplateNotFoundError, TemplateReadError.
+    """
+    target, _, values = named.partition("?")
+    place, _, function_name = target.rpartition(":")
+    if not place or not function_name.isidentifier():
+        raise TemplateReadError(
+            "this names no function",
+            file=named,
+            hint="give path/to/module.py:function, or package.module:function",
+        )
+    given = {key: variable_value(value) for key, value in parse_qsl(values, keep_blank_values=True)}
+    module = _module(place, named)
+    function = _function(module, function_name, named)
+    path = getattr(module, "__file__", None) or place
+    text = _source_of(path, named)
+    adapter = _Adapter(function, named, text, given, tokenizer)
+    path_of_tokenizer = None if tokenizer is None else os.fspath(tokenizer)
+    absolute = os.path.abspath(place) if place.endswith(".py") else place  # noqa: PTH100
+    again = f"{absolute}:{function_name}{'?' * bool(values)}{values}"
+    return EncodedTemplate(
+        text,
+        dict(special_tokens or {}),
+        None,
+        target,
+        Provenance(SourceKind.ENCODER, adapter.id(target), ran_code=True),
+        encode=adapter,
+        parameters=adapter.switches,
+        path=path,
+        made_by=(_again, (again, path_of_tokenizer, tuple((special_tokens or {}).items()))),
+    )
+
+
+@lru_cache(maxsize=8)
+def _again(
+    named: str, tokenizer: str | None, special_tokens: tuple[tuple[str, str], ...]
+) -> EncodedTemplate:
+    """Load an encoder in a worker, once for all renders there."""
+    return load_encoder(named, tokenizer=tokenizer, special_tokens=dict(special_tokens))
+
+
+def _module(place: str, named: str) -> ModuleType:
+    """Import a module, by its path or its name; what it prints goes to standard error."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            if place.endswith(".py"):
+                return _module_at(Path(place))
+            return importlib.import_module(place)
+    except FileNotFoundError:
+        words, hint = "there is no such file", "name the module's file, or its package"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a stranger's code raises what it likes
+        if isinstance(error, ModuleNotFoundError) and error.name == place.partition(".")[0]:
+            words = f"there is no module {place!r}"
+            hint = "give its file as path/to/module.py:function, or install its package"
+        else:
+            words = f"the module cannot be imported ({type(error).__name__}: {error})"
+            hint = "it has to run by itself; install what it imports"
+    raise TemplateNotFoundError(words, file=named, hint=hint)
+
+
+def _module_at(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError
+    name = f"autoparser_encoder_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a module")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and pickles look their module up by its name; neighbours are found beside it.
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    return module
+
+
+def _function(module: ModuleType, name: str, named: str) -> Callable[..., object]:
+    function: object = getattr(module, name, None)
+    if callable(function):
+        return function
+    names = [each for each, value in vars(module).items() if inspect.isfunction(value)]
+    raise TemplateNotFoundError(
+        f"this module has no function {name!r}",
+        file=named,
+        hint=suggest(name, names, f"it has {', '.join(names) or 'none'}"),
+    )
+
+
+def _source_of(path: str, named: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemplateReadError(
+            f"the module's source cannot be read ({error})",
+            file=named,
+            hint="name a module that is written in Python",
+        ) from None
+
+
+class _Adapter:
+    """Calls a function with what a template would be rendered with."""
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        named: str,
+        text: str,
+        given: Mapping[str, object],
+        tokenizer: str | os.PathLike[str] | None,
+    ) -> None:
+        self.function = function
+        self.named = named
+        self.given = given
+        self.tokenizer = None if tokenizer is None else load_tokenizer(tokenizer)
+        self.prompts: dict[str, str] = {}
+        parameters = self._parameters()
+        self.names = list(parameters)
+        self.open = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        fitting = [name for name in self.names if name in MESSAGES]
+        self.messages = (fitting or self.names)[0]
+        kind = parameters[self.messages].kind
+        self.by_position = kind in (kind.POSITIONAL_ONLY, kind.VAR_POSITIONAL)
+        known = {self.messages, *_SPECIAL}
+        self.switches = tuple(
+            name
+            for name, each in parameters.items()
+            if name not in known and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        )
+        unknown = [name for name in given if name not in self.names and not self.open]
+        if unknown:
+            raise self._wrong(
+                f"the function has no parameter {unknown[0]!r}",
+                f"it has {', '.join(self.names)}",
+            )
+        required = [
+            name for name in self.switches if parameters[name].default is inspect.Parameter.empty
+        ]
+        self.stand_ins = self._stand_ins([name for name in required if name not in given], text)
+
+    def _parameters(self) -> Mapping[str, inspect.Parameter]:
+        parameters: Mapping[str, inspect.Parameter] = {}
+        with contextlib.suppress(TypeError, ValueError):
+            parameters = inspect.signature(self.function).parameters
+        if not parameters:
+            raise self._wrong("the function takes nothing", "name one that takes messages")
+        return parameters
+
+    def _stand_ins(self, names: Sequence[str], text: str) -> dict[str, object]:
+        """Return a value to what must be given: the first that the module itself mentions."""
+        mentioned = compared_values(ast.parse(text), names)
+        for name in names:
+            if name not in mentioned:
+                raise self._wrong(
+                    f"the function wants {name}, and nothing says what that may be",
+                    f"give a value: --encoder '{self.named}?{name}=VALUE'",
+                )
+        return {name: mentioned[name][0] for name in names}
+
+    def id(self, target: str) -> str:
+        """Give the function's name with the values that it is called with unless others are set."""
+        values = {**self.stand_ins, **self.given}
+        shown = [
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in values.items()
+        ]
+        return f"{target}?{'&'.join(shown)}" if shown else target
+
+    def __call__(self, variables: Mapping[str, object]) -> str:
+        """Encode the messages of a render."""
+        given: Any = variables["messages"]
+        messages: list[object] = [*given]
+        tools = variables.get(TOOLS)
+        arguments: dict[str, object] = {**self.stand_ins, **self.given}
+        for name in (TOOLS, GENERATION):
+            if name in self.names:
+                arguments[name] = variables.get(name)
+        if tools and TOOLS not in self.names:
+            messages = _with_tools(messages, tools)
+        arguments |= {
+            name: value
+            for name, value in variables.items()
+            if name in self.switches or (self.open and name not in ("messages", *_SPECIAL))
+        }
+        arguments.pop(self.messages, None)
+        text = self._encoded(messages, arguments)
+        if GENERATION in self.names or variables.get(GENERATION) or _is_answered(messages):
+            return text
+        # It writes the start of the model's turn unasked, and was asked not to.
+        return text.removesuffix(self._prompt(arguments))
+
+    def _encoded(self, messages: list[object], arguments: Mapping[str, object]) -> str:
+        # The function may change what it is given.
+        given, named = copy.deepcopy((messages, dict(arguments)))
+        if self.by_position:
+            return self._text(self.function(given, **named))
+        return self._text(self.function(**{self.messages: given}, **named))
+
+    def _prompt(self, arguments: Mapping[str, object]) -> str:
+        """Return the start of the model's turn under these arguments."""
+        key = repr(arguments)
+        if key not in self.prompts:
+            try:
+                prompt = generation_prompt(lambda messages: self._encoded(messages, arguments))
+            except REFUSALS:
+                prompt = ""
+            self.prompts[key] = prompt
+        return self.prompts[key]
+
+    def _text(self, result: object) -> str:
+        if isinstance(result, str):
+            return result
+        kind = type(result).__name__
+        row = result if is_row(result) else ()
+        ids = [each for each in row if isinstance(each, int)]
+        if not is_row(result) or len(ids) < len(row):
+            raise self._wrong(
+                f"the function gives a {kind}, neither a text nor token ids",
+                "name one that gives the prompt",
+            )
+        if self.tokenizer is None:
+            raise self._wrong(
+                "the function gives token ids, and there is no tokenizer to read them",
+                "give --tokenizer PATH",
+            )
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
+
+    def _wrong(self, words: str, hint: str) -> TemplateReadError:
+        return TemplateReadError(words, file=self.named, hint=hint)
+
+
+def _is_answered(messages: Sequence[object]) -> bool:
+    last = messages[-1] if messages else None
+    return is_mapping(last) and last.get("role") == "assistant"
+
+
+def _with_tools(messages: list[object], tools: object) -> list[object]:
+    """Put tools into the system message, which is made where there is none."""
+    first = messages[0] if messages else None
+    if is_mapping(first) and first.get("role") in SYSTEM_ROLES:
+        return [{**first, TOOLS: tools}, *messages[1:]]
+    return [{"role": SYSTEM_ROLES[0], "content": "", TOOLS: tools}, *messages]

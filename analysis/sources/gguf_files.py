@@ -1,0 +1,442 @@
+"""What a GGUF header says of chat templates and tokens.
+
+Facts from the wheel gguf 0.19.0, ``constants.py`` and ``gguf_writer.py``: the default template is
+``tokenizer.chat_template``, others are ``tokenizer.chat_template.<name>`` with their names in
+``tokenizer.chat_templates``; special tokens are ids under ``tokenizer.ggml.<name>_token_id``; the
+type of a token is 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 a byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
+
+# The beginning of a file, as far as it was asked for: from a disk, or over a network.
+
+
+LARGEST_HEADER = 64 << 20
+"""Bytes of a header. A vocabulary of 260,000 tokens with its merges has about 12 million."""
+
+FIRST_PART = 1 << 20
+LARGEST_PART = 8 << 20
+
+
+class Window(ABC):
+    """Grows from the beginning of a file; what is in it stays in memory."""
+
+    def __init__(self, size: int) -> None:
+        """Begin with nothing of a file of ``size`` bytes."""
+        self.size = size
+        self.content = bytearray()
+        self._part = FIRST_PART
+
+    def reach(self, end: int) -> None:
+        """Have at least the first ``end`` bytes; the caller has seen that the file has so many."""
+        while len(self.content) < end:
+            start = len(self.content)
+            stop = min(self.size, max(end, start + self._part))
+            self._part = min(2 * self._part, LARGEST_PART)
+            got = self.fetch(start, stop)
+            if not got:
+                raise TemplateReadError(
+                    f"the file ends at byte {start}, although it should have {self.size}",
+                    file=self.name,
+                    hint="it was cut short; fetch it again",
+                )
+            self.content += got
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The file, as errors name it."""
+
+    @abstractmethod
+    def fetch(self, start: int, stop: int) -> bytes:
+        """Return the bytes from ``start`` on, up to ``stop``; fewer where there are fewer."""
+
+
+class FileWindow(Window):
+    """The beginning of a local file."""
+
+    def __init__(self, path: Path) -> None:
+        """Look at this file. Raises TemplateReadError where there is none."""
+        self.path = path
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise self._unreadable(error) from None
+        super().__init__(size)
+
+    @property
+    def name(self) -> str:
+        """The file, as errors name it."""
+        return str(self.path)
+
+    def fetch(self, start: int, stop: int) -> bytes:
+        """Read a part."""
+        try:
+            with self.path.open("rb") as stream:
+                stream.seek(start)
+                return stream.read(stop - start)
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: OSError) -> TemplateReadError:
+        reason = error.strerror or type(error).__name__
+        return TemplateReadError(
+            f"cannot read the file ({reason})",
+            file=str(self.path),
+            hint="check its permissions or pass another file",
+        )
+
+
+class CachedWindow(Window):
+    """The beginning of a file that was read before, and cached."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        """Look at these bytes, which are the beginning of the file of this name."""
+        super().__init__(len(content))
+        self._name = name
+        self.content += content
+
+    @property
+    def name(self) -> str:
+        """The file, as errors name it."""
+        return self._name
+
+    def fetch(self, start: int, stop: int) -> bytes:
+        """Return nothing: all that there is is there."""
+        del start, stop
+        return b""
+
+
+# The keys and values at the beginning of a GGUF file, read without the tensors after them.
+#
+# Facts from the format's specification (github.com/ggml-org/ggml, docs/gguf.md) and from the
+# wheel gguf 0.19.0: the magic ``GGUF``, a version (uint32), the number of tensors and of key-
+# value pairs (uint64 each), then the pairs: a key (uint64 length, bytes), a type (uint32), a
+# value; a text is length and bytes, an array is a type, a number (uint64) and its values.
+# Versions 2 and 3; a file of the other byte order shows by its version's upper half.
+#
+# Why not the ``gguf`` package: its reader maps a whole file from a disk, so nothing can be read
+# over a network without the weights; it makes several arrays of each of some 400,000 texts; it
+# needs numpy, requests and tqdm; and it believes what a file says of its lengths. The tests hold
+# this one against it.
+#
+# Contract: no number of the file is believed. What it says of lengths is held against the bytes
+# that there are before anything is read or made, so a header costs a small multiple of its own
+# bytes in memory, and no more than a bound. An error names the byte.
+
+
+Value: TypeAlias = "str | int | float | bool | list[Value]"
+
+MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+
+STRING, ARRAY = 8, 9
+SCALARS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
+"""How `struct` writes each type of a single value."""
+
+LONGEST_KEY = 0xFFFF
+MOST_VALUES = 1 << 22
+"""Values of an array that is kept; no vocabulary has a million."""
+
+DEEPEST = 4
+"""Arrays in arrays; the specification allows any number, and files have none."""
+
+SMALLEST = {
+    STRING: 8,
+    ARRAY: 12,
+    **{kind: struct.calcsize(f"<{SCALARS[kind]}") for kind in SCALARS},
+}
+"""The fewest bytes that a value of each type has."""
+
+SMALLEST_PAIR = 8 + 1 + 4 + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was read."""
+
+    file: str
+    values: Mapping[str, Value]
+    """The values of the keys that were wanted."""
+    end: int
+    """How many bytes the keys and values take from the beginning of the file."""
+
+
+def read_header(window: Window, wanted: Callable[[str], bool]) -> Header:
+    """Read the header and keep the values of the wanted keys.
+
+    Raises TemplateReadError, with the byte where the file is not what it should be.
+    """
+    return _HeaderReader(window).header(wanted)
+
+
+class _HeaderReader:
+    """Reads on from a place, in the byte order of the file."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.at = 0
+        self.order = "<"
+
+    def header(self, wanted: Callable[[str], bool]) -> Header:
+        if self.take(len(MAGIC)) != MAGIC:
+            raise self.wrong("this is not a GGUF file", 0)
+        version = self.number("I")
+        if not version & 0xFFFF:
+            self.order = ">"
+            version = int.from_bytes(version.to_bytes(4, "little"), "big")
+        if version not in VERSIONS:
+            raise self.wrong(f"GGUF of version {version} cannot be read, but 2 and 3 can", 4)
+        self.number("Q")
+        count = self.counted("key-value pairs", SMALLEST_PAIR)
+        values: dict[str, Value] = {}
+        for _ in range(count):
+            start = self.at
+            key = self.text(LONGEST_KEY)
+            if key in values:
+                raise self.wrong(f"the key {key!r} is there twice", start)
+            if wanted(key):
+                values[key] = self.value(self.number("I"))
+            else:
+                self.skip(self.number("I"))
+        return Header(self.window.name, values, self.at)
+
+    def value(self, kind: int, depth: int = 0) -> Value:
+        if kind == STRING:
+            return self.text()
+        if kind == ARRAY:
+            start = self.at
+            inner, count = self.array(depth)
+            if count > MOST_VALUES:
+                raise self.wrong(f"{count} values are more than any vocabulary has", start)
+            if inner in SCALARS:
+                return list(self.unpack(f"{count}{SCALARS[inner]}"))
+            return [self.value(inner, depth + 1) for _ in range(count)]
+        return self.unpack(self.scalar(kind))[0]
+
+    def skip(self, kind: int, depth: int = 0) -> None:
+        """Pass by a value without making it."""
+        if kind == STRING:
+            self.pass_by(self.counted("bytes of a text", 1))
+        elif kind == ARRAY:
+            inner, count = self.array(depth)
+            if inner in SCALARS:
+                self.pass_by(count * SMALLEST[inner])
+            else:
+                for _ in range(count):
+                    self.skip(inner, depth + 1)
+        else:
+            self.pass_by(struct.calcsize(f"<{self.scalar(kind)}"))
+
+    def array(self, depth: int) -> tuple[int, int]:
+        """Read what an array is of, and how many there are."""
+        start = self.at
+        if depth >= DEEPEST:
+            raise self.wrong("arrays are nested too deep", start)
+        inner = self.number("I")
+        if inner not in SMALLEST:
+            raise self.wrong(f"there is no type {inner} of values", start)
+        return inner, self.counted("values of an array", SMALLEST[inner])
+
+    def scalar(self, kind: int) -> str:
+        if kind not in SCALARS:
+            raise self.wrong(f"there is no type {kind} of values", self.at - 4)
+        return SCALARS[kind]
+
+    def text(self, longest: int | None = None) -> str:
+        start = self.at
+        size = self.counted("bytes of a text", 1)
+        if longest is not None and size > longest:
+            raise self.wrong(f"a key of {size} bytes is too long", start)
+        # Vocabularies have tokens that are not whole characters.
+        return self.take(size).decode("utf-8", "surrogateescape")
+
+    def counted(self, what: str, smallest: int) -> int:
+        """Read a number of things, each of at least so many bytes, that the file can hold."""
+        start = self.at
+        count = self.number("Q")
+        room = min(self.window.size, LARGEST_HEADER) - self.at
+        if count * smallest > room:
+            raise self.wrong(
+                f"{count} {what} are claimed, and {max(room, 0)} bytes are left for them", start
+            )
+        return count
+
+    def number(self, kind: str) -> int:
+        return int(self.unpack(kind)[0])
+
+    def unpack(self, kinds: str) -> tuple[int | float | bool, ...]:
+        form = self.order + kinds
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
+    def take(self, size: int) -> bytes:
+        start = self.at
+        self.pass_by(size)
+        self.window.reach(self.at)
+        return bytes(self.window.content[start : self.at])
+
+    def pass_by(self, size: int) -> None:
+        if self.at + size > min(self.window.size, LARGEST_HEADER):
+            raise self.wrong("the file ends in the middle of its header", self.at)
+        self.at += size
+
+    def wrong(self, words: str, place: int) -> TemplateReadError:
+        return TemplateReadError(
+            words,
+            file=self.window.name,
+            place=f"byte {place}",
+            hint="the file is broken or cut short; fetch it again, or pass another one",
+        )
+
+
+TEMPLATE = "tokenizer.chat_template"
+VOCABULARY = "tokenizer.ggml."
+
+Item = TypeVar("Item")
+
+SPECIAL_TOKENS = {
+    "bos_token_id": "bos_token",
+    "eos_token_id": "eos_token",
+    "unknown_token_id": "unk_token",
+    "seperator_token_id": "sep_token",  # as the format spells it
+    "padding_token_id": "pad_token",
+    "cls_token_id": "cls_token",
+    "mask_token_id": "mask_token",
+}
+"""Names of templates' variables by the ends of the keys."""
+
+CONTROL, USER_DEFINED = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class GgufContents:
+    """The parts of a header that are of use here."""
+
+    file: str
+    templates: Mapping[str | None, str]
+    """By their names; None names the default one."""
+    special_tokens: Mapping[str, str]
+    """Such as ``bos_token``."""
+    model: str
+    """The kind of tokenizer, such as ``gpt2`` for byte-level BPE; empty where none is named."""
+    pre: str
+    """The name of the pre-tokenizer, whose rules the file does not hold; empty if unnamed."""
+    tokens: Sequence[str]
+    types: Sequence[int]
+    """One for each token, or none."""
+    merges: Sequence[str]
+    end: int
+    """How many bytes of the file this was read from."""
+
+    @property
+    def added(self) -> dict[int, tuple[str, bool]]:
+        """The added tokens by their ids: the text, and whether it is a control token."""
+        return {
+            number: (self.tokens[number], kind == CONTROL)
+            for number, kind in enumerate(self.types)
+            if kind in (CONTROL, USER_DEFINED)
+        }
+
+
+def contents_of(window: Window) -> GgufContents:
+    """Read a header. Raises TemplateReadError; TemplateNotFoundError without a template."""
+    header = read_header(window, _is_wanted)
+    values = header.values
+    tokens = _texts(header, f"{VOCABULARY}tokens")
+    types = _numbers(header, f"{VOCABULARY}token_type")
+    if types and len(types) != len(tokens):
+        raise _wrong(header, f"{VOCABULARY}token_type", f"{len(types)} types of {len(tokens)}")
+    special = {
+        name: tokens[number]
+        for end, name in SPECIAL_TOKENS.items()
+        if isinstance(number := values.get(VOCABULARY + end), int) and 0 <= number < len(tokens)
+    }
+    templates: dict[str | None, str] = {
+        key.removeprefix(TEMPLATE).removeprefix(".") or None: _text(header, key)
+        for key in values
+        if key == TEMPLATE or key.startswith(f"{TEMPLATE}.")
+    }
+    if not templates:
+        raise TemplateNotFoundError(
+            "this GGUF file holds no chat template",
+            file=header.file,
+            hint=f"it was looked for under {TEMPLATE} and {TEMPLATE}.*; pass the model's own files",
+        )
+    return GgufContents(
+        header.file,
+        templates,
+        special,
+        _text(header, f"{VOCABULARY}model"),
+        _text(header, f"{VOCABULARY}pre"),
+        tokens,
+        types,
+        _texts(header, f"{VOCABULARY}merges"),
+        header.end,
+    )
+
+
+def _is_wanted(key: str) -> bool:
+    end = key.removeprefix(VOCABULARY)
+    return key.startswith(TEMPLATE) or (
+        end != key
+        and (end in SPECIAL_TOKENS or end in ("model", "pre", "tokens", "token_type", "merges"))
+    )
+
+
+def _text(header: Header, key: str) -> str:
+    value = header.values.get(key, "")
+    if not isinstance(value, str):
+        raise _wrong(header, key, "not text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _wrong(header, key, "not UTF-8") from None
+    return value
+
+
+def _texts(header: Header, key: str) -> list[str]:
+    return _list(header, key, str)
+
+
+def _numbers(header: Header, key: str) -> list[int]:
+    return _list(header, key, int)
+
+
+def _list(header: Header, key: str, kind: type[Item]) -> list[Item]:
+    value = header.values.get(key, [])
+    if not isinstance(value, list):
+        raise _wrong(header, key, "not a list")
+    found: list[Item] = [each for each in value if isinstance(each, kind)]
+    if len(found) < len(value):
+        raise _wrong(header, key, "a list of something else")
+    return found
+
+
+def _wrong(header: Header, key: str, what: str) -> TemplateReadError:
+    return TemplateReadError(
+        f"the value is {what}",
+        file=header.file,
+        place=key,
+        hint="the file is broken; fetch it again, or pass another one",
+    )

@@ -1,0 +1,455 @@
+"""What files a model has on the Hub, and at which commit.
+
+Contract: one request gives the commit and the names; all that is read later is read at that
+commit. The listing is kept in the Hub library's folder for what others derive
+(`HF_ASSETS_CACHE`), so that a later run without the Hub finds the same files at the same commit.
+Names and commits come from a server: none that would lead out of a folder is used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, Self
+from urllib.parse import quote
+
+from autoparser.analysis.core.errors import AutoparserError, TemplateReadError
+
+from .gguf_files import Window
+from .hub_requests import (
+    WAITS,
+    HubQuestion,
+    asked_patiently,
+    failure,
+    is_cut,
+    is_unreachable,
+    offline,
+    quietly,
+)
+from .local_files import cache_file, cached_file
+
+# Small files cached of the Hub's answers, beside the Hub's own cache.
+#
+# They lie where `huggingface_hub` wants what other libraries derive from its files
+# (`HF_ASSETS_CACHE`), for a later run without the Hub.
+
+
+def cache_answer(repository: str, name: str, content: bytes) -> None:
+    """Cache ``content`` under ``name``, in place of what was there."""
+    cache_file(_folder(repository) / name, content)
+
+
+def cached_answer(repository: str, name: str) -> bytes | None:
+    """Return what was cached; None where there is nothing."""
+    return cached_file(_folder(repository) / name)
+
+
+def _folder(repository: str) -> Path:
+    # Not by the library's own function, which makes the folder whenever it is asked for it.
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    assets = Path(constants.HF_ASSETS_CACHE).expanduser()
+    return assets / "autoparser" / repository.replace("/", "--") / "kept"
+
+
+# The functions of `huggingface_hub` that are used here, with the types that they have.
+#
+# The library is slow to import, so that is done by the first call. Some of its functions are only
+# partly typed, or exported by no list of names; here is where that ends.
+
+
+class HubResponse(Protocol):
+    """The part of an answer that is used, of whichever HTTP library it is."""
+
+    status_code: int
+
+    def iter_bytes(self) -> Iterator[bytes]:
+        """Return the body as it comes."""
+        ...
+
+
+def download(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
+    """Return the path of a file in the cache, fetched if need be."""
+    hub: Any = import_module("huggingface_hub")
+    return str(
+        hub.hf_hub_download(
+            repository, file, revision=revision, library_name="autoparser", tqdm_class=bar
+        )
+    )
+
+
+def file_size(url: str) -> int | None:
+    """Return the size of a file, if the Hub says it."""
+    hub: Any = import_module("huggingface_hub")
+    size: int | None = hub.get_hf_file_metadata(url).size
+    return size
+
+
+def stream(
+    url: str, headers: Mapping[str, str], timeout: float
+) -> AbstractContextManager[HubResponse]:
+    """Ask for a file; its body is read as it is wanted, and redirects are followed."""
+    hub: Any = import_module("huggingface_hub")
+    answer: AbstractContextManager[HubResponse] = hub.get_session().stream(
+        "GET", url, headers=headers, timeout=timeout, follow_redirects=True
+    )
+    return answer
+
+
+def headers() -> dict[str, str]:
+    """Return the headers of a request: who asks, and the token if there is one."""
+    hub: Any = import_module("huggingface_hub.utils")
+    own: dict[str, str] = hub.build_hf_headers(library_name="autoparser")
+    return own
+
+
+def raise_for_status(response: HubResponse) -> None:
+    """Raise the library's error for an answer that is one."""
+    hub: Any = import_module("huggingface_hub.utils")
+    hub.hf_raise_for_status(response)
+
+
+OF_USE = re.compile(
+    r"chat_template\.(?:jinja|json)|additional_chat_templates/[^/]+\.jinja|processor_config\.json"
+    r"|tokenizer_config\.json|special_tokens_map\.json"
+    r"|tokenizer\.(?:json|model)|[^/]+\.tiktoken|.*\.(?:gguf|jinja2?|j2)"
+)
+"""Names of files that hold templates, special tokens or tokenizers."""
+
+LONGEST_NAME = 1024
+MOST_FILES = 100_000
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a model at one commit."""
+
+    repository: str
+    commit: str
+    files: Mapping[str, int | None]
+    """Their sizes in bytes by their names; None where the Hub does not say."""
+    asked: bool = True
+    """Whether the Hub was asked; False where it could not be, and this is from the cache."""
+
+
+def listing_of(repository: str, revision: str | None) -> Listing:
+    """List the files that are of use here, at the commit that the revision is at now.
+
+    Where the Hub cannot be reached, at the commit where it was when it was asked last. Raises
+    TemplateNotFoundError, TemplateReadError.
+    """
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    asked = HubQuestion(repository, revision)
+    problem = None
+    if revision is not None and _COMMIT.fullmatch(revision):
+        # A commit never changes, so the Hub need not be asked twice.
+        known = _kept(repository, revision)
+        if known is not None:
+            return known
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            listing = _from_hub(repository, revision)
+        except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+            if not is_unreachable(error):
+                raise failure(error, asked) from None
+            problem = failure(error, asked)
+        else:
+            value = {"commit": listing.commit, "files": dict(listing.files)}
+            for key in {_key(revision), _key(listing.commit)}:
+                cache_answer(repository, key, json.dumps(value).encode())
+            return listing
+    found = _kept(repository, revision) or _in_cache(repository, revision)
+    if found is None:
+        raise problem or offline(asked)
+    return found
+
+
+def _from_hub(repository: str, revision: str | None) -> Listing:
+    from huggingface_hub import HfApi, constants  # noqa: PLC0415 - slow to import
+
+    api = HfApi(library_name="autoparser")
+    with quietly():
+        info = asked_patiently(
+            lambda: api.model_info(
+                repository,
+                revision=revision,
+                files_metadata=True,
+                timeout=constants.HF_HUB_ETAG_TIMEOUT,
+            )
+        )
+    siblings = info.siblings or []
+    if len(siblings) > MOST_FILES:
+        raise TemplateReadError(
+            f"this repository lists {len(siblings)} files, more than any model has",
+            file=repository,
+            hint="pass a local file",
+        )
+    files = {each.rfilename: each.size for each in siblings}
+    for name in files:
+        _check_name(name, repository)
+    return Listing(
+        repository,
+        _checked_commit(info.sha, repository),
+        {name: size for name, size in files.items() if OF_USE.fullmatch(name)},
+    )
+
+
+def _check_name(name: str, repository: str) -> None:
+    parts = name.split("/")
+    if (
+        "\\" in name
+        or "\0" in name
+        or len(name) > LONGEST_NAME
+        or any(part in ("", ".", "..") for part in parts)
+        or re.match(r"[A-Za-z]:", name)
+    ):
+        raise TemplateReadError(
+            f"this repository lists a file by a name that leads elsewhere: {name!r}",
+            file=repository,
+            hint="nothing of it was read; do not trust where it comes from",
+        )
+
+
+def _checked_commit(commit: str | None, repository: str) -> str:
+    if commit is not None and _COMMIT.fullmatch(commit):
+        return commit
+    raise TemplateReadError(
+        f"the Hub names no commit, but {commit!r}",
+        file=repository,
+        hint="check that a Hub answers there (HF_ENDPOINT)",
+    )
+
+
+def _key(revision: str | None) -> str:
+    return f"{quote(revision or 'main', safe='')}.json"
+
+
+def _kept(repository: str, revision: str | None) -> Listing | None:
+    """Recall what the Hub said last."""
+    content = cached_answer(repository, _key(revision))
+    if content is None:
+        return None
+    try:
+        value = json.loads(content)
+        files: Mapping[str, int | None] = value["files"]
+        for name in files:
+            _check_name(name, repository)
+        return Listing(
+            repository,
+            _checked_commit(str(value["commit"]), repository),
+            files,
+            asked=False,
+        )
+    except (ValueError, KeyError, TypeError):  # someone else's file: as good as none
+        return None
+
+
+def _in_cache(repository: str, revision: str | None) -> Listing | None:
+    """Look at what other programs have fetched; they need not have fetched all of it."""
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    folder = Path(constants.HF_HUB_CACHE).expanduser() / f"models--{repository.replace('/', '--')}"
+    commit = revision or "main"
+    if not _COMMIT.fullmatch(commit):
+        try:
+            commit = (folder / "refs" / commit).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return None
+        if not _COMMIT.fullmatch(commit):
+            return None
+    snapshot = folder / "snapshots" / commit
+    names = [
+        path.relative_to(snapshot).as_posix()
+        for path in sorted(snapshot.rglob("*"))
+        if path.is_file()
+    ]
+    files = {name: (snapshot / name).stat().st_size for name in names if OF_USE.fullmatch(name)}
+    return Listing(repository, commit, files, asked=False) if files else None
+
+
+# Files of a model, fetched into the Hub library's cache.
+#
+# Contract: after an error the cache holds no half of a file, and no revision points at a commit
+# whose files are not all there.
+
+
+LARGEST_FILE = 128 << 20
+"""Bytes of a file that is fetched; the largest tokenizers have about a third of that."""
+
+
+def fetched(listing: Listing, names: Sequence[str], revision: str | None) -> Path | None:
+    """Fetch these files of a listing; return the directory that holds them, None for no files.
+
+    Raises TemplateNotFoundError, TemplateReadError.
+    """
+    path: Path | None = None
+    for at, name in enumerate(names):
+        _check_size(listing, name, listing.files.get(name) or 0)
+        # The last one is asked for by the revision's own name: the cache then knows which commit
+        # that is, for offline runs, and only once everything else is there.
+        last = listing.asked and at == len(names) - 1
+        file = _fetched(listing, name, revision if last else listing.commit)
+        if file is None:
+            file = _fetched(listing, name, listing.commit)
+        if file is not None:
+            path = file
+            for _ in name.split("/"):
+                path = path.parent
+    return path
+
+
+def _fetched(listing: Listing, name: str, revision: str | None) -> Path | None:
+    """Fetch one file; None where the revision has moved on from the listing's commit."""
+    # The library makes the bar itself, and passes nothing on to it.
+    counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
+    try:
+        with quietly():
+            path = asked_patiently(lambda: download(listing.repository, name, revision, counted))
+    except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+        problem = failure(error, HubQuestion(listing.repository, revision, name))
+    else:
+        file = Path(path)
+        return file if listing.commit in file.parts else None
+    raise problem
+
+
+def is_cached(listing: Listing, name: str) -> Path | None:
+    """Return the whole file where the cache holds it already."""
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - slow to import
+
+    path = try_to_load_from_cache(listing.repository, name, revision=listing.commit)
+    return Path(path) if isinstance(path, str) else None
+
+
+def _check_size(listing: Listing, name: str, size: int) -> None:
+    if size > LARGEST_FILE:
+        raise TemplateReadError(
+            f"this file is larger than {LARGEST_FILE >> 20} MiB",
+            file=listing.repository,
+            place=name,
+            hint="nothing that is read is so large; do not trust where it comes from",
+        )
+
+
+class _Counted:
+    """The part of a progress bar that the library uses: shows nothing, and stops what is endless.
+
+    A small compressed answer may unfold to any size, whatever the listing says.
+    """
+
+    listing: Listing
+    file: str
+
+    def __init__(self, *_: object, **options: object) -> None:
+        initial = options.get("initial")
+        self.count = initial if isinstance(initial, int) else 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close nothing."""
+
+    def update(self, size: float | None = 1) -> None:
+        """Count."""
+        self.count += int(size or 0)
+        _check_size(self.listing, self.file, self.count)
+
+    def ignore(self, *_: object, **__: object) -> None:
+        """Show nothing."""
+
+    close = update_transfer = refresh = ignore
+    set_description = set_postfix_str = set_transfer_postfix_str = ignore
+
+
+# The beginning of a file on the Hub, read by range requests: a header without the weights.
+
+
+PARTIAL_CONTENT = 206
+
+
+class HubWindow(Window):
+    """Reads a file at the commit of a listing."""
+
+    def __init__(self, listing: Listing, file: str) -> None:
+        """Look at this file of the listing. Raises AutoparserError where it is not there."""
+        self.listing = listing
+        self.file = file
+        size = listing.files.get(file)
+        super().__init__(self._size() if size is None else size)
+
+    @property
+    def name(self) -> str:
+        """The file, as errors name it."""
+        return f"{self.listing.repository}/{self.file}"
+
+    def fetch(self, start: int, stop: int) -> bytes:
+        """Ask for a part; a connection that is cut gives what came, and the rest is asked for."""
+        got = bytearray()
+        for wait in (*WAITS, None):
+            try:
+                with quietly():
+                    asked_patiently(lambda: self._receive(got, start, stop))
+            except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+                if got:
+                    break
+                if wait is None or not is_cut(error):
+                    raise self._failure(error) from None
+                time.sleep(wait)
+            else:
+                break
+        return bytes(got)
+
+    def _receive(self, got: bytearray, start: int, stop: int) -> None:
+        """Add what comes to ``got``, and no more than was asked for."""
+        from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+        wanted = {
+            **headers(),
+            "Range": f"bytes={start}-{stop - 1}",
+            "Accept-Encoding": "identity",
+        }
+        with stream(self._url(), wanted, constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
+            raise_for_status(response)
+            if start and response.status_code != PARTIAL_CONTENT:
+                raise TemplateReadError(
+                    "the server sends whole files only, not parts of them",
+                    file=self.name,
+                    hint="fetch the file, and pass it",
+                )
+            for part in response.iter_bytes():
+                got += part[: stop - start - len(got)]
+                if len(got) >= stop - start:
+                    # Leaving the block closes the connection on what was not asked for.
+                    return
+
+    def _size(self) -> int:
+        try:
+            with quietly():
+                size = asked_patiently(lambda: file_size(self._url()))
+        except Exception as error:  # noqa: BLE001 - the library lets many kinds through
+            raise self._failure(error) from None
+        if size is None:
+            raise TemplateReadError(
+                "the Hub does not say how large this file is",
+                file=self.name,
+                hint="fetch the file, and pass it",
+            )
+        return size
+
+    def _url(self) -> str:
+        from huggingface_hub import hf_hub_url  # noqa: PLC0415 - slow to import
+
+        return hf_hub_url(self.listing.repository, self.file, revision=self.listing.commit)
+
+    def _failure(self, error: Exception) -> AutoparserError:
+        return failure(error, HubQuestion(self.listing.repository, self.listing.commit, self.file))

@@ -1,0 +1,444 @@
+"""What goes wrong between here and the Hub, each as one line that says what to do.
+
+The HTTP library below `huggingface_hub` has changed twice (requests, httpx, httpx2) and is no
+dependency of this package: its exceptions are known by the names of their classes.
+
+Which model, at which revision, and which file of it a URL of the Hub names.
+
+    https://huggingface.co/org/name
+    https://huggingface.co/org/name/tree/REVISION
+    https://huggingface.co/org/name/blob/REVISION/chat_template.jinja     (resolve and raw, too)
+
+The Hub is the one that `huggingface_hub` is configured for (``HF_ENDPOINT``), by whose URL it may
+be named as by huggingface.co. A slash in a revision is written ``%2F``, as the Hub's pages do.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNotFoundError,
+    TemplateReadError,
+)
+
+NO_ANSWER = frozenset({"TimeoutException"})
+UNREACHABLE = frozenset(
+    {"ConnectError", "ProxyError", "UnsupportedProtocol", "OfflineModeIsEnabled"}
+)
+CUT = frozenset({"RemoteProtocolError", "ReadError", "WriteError", "IncompleteRead"})
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+@dataclass(frozen=True, slots=True)
+class HubQuestion:
+    """What was asked of the Hub; an error says it."""
+
+    repository: str
+    revision: str | None = None
+    file: str | None = None
+
+
+def failure(error: BaseException, asked: HubQuestion) -> AutoparserError:
+    """Return the error that says what this one means."""
+    if isinstance(error, AutoparserError):
+        return error
+    return (
+        _refused(error, asked)
+        or _unreachable(error, asked)
+        or _on_disk(error, asked)
+        or TemplateReadError(
+            f"the Hub's answer cannot be used ({_in_words(error)})",
+            file=asked.repository,
+            place=asked.file,
+            hint=f"check that a Hub answers at {_endpoint()} (HF_ENDPOINT), or pass a local file",
+        )
+    )
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Whether there was no answer that counts: what the cache has is as good as it gets."""
+    status = status_of(error)
+    if status is not None:
+        return status >= 500  # noqa: PLR2004 - the Hub's own failures
+    return any(_names(each) & (NO_ANSWER | UNREACHABLE | CUT) for each in _chain(error))
+
+
+def is_cut(error: BaseException) -> bool:
+    """Whether the connection ended in the middle of an answer."""
+    return any(_names(each) & (NO_ANSWER | CUT) for each in _chain(error))
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the status of the Hub's answer; None where the error is none."""
+    from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
+
+    for each in _chain(error):
+        if isinstance(each, HfHubHTTPError):
+            return each.response.status_code
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Go from an error to those that caused it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _names(error: BaseException) -> frozenset[str]:
+    return frozenset(kind.__name__ for kind in type(error).__mro__)
+
+
+def _refused(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+    """Read what the Hub answered."""
+    status = status_of(error)
+    if status is None:
+        return None
+    # One error may be several kinds; the narrowest comes first.
+    names = frozenset(name for each in _chain(error) for name in _names(each))
+    if "GatedRepoError" in names:
+        return TemplateReadError(
+            "this repository is gated, and you have no access to it",
+            file=asked.repository,
+            hint=f"ask for access at {_endpoint()}/{asked.repository}, then log in with"
+            " 'hf auth login' or set HF_TOKEN",
+        )
+    if "DisabledRepoError" in names:
+        return TemplateReadError(
+            "the Hub has disabled this repository",
+            file=asked.repository,
+            hint="pass another one, or a local copy",
+        )
+    if "RevisionNotFoundError" in names:
+        return TemplateNotFoundError(
+            f"this repository has no revision {asked.revision or 'main'!r}",
+            file=asked.repository,
+            hint="give a branch, a tag or a commit of it with --revision",
+        )
+    if "RepositoryNotFoundError" in names:
+        return TemplateNotFoundError(
+            f"there is no file of this name, and no such repository on {_endpoint()}",
+            file=asked.repository,
+            hint="check the spelling; if the repository is private, log in with 'hf auth login' or"
+            " set HF_TOKEN",
+        )
+    return _by_status(status, asked)
+
+
+def _by_status(status: int, asked: HubQuestion) -> AutoparserError:
+    hints = {
+        401: ("the Hub refuses the token", "log in with 'hf auth login', or correct HF_TOKEN"),
+        403: ("the Hub denies access", "use a token that may read this repository"),
+        404: ("the Hub does not have it", "check the name and the revision"),
+        429: ("the Hub is asked too often", "wait some minutes, or log in with 'hf auth login'"),
+    }
+    words, hint = hints.get(status, ("the Hub fails", "try again later, or pass a local file"))
+    return TemplateReadError(
+        f"{words} (status {status})", file=asked.repository, place=asked.file, hint=hint
+    )
+
+
+def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+    kinds = [_names(each) for each in _chain(error)]
+
+    def any_of(names: frozenset[str]) -> bool:
+        return any(kind & names for kind in kinds)
+
+    if any_of(frozenset({"OfflineModeIsEnabled"})):
+        return offline(asked)
+    if any_of(NO_ANSWER):
+        words, hint = (
+            f"{_endpoint()} did not answer in time",
+            "check the network, or give it more time with HF_HUB_ETAG_TIMEOUT and"
+            " HF_HUB_DOWNLOAD_TIMEOUT (seconds)",
+        )
+    elif any_of(UNREACHABLE):
+        words, hint = (
+            f"there is no file of this name, and {_endpoint()} cannot be reached",
+            "check the network, the proxy and HF_ENDPOINT, or pass a local file",
+        )
+    elif any_of(CUT) or "Consistency check failed" in str(error):
+        words, hint = (
+            "the connection was cut in the middle",
+            "try again; nothing of what was half there is kept",
+        )
+    else:
+        return None
+    return TemplateReadError(words, file=asked.repository, place=asked.file, hint=hint)
+
+
+def offline(asked: HubQuestion) -> AutoparserError:
+    """Say that nothing may be asked, and that the cache does not have it."""
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    return TemplateNotFoundError(
+        f"there is no file of this name, and the cache at {constants.HF_HUB_CACHE} does not hold"
+        f" this model at revision {asked.revision or 'main'!r}, while HF_HUB_OFFLINE forbids to"
+        " ask the Hub",
+        file=asked.repository,
+        place=asked.file,
+        hint="unset HF_HUB_OFFLINE, or run 'autoparser fetch' once while online",
+    )
+
+
+def _on_disk(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    for each in _chain(error):
+        if isinstance(each, OSError) and each.errno in FULL | CLOSED:
+            full = each.errno in FULL
+            words = "the disk is full" if full else "it may not be written to"
+            return TemplateReadError(
+                f"the Hub's cache cannot be written: {words} ({each.strerror})",
+                file=asked.repository,
+                place=str(each.filename or constants.HF_HUB_CACHE),
+                hint="make room there, or set HF_HOME to another directory"
+                if full
+                else "set HF_HOME to a directory that may be",
+            )
+    return None
+
+
+def _in_words(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def _endpoint() -> str:
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    return constants.ENDPOINT
+
+
+# Asking the Hub again where it was only busy, and without the library's own words.
+#
+# `huggingface_hub` asks again for the parts of a download by itself; it does not for the first
+# question about a repository, nor where a download begins with an error of the Hub.
+
+
+Answer = TypeVar("Answer")
+
+BUSY = frozenset({408, 429, 500, 502, 503, 504})
+
+WAITS = (0.5, 1.0, 2.0)
+"""Seconds before the second, third and fourth attempt, if the Hub does not say."""
+
+LONGEST_WAIT = 20.0
+
+
+def asked_patiently(ask: Callable[[], Answer]) -> Answer:
+    """Ask, up to four times where the Hub answers that it is busy or fails."""
+    for usual in WAITS:
+        try:
+            return ask()
+        except Exception as error:
+            wait = _wait(error, usual)
+            if wait is None:
+                raise
+        time.sleep(wait)
+    return ask()
+
+
+def _wait(error: Exception, usual: float) -> float | None:
+    """Return the seconds to wait; None where waiting does not help."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
+
+    # By then the library has asked again itself.
+    if isinstance(error, LocalEntryNotFoundError) or status_of(error) not in BUSY:
+        return None
+    if isinstance(error, HfHubHTTPError):
+        told = error.response.headers.get("Retry-After", "")
+        if told.isdigit():
+            return min(float(told), LONGEST_WAIT)
+    return usual
+
+
+@contextmanager
+def quietly() -> Generator[None]:
+    """Keep the library's own words off the terminal, unless `HF_HUB_VERBOSITY` asks for them."""
+    from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
+
+    if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
+        yield
+        return
+    before = hub_logging.get_verbosity()
+    hub_logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub_logging.set_verbosity(before)
+
+
+# Of what was taken for a path, one slash is left.
+_URL = re.compile(r"https?:/+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+
+_HUB = "https://huggingface.co"
+_PAGES = ("tree", "blob", "resolve", "raw")
+"""What stands before the revision: a folder of the model, or one of its files."""
+_OTHERS = ("datasets", "spaces")
+"""What is on the Hub, too, and is not a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a URL names, not yet known to be there."""
+
+    repository: str
+    revision: str | None = None
+    file: str | None = None
+
+
+def is_url(source: str) -> bool:
+    """Whether this is an address on the web."""
+    return _URL.match(source) is not None
+
+
+def named_in(url: str) -> Named:
+    """Read a URL. Raises TemplateNotFoundError where it is none of a model on the Hub."""
+    parts = _parts(url)
+    # A model of two words first, then one of a single word; two parts alone are a model.
+    pages = (at for at in (2, 1) if len(parts) > 2 and parts[at] in _PAGES)  # noqa: PLR2004
+    at = next(pages, len(parts))
+    repository, page = parts[:at], parts[at:]
+    # The page, its revision, and a file that only some pages have.
+    known = not page or (len(page) > 1 and (page[0] == "tree") == (len(page) == 2))  # noqa: PLR2004
+    if not known or len(repository) not in (1, 2) or repository[0] in _OTHERS:
+        raise no_model(url)
+    revision = page[1] if page else None
+    return Named("/".join(repository), revision, "/".join(page[2:]) or None)
+
+
+def no_model(url: str) -> TemplateNotFoundError:
+    """Return the error that a URL is of something else."""
+    return TemplateNotFoundError(
+        "this URL is of no model on the Hub, nor of a file of one",
+        file=url,
+        hint=f"give one such as {_HUB}/org/name, or {_HUB}/org/name/blob/main/chat_template.jinja",
+    )
+
+
+def _parts(url: str) -> list[str]:
+    """Return what follows the Hub's own URL, part by part. Raises TemplateNotFoundError."""
+    from huggingface_hub import constants  # noqa: PLC0415 - slow to import
+
+    place, path = _split(url)
+    for hub in (constants.ENDPOINT, _HUB):
+        ours, prefix = _split(hub)
+        if place == ours and path[: len(prefix)] == prefix:
+            return [unquote(part) for part in path[len(prefix) :]]
+    raise TemplateNotFoundError(
+        f"this URL is not of the Hub, which is {constants.ENDPOINT}",
+        file=url,
+        hint="download the file and give its path, or set HF_ENDPOINT to the Hub that it is of",
+    )
+
+
+def _split(url: str) -> tuple[str, list[str]]:
+    """Return a URL's host and port, and the parts of its path."""
+    match = _URL.match(url)
+    try:
+        parsed = urlsplit(f"//{match['rest'] if match else url}")
+    except ValueError:
+        raise no_model(url) from None
+    return parsed.netloc.lower(), [part for part in parsed.path.split("/") if part]
+
+
+# Which texts name a model on the Hub, by the rules of `huggingface_hub` for such names.
+#
+# A repository is ``org/name``, or one word for those that are older than organisations. What ends
+# as template files do is a file that is not there, not a repository. After the repository a GGUF
+# file may be named, as ``org/name/file.gguf``, or by its quantisation, as ``org/name:Q4_K_M``.
+# The URL of any of them on the Hub is a name of it, too.
+
+
+_PART = r"[A-Za-z0-9_](?:[\w.\-]{0,94}[A-Za-z0-9_])?"
+_NAME = re.compile(
+    rf"(?P<repository>(?:{_PART}/)?{_PART})(?::(?P<tag>\w[\w.\-]*)|(?P<file>(?:/[^/\\]+)+\.gguf))?",
+    re.ASCII,
+)
+
+GGUF = ".gguf"
+
+_OF_FILES = (
+    GGUF,
+    ".j2",
+    ".jinja",
+    ".jinja2",
+    ".json",
+    ".py",
+    ".template",
+    ".tmpl",
+    ".txt",
+    ".yaml",
+    ".yml",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HubName:
+    """A model on the Hub, and what of it is meant."""
+
+    repository: str
+    """Such as ``org/name``."""
+    file: str | None = None
+    """A file of it that holds templates; None for the repository's own choice."""
+    tag: str | None = None
+    """A part of a GGUF file's name; None as above."""
+    revision: str | None = None
+    """The branch, tag or commit of a URL; None where the name has none."""
+
+    @property
+    def in_gguf(self) -> bool:
+        """Whether a GGUF file is meant."""
+        return self.tag is not None or (self.file or "").endswith(GGUF)
+
+    def at(self, revision: str | None) -> str | None:
+        """Return the revision that is meant. Raises AutoparserError where two are."""
+        if revision is not None and self.revision not in (None, revision):
+            raise AutoparserError(
+                f"the URL names the revision {self.revision!r}, but {revision!r} was asked for",
+                file=self.repository,
+                hint="leave one of them out",
+            )
+        return revision or self.revision
+
+
+def hub_name(source: str) -> HubName | None:
+    """Read a name; None where it cannot be one of a model on the Hub.
+
+    Raises TemplateNotFoundError for a URL that is of none.
+    """
+    if is_url(source):
+        named = named_in(source)
+        whole = hub_name(named.repository)
+        if whole is None:
+            raise no_model(source)
+        return replace(whole, file=named.file, revision=named.revision)
+    found = _NAME.fullmatch(source)
+    if found is None:
+        return None
+    repository, file, tag = found["repository"], found["file"], found["tag"]
+    # A greedy repository of one word would take the organisation for it.
+    if file is not None and "/" not in repository:
+        return None
+    if repository.lower().endswith((*_OF_FILES, ".git")) or ".." in repository:
+        return None
+    return HubName(repository, None if file is None else file[1:], tag)

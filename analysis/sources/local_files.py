@@ -1,0 +1,357 @@
+"""Reading text and JSON files, each way to fail an error with its place.
+
+Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file
+may be a stranger's: no more than `LARGEST` bytes of it are read, and `part_of` follows no link
+out of the directory that it is part of.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import BinaryIO
+
+from autoparser.analysis.core.errors import TemplateReadError, is_mapping
+
+# Reading no more of a file than a text may have: it may be a stranger's.
+
+
+LARGEST = 64 << 20
+"""Bytes of a text that is read; the largest of real models have a few million."""
+
+TEMPLATE_HINT = "pass a template, or a directory of a model"
+
+pipe_seconds: ContextVar[float | None] = ContextVar("pipe_seconds", default=None)
+"""The ``--timeout`` of a command that reads and writes files outside of its workers."""
+
+
+def read_bounded(stream: BinaryIO, file: str, hint: str = TEMPLATE_HINT) -> bytes:
+    """Return all of a stream. Raises TemplateReadError for more than `LARGEST` bytes.
+
+    A file that says itself that it is larger is not read at all.
+    """
+    if _size(stream) <= LARGEST:
+        content = stream.read(LARGEST + 1)
+        if len(content) <= LARGEST:
+            return content
+    raise _too_large(file, hint)
+
+
+def read_path(path: Path, hint: str = TEMPLATE_HINT) -> bytes:
+    """Return all of a file, or all that is written into a named pipe.
+
+    Raises OSError, and TemplateReadError for more than `LARGEST` bytes, or for a pipe in which
+    nothing comes for as long as `pipe_patience` says.
+    """
+    if stat.S_ISFIFO(path.stat().st_mode):
+        return _read_pipe(path, hint)
+    with path.open("rb") as stream:
+        return read_bounded(stream, str(path), hint)
+
+
+def pipe_patience() -> float | None:
+    """Return for how many seconds the other end of a pipe is waited for, or None for ever.
+
+    It is ``--timeout``: nothing else ends a task that only waits, since its limits are of
+    processor time.
+    """
+    # Lazy: a command that reads no pipe need not import what starts workers.
+    from autoparser.analysis.templates.worker_guard import current_guard  # noqa: PLC0415
+    from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS  # noqa: PLC0415
+
+    guard = current_guard()
+    if guard is None:
+        return pipe_seconds.get() or DEFAULT_LIMITS.seconds
+    return guard.limits.pipe_seconds or guard.limits.seconds
+
+
+def _read_pipe(path: Path, hint: str) -> bytes:
+    import select  # noqa: PLC0415 - only pipes need it
+
+    seconds = pipe_patience()
+    content = bytearray()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN)
+        while ready.poll(None if seconds is None else seconds * 1000):
+            piece = os.read(descriptor, 1 << 16)
+            if not piece:
+                return bytes(content)
+            content += piece
+            if len(content) > LARGEST:
+                raise _too_large(str(path), hint)
+    finally:
+        os.close(descriptor)
+    raise TemplateReadError(
+        f"this is a named pipe, and nothing was written into it for {seconds:g} seconds",
+        file=str(path),
+        hint="start its writer first, or wait longer with --timeout SECONDS",
+    )
+
+
+def _too_large(file: str, hint: str) -> TemplateReadError:
+    return TemplateReadError(
+        f"this is larger than {LARGEST >> 20} MiB, the most that is read of a text",
+        file=file,
+        hint=hint,
+    )
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a file to be read; a named pipe that nobody writes to is empty, not waited for.
+
+    What a shell puts in the place of ``<(command)`` is such a pipe, with somebody who writes.
+    Raises OSError.
+    """
+    return open(path, "rb", opener=_open_at_once)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if hasattr(os, "set_blocking"):
+        # Only to open it must not wait: what is written is.
+        os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _size(stream: BinaryIO) -> int:
+    """Return the bytes of a file; 0 of what has no size, such as a pipe."""
+    try:
+        return os.fstat(stream.fileno()).st_size
+    except OSError:  # a stream in memory
+        return 0
+
+
+# Small files cached for later runs, each whole or not there.
+#
+# Contract: caching is a favour to a later run. Where it cannot be done, as on a full disk,
+# nothing is cached, and this run goes on. Several processes may cache a file at once: one of
+# theirs is there in the end, whole.
+
+
+def cache_file(path: Path, content: bytes) -> None:
+    """Cache ``content`` as this file, in place of what was there."""
+    with suppress(OSError, ValueError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".incomplete")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def cached_file(path: Path) -> bytes | None:
+    """Return what was cached as this file; None where there is nothing that can be read."""
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError):
+        return None
+
+
+# What a file is that is not a template, in words for the person who named it.
+
+
+_HEAD = 64
+"""Bytes at the beginning of a file that tell its kind."""
+
+MISNAMED = "a GGUF file that is not named .gguf"
+"""What a file that is one is called where its name does not say so."""
+
+_MAGIC: Mapping[bytes, str] = {
+    b"version https://git-lfs": "a Git LFS pointer, whose file was not fetched",
+    b"GGUF": MISNAMED,
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive or a PyTorch checkpoint",
+    b"\x1f\x8b": "a gzip archive",
+    b"\x7fELF": "a program",
+    b"SQLite format 3": "an SQLite database",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"#!": "a script",
+}
+
+_SUFFIXES: Mapping[str, str] = {
+    ".c": "C",
+    ".css": "CSS",
+    ".csv": "a table",
+    ".go": "Go",
+    ".htm": "HTML",
+    ".html": "HTML",
+    ".js": "JavaScript",
+    ".json": "JSON",
+    ".jsonl": "JSON Lines",
+    ".md": "Markdown",
+    ".py": "Python",
+    ".rs": "Rust",
+    ".sh": "a shell script",
+    ".toml": "TOML",
+    ".ts": "TypeScript",
+    ".xml": "XML",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+}
+
+BINARY = "a binary file"
+_TEXTS = ("text in UTF-16", "a script")
+
+_SAFETENSORS_HEADER = 9
+"""Eight bytes of a length, then the brace of a JSON object."""
+
+
+def kind_of(path: Path) -> str | None:
+    """Name the kind of a file by its first bytes, or by its name; None where neither tells."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    if not head:
+        return "an empty file"
+    if path.suffix.lower() == ".safetensors" and head[_SAFETENSORS_HEADER - 1 :][:1] == b"{":
+        return "a file of weights"
+    known = _by_magic(head)
+    if known is not None:
+        return known
+    return BINARY if b"\0" in head else _SUFFIXES.get(path.suffix.lower())
+
+
+_SPECIAL: Mapping[Callable[[int], bool], str] = {
+    stat.S_ISFIFO: "a named pipe",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISSOCK: "a socket",
+}
+
+
+def special_kind(path: Path) -> str | None:
+    """Name what is neither a file nor a directory, without reading it; None of all else."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return None
+    return next((kind for is_one, kind in _SPECIAL.items() if is_one(mode)), None)
+
+
+def binary_kind(content: bytes) -> str | None:
+    """Name the kind of what is no text, by its first bytes; None where it may be meant as text."""
+    head = content[:_HEAD]
+    known = _by_magic(head)
+    if b"\0" not in head or known in _TEXTS:
+        return None
+    return BINARY if known is None else f"{BINARY}, {known}"
+
+
+def _by_magic(head: bytes) -> str | None:
+    return next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+
+
+JSON_KINDS: dict[type[object], str] = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a number",
+    list: "a list",
+    str: "a text",
+}
+
+
+def part_of(directory: Path, name: str) -> Path | None:
+    """Return a file of a directory; None where there is none of this name.
+
+    Raises TemplateReadError where it is a link out of the directory: whoever made the directory
+    would choose what is read here. A snapshot in the Hub's cache is made of links into that
+    cache, and may be.
+    """
+    path = directory / name
+    if not path.is_file():
+        return None
+    root = directory.resolve()
+    # The layout of the cache is <cache>/models--<org>--<name>/snapshots/<commit>.
+    if root.parent.name == "snapshots" and (root.parents[1] / "blobs").is_dir():
+        root = root.parents[2]
+    target = path.resolve()
+    if target.is_relative_to(root):
+        return path
+    raise TemplateReadError(
+        f"this link leads out of its directory, to {target}",
+        file=str(path),
+        hint="if that is meant, put a copy in its place, or pass the file itself",
+    )
+
+
+def read_text(path: Path) -> str:
+    """Return the file's text. Raises TemplateReadError with the byte offset of bad UTF-8."""
+    try:
+        content = read_path(path)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise TemplateReadError(
+            f"cannot read the file ({reason})",
+            file=str(path),
+            hint="check its permissions or pass another file",
+        ) from None
+    return decoded(content, str(path))
+
+
+def decoded(content: bytes, file: str) -> str:
+    """Return the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        kind = binary_kind(content)
+        if kind is not None:
+            raise TemplateReadError(
+                f"this is {kind}, not text", file=file, hint=TEMPLATE_HINT
+            ) from None
+        raise TemplateReadError(
+            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            file=file,
+            place=f"byte {error.start}",
+            hint="save the file as UTF-8",
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json_object(path: Path) -> Mapping[str, object]:
+    """Return the JSON object in the file. Raises TemplateReadError with line and column."""
+    text = read_text(path)
+    try:
+        value: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TemplateReadError(
+            f"broken JSON: {error.msg}",
+            file=str(path),
+            place=f"line {error.lineno}, column {error.colno}",
+            hint="correct the JSON there",
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise TemplateReadError(
+            f"JSON that cannot be read ({error})",
+            file=str(path),
+            hint="write a simpler file",
+        ) from None
+    if not is_mapping(value):
+        raise TemplateReadError(
+            f"this JSON is {json_kind(value)}, not an object",
+            file=str(path),
+            hint="pass a file that holds a JSON object",
+        )
+    return value
+
+
+def json_kind(value: object) -> str:
+    """Name the kind of a decoded JSON value, with its article."""
+    return JSON_KINDS.get(type(value), "null")

@@ -1,0 +1,402 @@
+"""From what a person names to a chat template.
+
+The resolvers are asked in order, and the first that knows the source answers. A new kind of
+source is one more resolver in `RESOLVERS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from autoparser.analysis.core.documents import SAVED_FORMATS
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateNeededError,
+    TemplateNotFoundError,
+    TokenizerError,
+    is_mapping,
+)
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+
+from .found_templates import (
+    CONFIG_FILE,
+    DEFAULT_NAME,
+    TEMPLATE_KEY,
+    FoundTemplate,
+    FoundTemplates,
+    special_tokens_of,
+    templates_in_json,
+)
+from .gguf_files import GgufContents
+from .hub_listing import Listing, fetched, listing_of
+from .hub_requests import hub_name
+from .local_files import decoded, part_of, read_bounded, read_json_object, read_text
+from .template_sources import (
+    ADDITIONAL_TEMPLATES,
+    GGUF,
+    TEMPLATE_FILE,
+    chosen_gguf,
+    gguf_on_hub,
+    nothing_there,
+    template_files,
+    templates_in_directory,
+    templates_in_files,
+    templates_in_gguf,
+    templates_on_hub,
+)
+from .tokenizer_files import tokenizer_of_gguf
+from .tokenizer_loading import TOKENIZER_FILE, tokenizer_files
+
+if TYPE_CHECKING:
+    from autoparser.analysis.templates.chat_template import ChatTemplate
+
+
+STANDARD_INPUT = "-"
+
+Resolver = Callable[[str, str | None], FoundTemplates | None]
+"""Source and revision to its templates; None where the source is not of this kind."""
+
+
+def load_template(
+    source: str | os.PathLike[str], *, name: str | None = None, revision: str | None = None
+) -> ChatTemplate:
+    """Load the chat template that ``source`` names.
+
+    ``source`` is a text file, a model directory, a ``tokenizer_config.json`` or another JSON
+    file with a ``chat_template``, a GGUF file, ``-`` for standard input, or a model on the Hub:
+    ``org/name``, ``org/name/file.gguf``, ``org/name:Q4_K_M``, or the URL of the model or of one
+    of its files. What is there as a file or a directory is never looked for on the Hub. ``name``
+    chooses among named templates; None takes the default one. ``revision`` is a branch, a tag or a
+    commit of a model on the Hub. Raises TemplateNotFoundError, TemplateReadError. Whether the text
+    is sound Jinja shows on the first use of the template.
+    """
+    named = os.fspath(source)
+    return _found(named, revision).choose(name, named)
+
+
+def load_templates(
+    source: str | os.PathLike[str], *, revision: str | None = None
+) -> tuple[ChatTemplate, ...]:
+    """Load all templates that ``source`` names, by their names, as `load_template` loads one.
+
+    Raises TemplateNotFoundError, TemplateReadError.
+    """
+    named = os.fspath(source)
+    found = _found(named, revision)
+    return tuple(found.choose(name, named) for name in sorted(found.by_name))
+
+
+def _found(named: str, revision: str | None) -> FoundTemplates:
+    for resolver in RESOLVERS:
+        found = resolver(named, revision)
+        if found is not None:
+            return found
+    raise TemplateNotFoundError(
+        "there is no file or directory of this name",
+        file=named,
+        hint="pass a template file, a model directory, a tokenizer_config.json, a GGUF file, a"
+        " model on the Hub such as org/name, or - to read standard input",
+    )
+
+
+def _from_standard_input(source: str, revision: str | None) -> FoundTemplates | None:
+    if source != STANDARD_INPUT:
+        return None
+    _refuse_revision(source, revision)
+    text = decoded(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
+    return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
+
+
+def _from_directory(source: str, revision: str | None) -> FoundTemplates | None:
+    if not _exists(source) or not Path(source).is_dir():
+        return None
+    _refuse_revision(source, revision)
+    directory = Path(source)
+    try:
+        return templates_in_directory(directory)
+    except TemplateNotFoundError:
+        file = chosen_gguf(path.name for path in directory.glob(f"*{GGUF}"))
+        path = None if file is None else part_of(directory, file)
+        if path is None:
+            raise
+    return templates_in_gguf(path, Provenance(SourceKind.DIRECTORY, source), file)
+
+
+def _from_gguf(source: str, revision: str | None) -> FoundTemplates | None:
+    path = Path(source)
+    if path.suffix.lower() != GGUF or not _exists(source):
+        return None
+    _refuse_revision(source, revision)
+    return templates_in_gguf(path, Provenance(SourceKind.GGUF, source))
+
+
+def _from_json_file(source: str, revision: str | None) -> FoundTemplates | None:
+    path = Path(source)
+    if path.suffix.lower() != ".json" or not _exists(source):
+        return None
+    _refuse_revision(source, revision)
+    by_name = templates_in_json(path)
+    if not by_name:
+        if str(read_json_object(path).get("schema")).startswith(SAVED_FORMATS):
+            raise TemplateNeededError(
+                "this is a saved format, which has no template",
+                file=source,
+                hint="pass the template that it was learnt from, or read it with load_format",
+            )
+        raise TemplateNotFoundError(
+            f"this file has no {TEMPLATE_KEY}",
+            file=source,
+            hint="pass its directory or a template file",
+        )
+    provenance = Provenance(SourceKind.FILE, source)
+    return FoundTemplates(by_name, special_tokens_of(path.parent), provenance)
+
+
+def _from_text_file(source: str, revision: str | None) -> FoundTemplates | None:
+    if not _exists(source):
+        return None
+    _refuse_revision(source, revision)
+    path = Path(source)
+    # By this name the file is part of a model directory, and its neighbours are its own.
+    of_model = path.name == TEMPLATE_FILE
+    special_tokens = special_tokens_of(path.parent) if of_model else {}
+    return _one_text(read_text(path), source, Provenance(SourceKind.FILE, source), special_tokens)
+
+
+def _from_hub(source: str, revision: str | None) -> FoundTemplates | None:
+    name = hub_name(source)
+    return None if name is None else templates_on_hub(name, name.at(revision))
+
+
+def _one_text(
+    text: str, file: str, source: Provenance, special_tokens: dict[str, str] | None = None
+) -> FoundTemplates:
+    found = FoundTemplate(text, file)
+    return FoundTemplates({DEFAULT_NAME: found}, special_tokens or {}, source)
+
+
+def _exists(source: str) -> bool:
+    try:
+        # An empty name would be the current directory.
+        return bool(source) and Path(source).exists()
+    except (OSError, ValueError):  # a name too long for a file, a parent that may not be read
+        return False
+
+
+def _refuse_revision(source: str, revision: str | None) -> None:
+    if revision is not None:
+        raise AutoparserError(
+            f"a local source has no revisions, but {revision!r} was asked for",
+            file=source,
+            hint="leave the revision out",
+        )
+
+
+RESOLVERS: tuple[Resolver, ...] = (
+    _from_standard_input,
+    _from_directory,
+    _from_gguf,
+    _from_json_file,
+    _from_text_file,
+    _from_hub,
+)
+
+# From what a program holds to a chat template: a path, a text, a tokenizer or a processor.
+#
+# Contract: an object is asked for what transformers' tokenizers and processors have,
+# `chat_template` and `special_tokens_map`; its class does not matter, and transformers is never
+# imported.
+
+
+class HoldsTemplate(Protocol):
+    """A tokenizer or a processor of transformers, as far as it is asked."""
+
+    @property
+    def chat_template(self) -> object:
+        """A text, or texts by their names; None where there is none."""
+        ...
+
+
+TemplateGiven: TypeAlias = "ChatTemplate | str | os.PathLike[str] | HoldsTemplate"
+"""A template, what `load_template` takes, the text of a template, or what holds one."""
+
+
+def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplate:
+    """Return the template that a program holds, or names.
+
+    A text with a brace or a newline in it that no file is called by is the template itself; any
+    other names one, as for `load_template`. `name` chooses among named templates; None takes the
+    default one. Raises TemplateNotFoundError, TemplateReadError.
+    """
+    # Whoever reads saved formats alone does without jinja2.
+    from autoparser.analysis.templates.chat_template import ChatTemplate  # noqa: PLC0415
+
+    if isinstance(given, ChatTemplate):
+        return given
+    if isinstance(given, str) and is_template_text(given):
+        return ChatTemplate(given)
+    if isinstance(given, (str, os.PathLike)):
+        return load_template(given, name=name)
+    kind = f"{type(given).__module__}.{type(given).__qualname__}"
+    texts = _held_texts(given)
+    if not texts:
+        raise TemplateNotFoundError(
+            f"this {kind} holds no chat template",
+            hint="pass a template file, a model directory, a template's text, or a tokenizer of"
+            " transformers that has a chat_template",
+        )
+    label = str(getattr(given, "name_or_path", "") or kind)
+    found = {each: FoundTemplate(text, label) for each, text in texts.items()}
+    held = FoundTemplates(found, held_special_tokens(given), None)
+    return held.choose(name, label)
+
+
+def is_template_text(given: str) -> bool:
+    """Whether a text is a template, not the name of one."""
+    if "{" not in given and "\n" not in given:
+        return False
+    try:
+        return "\n" in given or not Path(given).exists()
+    except (OSError, ValueError):  # too long for a name
+        return True
+
+
+def held_special_tokens(holder: object) -> dict[str, str]:
+    """Return the special tokens of a tokenizer, or of a processor's, by their names."""
+    held: object = getattr(holder, "special_tokens_map", None)
+    if held is None:
+        held = getattr(getattr(holder, "tokenizer", None), "special_tokens_map", None)
+    if not is_mapping(held):
+        return {}
+    return {name: text for name, text in held.items() if isinstance(text, str)}
+
+
+def _held_texts(holder: object) -> Mapping[str, str]:
+    held: object = getattr(holder, "chat_template", None)
+    if isinstance(held, str):
+        held = {DEFAULT_NAME: held}
+    if not is_mapping(held):
+        return {}
+    return {name: text for name, text in held.items() if isinstance(text, str) and text}
+
+
+# A model's files from the Hub, as a directory that every command takes.
+#
+# From a model of GGUF files it is made of what their headers hold: the templates, the special
+# tokens, and the tokenizer where it can be told in full.
+
+
+_PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was fetched."""
+
+    source: Provenance
+    files: Mapping[str, int]
+    """Sizes in bytes by names."""
+
+
+def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -> Fetched:
+    """Fetch what a model on the Hub has of templates and tokenizers, into the Hub's cache.
+
+    ``to`` is a new directory to write it to, too, whole or not at all. Raises
+    TemplateNotFoundError, TemplateReadError, and AutoparserError where it cannot be written.
+    """
+    name = hub_name(source)
+    if name is None or Path(source).exists():
+        raise AutoparserError(
+            "this is not a model on the Hub",
+            file=source,
+            hint="give org/name, or org/name/file.gguf; a local path needs no fetching",
+        )
+    revision = name.at(revision)
+    listing = listing_of(name.repository, revision)
+    provenance = Provenance(
+        SourceKind.HUB, name.repository, revision=revision, commit=listing.commit
+    )
+    contents: dict[str, bytes] | None = None
+    if not name.in_gguf:
+        contents = _files(listing, provenance)
+    if contents is None:
+        header = gguf_on_hub(listing, name)
+        if header is None:
+            raise nothing_there(listing, name)
+        file = header.file.removeprefix(f"{name.repository}/")
+        provenance = Provenance(SourceKind.HUB, name.repository, file, revision, listing.commit)
+        contents = _from_header(header)
+    if to is not None:
+        _write(contents, to)
+    sizes = {each: len(content) for each, content in sorted(contents.items())}
+    return Fetched(provenance, sizes)
+
+
+def _files(listing: Listing, source: Provenance) -> dict[str, bytes] | None:
+    """Fetch a model's own files; None where they hold no template."""
+    if templates_in_files(listing, source) is None:
+        return None
+    # Each once; the tokenizer's last, since what is fetched last marks the revision as fetched.
+    names = list(dict.fromkeys((*template_files(listing), *tokenizer_files(listing))))
+    directory = fetched(listing, names, source.revision)
+    if directory is None:
+        return None
+    return {each: (directory / each).read_bytes() for each in names}
+
+
+def _from_header(header: GgufContents) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name, text in header.templates.items():
+        if name is not None and not _PLAIN_NAME.fullmatch(name):
+            raise AutoparserError(
+                f"the template's name {name!r} cannot be that of a file",
+                file=header.file,
+                hint="read the template with --name, without writing it",
+            )
+        file = TEMPLATE_FILE if name is None else f"{ADDITIONAL_TEMPLATES}/{name}.jinja"
+        found[file] = text.encode()
+    config = json.dumps(dict(header.special_tokens), indent=2, ensure_ascii=False)
+    found[CONFIG_FILE] = f"{config}\n".encode()
+    # A tokenizer that cuts text otherwise than the model's would be taken for the model's.
+    with suppress(TokenizerError):
+        found[TOKENIZER_FILE] = tokenizer_of_gguf(header, segmenting=True).to_str().encode()
+    return found
+
+
+def _write(contents: Mapping[str, bytes], to: Path) -> None:
+    """Write files to a new directory: beside it first, and then into its place."""
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise AutoparserError(
+            "there is something already", file=str(to), hint="name a new or an empty directory"
+        )
+    made: Path | None = None
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{to.name}-", dir=to.parent))
+        for name, content in contents.items():
+            path = made / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        made.chmod(0o755)
+        made.replace(to)
+    except OSError as error:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+        reason = error.strerror or type(error).__name__
+    else:
+        return
+    raise AutoparserError(
+        f"cannot be written ({reason})",
+        file=str(to),
+        hint="name a directory with --output where there is room and you may write",
+    )

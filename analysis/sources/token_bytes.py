@@ -1,0 +1,295 @@
+"""A byte-level BPE tokenizer from its parts, as far as a file has them; or of the bytes alone.
+
+A GGUF header and a tiktoken file hold the tokens, but not the rule by which text is cut into
+words before tokens are sought: one only names it, the other leaves it to Python code. Masks need
+the tokens alone, so they can do without; whether a text comes back as the same tokens cannot be
+judged without the rule.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from autoparser.analysis.core.errors import TokenizerError, is_mapping
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+def byte_level_tokenizer(
+    tokens: Mapping[str, int],
+    merges: Sequence[tuple[str, str]],
+    added: Mapping[int, tuple[str, bool]],
+    file: str,
+) -> Tokenizer:
+    """Make a tokenizer of GPT-2's kind, words cut as GPT-2 cuts them.
+
+    ``tokens`` are written in GPT-2's alphabet of bytes; ``added`` gives the texts of the added
+    tokens by their ids, and whether they are control tokens. Raises TokenizerError.
+    """
+    # The added tokens keep their ids only if the model's own vocabulary has them, too.
+    vocabulary = {**tokens, **{text: number for number, (text, _) in added.items()}}
+    try:
+        return _assembled(vocabulary, merges, [added[number] for number in sorted(added)])
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - bare exceptions, and Rust's panics
+        reason = str(error)
+    raise TokenizerError(
+        f"no tokenizer can be made of this vocabulary ({reason})",
+        file=file,
+        hint="give the model's tokenizer.json with --tokenizer",
+    )
+
+
+def byte_tokenizer(added: Iterable[tuple[str, bool]]) -> Tokenizer:
+    """Make a tokenizer of one token a byte, and added ones: their texts, and which are control."""
+    from tokenizers import pre_tokenizers  # noqa: PLC0415 - slow to import
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    return _assembled({sign: number for number, sign in enumerate(alphabet)}, (), added)
+
+
+def _assembled(
+    vocabulary: Mapping[str, int],
+    merges: Sequence[tuple[str, str]],
+    added: Iterable[tuple[str, bool]],
+) -> Tokenizer:
+    from tokenizers import (  # noqa: PLC0415 - slow to import
+        AddedToken,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+    )
+
+    # Its stubs name no type of the tokens that are added.
+    made: Any = Tokenizer(models.BPE(vocab=dict(vocabulary), merges=list(merges)))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    for text, special in added:
+        made.add_tokens([AddedToken(text, special=special, normalized=False)])
+    tokenizer: Tokenizer = made
+    return tokenizer
+
+
+# Which added tokens llguidance never takes as text, and a vocabulary in which no text spells
+# them.
+#
+# llguidance takes an added token as a token of its own, never as text, when it is flagged special
+# or looks like ``<…>``; only ``<[id]>`` in a grammar reaches it. But where a grammar forces text
+# (a ``const``, the rest of an ``enum``'s value, a regex without a choice), llguidance tokenizes
+# that text with the tokenizer, gets the added token, offers it alone, and then refuses it:
+# generation is stuck (llguidance 1.9). So such tokens get names that no text holds. Forced text
+# then comes out in the plain tokens that llguidance takes, and the ids stay as they are.
+
+
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Characters of the private use area; together with the token's id they stand in no text."""
+
+
+def opaque_ids(tokenizer: Tokenizer) -> frozenset[int]:
+    """Return the ids of the added tokens that llguidance never takes as text.
+
+    llguidance is asked, with a vocabulary of single bytes, which loads in a moment.
+    """
+    from llguidance import LLTokenizer  # noqa: PLC0415 - slow to import
+
+    added = tokenizer.get_added_tokens_decoder()
+    small = byte_tokenizer((token.content, token.special) for token in added.values())
+    asked = LLTokenizer(small.to_str())
+    found: set[int] = set()
+    for number, token in added.items():
+        small_id = small.token_to_id(token.content)
+        if small_id is not None and asked.is_special_token(small_id):
+            found.add(number)
+    return frozenset(found)
+
+
+def opaque_json(text: str, ids: Collection[int]) -> str:
+    """Rename the added tokens ``ids`` in a tokenizer's JSON ``text``; all ids stay."""
+    document: dict[str, Any] = json.loads(text)
+    names: dict[str, str] = {}
+    for token in document["added_tokens"]:
+        if token["id"] in ids:
+            names[token["content"]] = f"<{OPEN}{token['id']}{CLOSE}>"
+            token["content"] = names[token["content"]]
+            token["special"] = True
+            token["normalized"] = False
+    model: dict[str, Any] = document["model"]
+    if model.get("unk_token") in names:
+        model["unk_token"] = names[model["unk_token"]]
+    vocabulary = model["vocab"]
+    if is_mapping(vocabulary):
+        model["vocab"] = {names.get(piece, piece): number for piece, number in vocabulary.items()}
+    else:
+        model["vocab"] = [[names.get(piece, piece), score] for piece, score in vocabulary]
+    # What they add or cut has no place in a grammar's text.
+    document |= {"post_processor": None, "padding": None, "truncation": None}
+    return json.dumps(document, ensure_ascii=False)
+
+
+# The cut of a text at the tokens that llguidance never takes as text.
+#
+# A literal of a grammar has to be cut so, and these tokens written by their ids: as text they
+# would be masked, or offered and then refused. With `<a>` among them, id 7, `x<a>y` is `x`, 7,
+# `y`.
+
+
+_MOST = 8192
+"""Texts whose pieces are remembered; names of tools are among them, ever new ones."""
+
+
+@dataclass(frozen=True)
+class OpaqueTokens:
+    """The tokens of a tokenizer that are not text in a grammar; without any, all is text."""
+
+    ids: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By their texts."""
+    _known: dict[str, Sequence[str | int]] = field(
+        default_factory=dict[str, "Sequence[str | int]"], repr=False, compare=False
+    )
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        # The longest first, since an alternation takes the first that fits.
+        longest = sorted(filter(None, self.ids), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest))) if longest else None
+
+    @cached_property
+    def texts(self) -> Mapping[int, str]:
+        """Text by id."""
+        return {number: text for text, number in self.ids.items()}
+
+    def pieces(self, text: str) -> Sequence[str | int]:
+        """Cut a text as the tokenizer does: its opaque tokens as ids, the rest as text."""
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            known = self._known[text] = self._cut(text)
+        return known
+
+    def _cut(self, text: str) -> Sequence[str | int]:
+        pieces: list[str | int] = []
+        at = 0
+        for match in self._pattern.finditer(text) if self._pattern is not None else ():
+            if match.start() > at:
+                pieces.append(text[at : match.start()])
+            pieces.append(self.ids[match.group()])
+            at = match.end()
+        if at < len(text):
+            pieces.append(text[at:])
+        return pieces
+
+
+def opaque_tokens(tokenizer: Tokenizer) -> OpaqueTokens:
+    """List the tokens that quoted text never matches in llguidance, by asking it."""
+    added = tokenizer.get_added_tokens_decoder()
+    return OpaqueTokens({added[number].content: number for number in opaque_ids(tokenizer)})
+
+
+# The tokens of a vocabulary by their bytes: those that begin with, or hold, given bytes.
+
+
+class TokenIndex:
+    """All tokens of a vocabulary, sorted by their bytes."""
+
+    def __init__(self, token_bytes: tuple[bytes, ...]) -> None:
+        self._sorted = sorted((text, token) for token, text in enumerate(token_bytes) if text)
+        self._holding: dict[bytes, tuple[tuple[int, bytes], ...]] = {}
+
+    def beginning_with(self, start: bytes) -> Iterator[tuple[int, bytes]]:
+        """Return the tokens that begin with ``start``, each with its bytes."""
+        for place in range(bisect_left(self._sorted, (start, -1)), len(self._sorted)):
+            text, token = self._sorted[place]
+            if not text.startswith(start):
+                return
+            yield token, text
+
+    def equal_to(self, text: bytes) -> Iterator[int]:
+        """Return the tokens whose bytes are ``text``."""
+        place = bisect_left(self._sorted, (text, -1))
+        while place < len(self._sorted) and self._sorted[place][0] == text:
+            yield self._sorted[place][1]
+            place += 1
+
+    def holding(self, part: bytes) -> tuple[tuple[int, bytes], ...]:
+        """Return the tokens that hold ``part`` anywhere; every token is looked at, once."""
+        if part not in self._holding:
+            self._holding[part] = tuple(
+                (token, text) for text, token in self._sorted if part in text
+            )
+        return self._holding[part]
+
+
+# Where a marker ends in a text that comes token by token, in bytes.
+#
+# Bytes are what both ways of writing a marker share: an added token has the marker's bytes, and
+# so has any row of plain tokens that spells it, even one that shares a token with the text around
+# it.
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A marker that is searched for (Knuth, Morris, Pratt); ``matched`` is how much stands so far.
+
+    The search forgets nothing that could still become the marker, and looks at each byte once.
+    """
+
+    text: bytes
+
+    @cached_property
+    def _shorter(self) -> tuple[int, ...]:
+        """For each matched length: the next shorter one that fits the same end of the text."""
+        table = [0] * (len(self.text) + 1)
+        length = 0
+        for place in range(1, len(self.text)):
+            while length and self.text[place] != self.text[length]:
+                length = table[length]
+            if self.text[place] == self.text[length]:
+                length += 1
+            table[place + 1] = length
+        return tuple(table)
+
+    def read(self, matched: int, more: bytes) -> tuple[int, bytes | None]:
+        """Go on from ``matched`` bytes of the marker over ``more``.
+
+        Give the matched length at its end and None; or, where the marker ends in ``more``, its
+        whole length and the bytes after it (none left: ``b""``).
+        """
+        if not matched and self.text[:1] not in more:
+            return 0, None
+        for place, byte in enumerate(more):
+            while matched and byte != self.text[matched]:
+                matched = self._shorter[matched]
+            if byte == self.text[matched]:
+                matched += 1
+            if matched == len(self.text):
+                return matched, more[place + 1 :]
+        return matched, None
+
+    def overshooting(self, matched: int, index: TokenIndex) -> Iterator[tuple[int, bytes]]:
+        """Return the tokens that end the marker and go on beyond it, each with what comes then.
+
+        ``matched`` bytes of the marker stand before the token.
+        """
+        seen: set[int] = set()
+        length = matched
+        while length:
+            for token, text in index.beginning_with(self.text[length:]):
+                _, rest = self.read(matched, text)
+                if rest and token not in seen:
+                    seen.add(token)
+                    yield token, rest
+            length = self._shorter[length]
+        for token, text in index.holding(self.text):
+            _, rest = self.read(matched, text)
+            if rest and token not in seen:
+                yield token, rest

@@ -1,0 +1,456 @@
+"""A model's tokenizer, whatever it came from: its added tokens, its ends, its ids as exact bytes.
+
+What costs is done when it is first asked for: to load a large one into llguidance takes a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from operator import index
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from autoparser.analysis.core.errors import TokenizerError
+
+from .token_bytes import OpaqueTokens, TokenIndex, opaque_json, opaque_tokens
+
+if TYPE_CHECKING:
+    from llguidance import LLTokenizer
+    from tokenizers import Encoding, Tokenizer
+
+
+# Text as a tokenizer's tokens with their places, and back: nothing added, nothing lost.
+#
+# Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
+# id; no exception of the tokenizer leaves.
+
+
+class FastTokenizer(Protocol):
+    """A fast tokenizer of transformers: it has one of the tokenizers library inside."""
+
+    @property
+    def backend_tokenizer(self) -> Tokenizer:
+        """The one inside."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The tokens of a text, in the order of the text: their ids, and what each of them is for.
+
+    A character that makes several tokens is the place of each of them; whitespace that a
+    tokenizer leaves out of a token's place belongs to the token after it. Places are looked up
+    when they are asked for: to list all of them takes as long as half of the encoding.
+    """
+
+    ids: list[int]
+    _encoding: Encoding | None
+    """None: of no text."""
+    _length: int
+    """Of the text."""
+    _first: int = 0
+    """How many tokens of the encoding stand before these."""
+
+    def start(self, at: int) -> int:
+        """Return the place of a token's first character."""
+        return min(self._place(at)[0], self.end(at - 1)) if at + self._first else 0
+
+    def end(self, at: int) -> int:
+        """Return the place after a token's last character."""
+        return self._length if at == len(self.ids) - 1 else self._place(at)[1]
+
+    def _place(self, at: int) -> tuple[int, int]:
+        found = None if self._encoding is None else self._encoding.token_to_chars(at + self._first)
+        return found or (self._length, self._length)
+
+    def ending_by(self, place: int) -> int:
+        """Count the tokens that end at this place or before it."""
+        if place >= self._length or self._encoding is None:
+            return len(self.ids)
+        covering = self._encoding.char_to_token(place)
+        if covering is None:  # of whitespace that is left out
+            return bisect_right(range(len(self.ids)), place, key=self.end)
+        return max(0, covering - self._first)
+
+    def starting_before(self, place: int) -> int:
+        """Count the tokens that start before this place."""
+        return bisect_left(range(len(self.ids)), place, key=self.start)
+
+    def behind(self, place: int) -> Encoded:
+        """Return the tokens that end after a place in the text; their own places stay."""
+        first = self.ending_by(place)
+        return replace(self, ids=self.ids[first:], _first=self._first + first)
+
+    def pieces(self, text: str) -> list[str]:
+        """Give each token's part of the text; of those that share a character the first has it."""
+        ends = [self.end(at) for at in range(len(self.ids))]
+        starts = (self.start(at) for at in range(len(self.ids)))
+        return [
+            text[max(start, before) : end]
+            for start, end, before in zip(starts, ends, [0, *ends], strict=False)
+        ]
+
+
+CONTEXT = 8
+"""Tokens before an output that are decoded with it: some decoders treat the first one apart."""
+
+
+class TokenText:
+    """Turns text into ids with their places, and ids into text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        """Use a tokenizer as it is; it need not be one that llguidance takes."""
+        self._tokenizer = tokenizer
+        # Ids that are known to be in it: to ask for all of them takes seconds.
+        self._seen: set[object] = set()
+        self.single = lru_cache(maxsize=256)(self._single)
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text. Raises TokenizerError where there are none."""
+        ids = self._encoding(text).ids
+        if text.strip() and not ids:
+            raise _cannot_encode(text, "it gives no tokens for it")
+        return ids
+
+    def _encoding(self, text: str) -> Encoding:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:
+            raise _cannot_encode(text, str(error)) from error
+
+    def encode(self, text: str) -> Encoded:
+        """Return the tokens of a text: together their places cover it. Raises TokenizerError."""
+        if not text:
+            return Encoded([], None, 0)
+        encoding = self._encoding(text)
+        ids = encoding.ids
+        last = encoding.token_to_chars(len(ids) - 1) if ids else None
+        rest = text if last is None else text[last[1] :]
+        if rest.strip() or not ids:
+            raise _cannot_encode(rest, "no token is for it")
+        found = Encoded(ids, encoding, len(text))
+        self._check_known(text, found)
+        return found
+
+    def _check_known(self, text: str, found: Encoded) -> None:
+        unknown = self._unknown
+        if unknown is None or unknown not in found.ids:
+            return
+        for id_, piece in zip(found.ids, found.pieces(text), strict=True):
+            if id_ == unknown and piece != self._unknown_token:
+                raise _cannot_encode(piece, "it is unknown to it")
+
+    @cached_property
+    def _unknown_token(self) -> str | None:
+        token: object = getattr(self._tokenizer.model, "unk_token", None)
+        return token if isinstance(token, str) else None
+
+    @cached_property
+    def _unknown(self) -> int | None:
+        token = self._unknown_token
+        return None if token is None else self.single(token)
+
+    def gives_back(self, encoded: Encoded, text: str, before: Sequence[int]) -> bool:
+        """Whether the tokens of a text, after others, are decoded to that text."""
+        return self._byte_level or self.decode(encoded.ids, before) == text
+
+    @cached_property
+    def _byte_level(self) -> bool:
+        """Whether every text comes back: each of its bytes has a token, and nothing changes it."""
+        from tokenizers import decoders, pre_tokenizers  # noqa: PLC0415 - slow to import
+
+        tokenizer = self._tokenizer
+        return (
+            tokenizer.normalizer is None
+            and isinstance(tokenizer.decoder, decoders.ByteLevel)
+            and all(
+                tokenizer.token_to_id(letter) is not None
+                for letter in pre_tokenizers.ByteLevel.alphabet()
+            )
+        )
+
+    def decode(self, ids: Sequence[int], before: Sequence[int] = ()) -> str:
+        """Return the text of ids that stand after others; special tokens are written out.
+
+        Raises TokenizerError for an id that the vocabulary does not have.
+        """
+        context = list(before[-CONTEXT:])
+        try:
+            head = self._tokenizer.decode(context, skip_special_tokens=False) if context else ""
+            text = self._tokenizer.decode([*context, *ids], skip_special_tokens=False)
+        except Exception as error:  # an id beyond what the tokenizer's numbers hold
+            bad = next((id_ for id_ in ids if not self._has(id_)), None)
+            raise _unknown_id(bad) from error
+        return text.removeprefix(head)
+
+    def decode_between(self, ids: Sequence[int], start: int, end: int) -> str:
+        """Return the text of the ids between two places. Raises as `decode` does."""
+        return self.decode(ids[start:end], ids[max(0, start - CONTEXT) : start])
+
+    def check(self, given: object, what: str, first: int = 0) -> None:
+        """Raise TokenizerError where an id is not in the vocabulary, or these are not ids.
+
+        `first` is the place of the first of them in what the caller gave.
+        """
+        ids: Any = given
+        with suppress(TypeError):  # of what is not a list, or an item that is not a number
+            if self._seen.issuperset(ids):
+                return
+            new = set(ids).difference(self._seen)
+            if all(map(self._has, new)):
+                self._seen |= new
+                return
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TokenizerError(
+                f"{type(given).__name__} is not a list of token ids",
+                place=what,
+                hint="give a list of integers",
+            )
+        at, bad = next((at, id_) for at, id_ in enumerate(ids) if not self._has(id_))
+        raise _unknown_id(bad, f"{what}[{first + at}]")
+
+    def _single(self, text: str) -> int | None:
+        """Return the id of the one token that this text is; None where it is several."""
+        known = self._tokenizer.token_to_id(text)
+        if known is not None:
+            return known
+        tokens = self._tokenizer.encode(text, add_special_tokens=False).ids if text else []
+        return tokens[0] if len(tokens) == 1 else None
+
+    def _has(self, id_: Any) -> bool:
+        try:
+            return self._tokenizer.id_to_token(index(id_)) is not None
+        except (TypeError, OverflowError):  # of what is not a number, and of one below 0
+            return False
+
+
+def _unknown_id(id_: object, place: str | None = None) -> TokenizerError:
+    return TokenizerError(
+        f"the id {id_!r} is not in the vocabulary",
+        place=place,
+        hint="give integers, ids of the tokenizer that was given",
+    )
+
+
+def _cannot_encode(text: str, reason: str) -> TokenizerError:
+    broken = next((at for at, letter in enumerate(text) if "\ud800" <= letter <= "\udfff"), None)
+    if broken is not None:
+        before = text[max(0, broken - 20) : broken]
+        return TokenizerError(
+            f"half of a pair of UTF-16 ({text[broken]!r}) stands after {before!r}",
+            place=f"character {broken} of the prompt",
+            hint="no tokenizer encodes it: put the whole character there",
+        )
+    return TokenizerError(
+        f"the tokenizer cannot encode {text[:40]!r} ({reason})",
+        hint="give the tokenizer of the template's model",
+    )
+
+
+Eos = int | str | Sequence[int | str]
+"""Tokens that end an answer, by id or by text."""
+
+KEPT = 8
+"""Tokenizers in llguidance that are cached; the oldest goes first."""
+
+_loaded: dict[str, LLTokenizer] = {}
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token that stands beside the learnt vocabulary."""
+
+    id: int
+    text: str
+    special: bool
+    """Whether decoding drops it (a control token); those that are kept are text."""
+    opaque: bool
+    """Whether llguidance reaches it by ``<[id]>`` alone, never through its text."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelTokenizer:
+    """A tokenizer as everything here asks it; made by `tokenizer_of`, shared by all requests."""
+
+    hf: Tokenizer
+    """As it was given; it encodes text with its added tokens."""
+    eos: Eos | None = None
+    """What ends an answer, as it was named; None: what llguidance makes of the usual names."""
+    width: int | None = None
+    """The width of the model's logits, where it is known."""
+    file: str | None = None
+    """What it was read from."""
+
+    @cached_property
+    def opaque(self) -> OpaqueTokens:
+        """The added tokens that are not text in a grammar."""
+        return opaque_tokens(self.hf)
+
+    @cached_property
+    def text(self) -> TokenText:
+        """Texts as its tokens with their places, and back."""
+        return TokenText(self.hf)
+
+    @cached_property
+    def added(self) -> tuple[AddedToken, ...]:
+        """The added tokens, in the order of their ids."""
+        opaque = self.opaque.texts
+        return tuple(
+            AddedToken(number, token.content, token.special, number in opaque)
+            for number, token in sorted(self.hf.get_added_tokens_decoder().items())
+        )
+
+    @cached_property
+    def added_by_id(self) -> dict[int, AddedToken]:
+        """The added tokens by their ids."""
+        return {token.id: token for token in self.added}
+
+    @cached_property
+    def vocab_size(self) -> int:
+        """Entries of a mask: the vocabulary's, or the model's where its logits are wider."""
+        size = max(self.hf.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+        if self.width is not None and self.width < size:
+            raise TokenizerError(
+                f"the vocabulary has {size} tokens, more than the {self.width} asked for",
+                file=self.file,
+                hint="give the width of the model's logits, or leave it out",
+            )
+        return self.width or size
+
+    @property
+    def mask_words(self) -> int:
+        """How many int32 words a row of a mask has: 32 tokens a word, lowest bit first."""
+        return (self.vocab_size + 31) // 32
+
+    @property
+    def eos_id(self) -> int:
+        """The first of ``eos_ids``."""
+        return self.eos_ids[0]
+
+    @cached_property
+    def eos_ids(self) -> tuple[int, ...]:
+        """The tokens that end an answer; a grammar that is done allows these alone."""
+        if self.eos is None:
+            # llguidance knows the usual names, and says 0 where it finds none of them.
+            guess = self._in_llguidance(self.hf.to_str(), None).eos_token
+            if guess not in self.added_by_id:
+                raise TokenizerError(
+                    "the tokenizer does not say which token ends an answer",
+                    file=self.file,
+                    hint="name it, by its text or its id",
+                )
+            return (guess,)
+        named = [self.eos] if isinstance(self.eos, int | str) else self.eos
+        if not named:
+            raise TokenizerError("no token was named to end an answer with", file=self.file)
+        return tuple(dict.fromkeys(map(self._end, named)))
+
+    def _end(self, named: int | str) -> int:
+        number = self.hf.token_to_id(named) if isinstance(named, str) else named
+        if number is None or self.hf.id_to_token(number) is None:
+            raise TokenizerError(
+                f"there is no token {named!r} to end an answer with", file=self.file
+            )
+        return number
+
+    @cached_property
+    def ll(self) -> LLTokenizer:
+        """llguidance's; it encodes text without the opaque tokens (see ``opaque.py``).
+
+        The same one is loaded once in a process. Raises ``TokenizerError``.
+        """
+        text, width, ends = self.hf.to_str(), self.vocab_size, self.eos_ids
+        key = hashlib.sha256(f"{ends} {width} {text}".encode()).hexdigest()
+        with _lock:
+            if key not in _loaded:
+                made = self._in_llguidance(opaque_json(text, self.opaque.texts), list(ends))
+                while len(_loaded) >= KEPT:
+                    del _loaded[next(iter(_loaded))]
+                _loaded[key] = made
+            return _loaded[key]
+
+    def ll_with(self, slices: Sequence[str]) -> LLTokenizer:
+        """Return llguidance's with these slices of the vocabulary; none of them: its own.
+
+        To sort a large vocabulary takes a second, so the same slices are sorted once.
+        """
+        if not slices:
+            return self.ll
+        known = self._sliced.get(tuple(slices))
+        if known is None:
+            known = self._sliced.setdefault(tuple(slices), self.ll.with_slices(list(slices)))
+        return known
+
+    @cached_property
+    def _sliced(self) -> dict[tuple[str, ...], LLTokenizer]:
+        return {}
+
+    def _in_llguidance(self, text: str, ends: list[int] | None) -> LLTokenizer:
+        from llguidance import LLTokenizer  # noqa: PLC0415 - only those who decode need it
+
+        try:
+            return LLTokenizer(text, n_vocab=self.width, eos_token=ends)
+        except ValueError as error:
+            raise TokenizerError(
+                f"llguidance cannot take this tokenizer: {error}",
+                file=self.file,
+                hint="it takes those that decode to bytes: ByteLevel, or with ByteFallback",
+            ) from error
+
+    @cached_property
+    def token_bytes(self) -> tuple[bytes, ...]:
+        """The exact bytes of every id; empty where the vocabulary has no such id."""
+        known = set(self.hf.get_vocab(with_added_tokens=True).values())
+        table = [
+            self.ll.decode_bytes([token]) if token in known else b""
+            for token in range(self.vocab_size)
+        ]
+        for token in self.added:
+            table[token.id] = token.text.encode()
+        return tuple(table)
+
+    @cached_property
+    def index(self) -> TokenIndex:
+        """All its tokens by their bytes; made once, a fraction of a second for a large one."""
+        return TokenIndex(self.token_bytes)
+
+    def bytes_of(self, token: int) -> bytes:
+        """Return the exact bytes of one token; they need not be whole characters.
+
+        Raises ``TokenizerError`` for an id that is out of the vocabulary.
+        """
+        if not 0 <= token < self.vocab_size:
+            raise TokenizerError(
+                f"there is no token {token} in a vocabulary of {self.vocab_size}",
+                file=self.file,
+                hint="the tokenizer must be the one of the model",
+            )
+        return self.token_bytes[token]
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of ``text``, added ones among them; nothing is put around it.
+
+        Raises ``TokenizerError`` where it has none for it.
+        """
+        return self.text.ids(text)
+
+    def encode_plain(self, text: bytes) -> list[int]:
+        """Return tokens for ``text`` (any bytes) as a grammar takes them: no opaque one."""
+        return self.ll.tokenize_bytes(text)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """Return tokens for ``text`` in the middle of an answer: its opaque ones by their ids."""
+        tokens: list[int] = []
+        for piece in self.opaque.pieces(text):
+            tokens += [piece] if isinstance(piece, int) else self.encode_plain(piece.encode())
+        return tokens
+
+    def decode(self, tokens: Iterable[int]) -> str:
+        """Return the text of ``tokens``, added ones kept; broken UTF-8 shows as U+FFFD."""
+        return b"".join(self.bytes_of(token) for token in tokens).decode(errors="replace")

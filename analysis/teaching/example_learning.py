@@ -1,0 +1,287 @@
+"""A template's analysis with what examples show that its renders do not.
+
+Contract: the examples are the judge, and the template's own format is the one to beat. What was
+learned is used only if more examples are read by it than by the template's own analysis, and if
+what the template itself writes is read as before. Each example that is not read as its message is
+named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
+from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
+from autoparser.analysis.learning.example_conclusion import (
+    ShownFormat,
+    is_turn,
+    learn_examples,
+    turn_text,
+)
+from autoparser.analysis.learning.example_layouts import with_worded_calls
+from autoparser.analysis.learning.examples import Example, ExampleError, without_calls
+from autoparser.analysis.parsing.output_parser import OutputParser
+
+from .taught_analysis import (
+    UsedFormat,
+    checked,
+    reads_as,
+    spoiled_render,
+    taught_analysis,
+    tools_called,
+    widened_analysis,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleVerdict:
+    """What became of one example."""
+
+    example: Example
+    read: bool
+    """It is read as the message that was given, by what is used."""
+    written: str | None
+    """What the format writes of the message, or None if it never saw such parts."""
+    expected: str
+    """The whole turn of the example, what the prompt has written of it, too."""
+    prompted: int
+    """So many characters of it the prompt has written."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the format writes it as it is, but for whitespace at its very end."""
+        output = self.example.output
+        return self.written is not None and is_turn(
+            self.written, self.expected, self.prompted, output
+        )
+
+    @property
+    def odd(self) -> bool:
+        """Whether it means something else in this format: cut, malformed, or of another one."""
+        return not self.read
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is all right as far as it goes."""
+        return self.departs >= self.prompted + len(self.example.output)
+
+    @property
+    def departs(self) -> int:
+        """Where the example departs from what the format writes."""
+        return prefix_length(self.written or "", self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtFormat:
+    """What was learned from a template and examples, and which of the two formats is used."""
+
+    analysis: Analysis
+    """With the format that is used; its phases are the template's."""
+    examples: tuple[ExampleVerdict, ...]
+    """What becomes of each example by the format that is used."""
+    guesses: tuple[str, ...]
+    """What no example shows, in words."""
+    used: UsedFormat = UsedFormat.LEARNED
+    """Which format is used: the template's own, the learned one, or both side by side."""
+    reason: str = ""
+    """Why this one is used, in words."""
+    misread: tuple[str, ...] = ()
+    """The places of the examples that are not read with the learned format, used or not."""
+
+    @property
+    def odd(self) -> tuple[ExampleVerdict, ...]:
+        """The examples that are not read as what they mean."""
+        return tuple(each for each in self.examples if each.odd)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every example is read."""
+        return not self.odd
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An analysis that may be used, and what it makes of the examples."""
+
+    used: UsedFormat
+    analysis: Analysis
+    verdicts: tuple[ExampleVerdict, ...]
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> int:
+        """How many examples it reads."""
+        return sum(each.read for each in self.verdicts)
+
+    @property
+    def misread(self) -> tuple[str, ...]:
+        """The places of the examples that it does not read as they mean."""
+        return tuple(each.example.place for each in self.verdicts if each.odd)
+
+    @property
+    def score(self) -> str:
+        """How many examples it reads of all, in words."""
+        return f"{self.read} of {len(self.verdicts)} examples"
+
+    def taken(self, reason: str, misread: tuple[str, ...] = ()) -> TaughtFormat:
+        """Return it as what is used."""
+        return TaughtFormat(self.analysis, self.verdicts, self.guesses, self.used, reason, misread)
+
+
+def learn(
+    analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind = EvidenceKind.EXAMPLE
+) -> TaughtFormat:
+    """Learn from examples what the template's renders do not show.
+
+    The template's own format stays in use unless the learned one, alone or beside it, reads more of
+    the examples, and what the template itself writes is read as before. The header, the prompts and
+    the ends are the template's in any case. `kind` is what says what the outputs mean. Raises
+    ExampleError where nothing can be learned and the template's own format reads no example.
+    """
+    own = _Candidate(UsedFormat.TEMPLATE, analysis, _verdicts(analysis, examples, analysis.format))
+    if not own.misread:
+        return _confirmed(own, kind).taken(f"it reads {own.score}")
+    try:
+        learned = _learned(analysis, examples, kind)
+    except ExampleError:
+        if not own.read:
+            raise
+        words = f"it reads {own.score}, and no format can be concluded from them"
+        return _confirmed(own, kind).taken(words)
+    # Of two that read as many examples, the one counts that keeps the template's format.
+    candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
+    refusals = [_refusal(each, own) for each in candidates]
+    for each, refusal in zip(candidates, refusals, strict=True):
+        if not refusal:
+            words = f"it reads {each.score}, the template's own format alone {own.read}"
+            return each.taken(words, each.misread)
+    words = f"it reads {own.score}, and {refusals[0]}"
+    return _confirmed(own, kind).taken(words, candidates[0].misread)
+
+
+def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> _Candidate:
+    """Let the examples replace what the template says of the parts that they hold."""
+    base = analysis.format
+    found = learn_examples(examples, base)
+    shown = {part for each in examples for part in _parts_of(each.message)}
+    taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
+    verdicts = _verdicts(taught, examples, base)
+    taught = checked(taught, _check(verdicts))
+    return _Candidate(UsedFormat.LEARNED, taught, verdicts, _worded(found))
+
+
+def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
+    """Read calls as the template writes them, and beside that as the other examples have them."""
+    base = own.analysis.format
+    missed = [each.example for each in own.verdicts if each.odd and each.example.message.calls]
+    if not missed or not _writes_calls(base):
+        return
+    try:
+        found = learn_examples(missed, without_calls(base))
+    except ExampleError:
+        return
+    widened = widened_analysis(own.analysis, found.format, kind)
+    examples = [each.example for each in own.verdicts]
+    yield _Candidate(UsedFormat.BOTH, widened, _verdicts(widened, examples, base), _worded(found))
+
+
+def _writes_calls(format_: TurnFormat) -> bool:
+    """Whether renders show how the template writes calls."""
+    return format_.calls is not None and Part.CALLS not in format_.unconfirmed
+
+
+def _refusal(each: _Candidate, own: _Candidate) -> str:
+    """Return why a candidate is not used, in words, or an empty text."""
+    what = "the learned format" + " beside it" * (each.used is UsedFormat.BOTH)
+    if each.read <= own.read:
+        return f"{what} reads {each.read}"
+    # A template that writes calls is right about them until an example says otherwise; one that
+    # writes none reads as content what it does not know, so that an odd example costs little.
+    lost = [place for place in each.misread if place not in own.misread]
+    if lost and _writes_calls(own.analysis.format):
+        return f"{what} misreads {lost[0]}, which is read without it"
+    spoiled = spoiled_render(own.analysis, each.analysis)
+    return f"{what} misreads what the template itself writes: {spoiled}" if spoiled else ""
+
+
+def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
+    """Let examples that are read so be the evidence of what only the prompt's words spell out."""
+    base = own.analysis.format
+    held = {part for each in own.verdicts if each.read for part in _parts_of(each.example.message)}
+    confirmed = base.unconfirmed & held
+    if not confirmed:
+        return own
+    format_ = with_worded_calls(base) if Part.CALLS in confirmed else base
+    taught = taught_analysis(own.analysis, format_, confirmed, kind)
+    verdicts = _verdicts(taught, [each.example for each in own.verdicts], base)
+    if sum(each.read for each in verdicts) < own.read:
+        return own
+    return replace(own, analysis=checked(taught, _check(verdicts)), verdicts=verdicts)
+
+
+def _parts_of(message: Message) -> Iterator[Part]:
+    held = {
+        Part.REASONING: message.reasoning,
+        Part.CONTENT: message.content,
+        Part.CALLS: message.calls,
+    }
+    return (part for part, there in held.items() if there)
+
+
+def _worded(found: ShownFormat) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(found.guesses))
+
+
+def _verdicts(
+    analysis: Analysis, examples: Sequence[Example], base: TurnFormat
+) -> tuple[ExampleVerdict, ...]:
+    """Judge every example; `base` is the template's own format, whose prompts they follow."""
+    tools = tools_called([each.message for each in examples])
+    parsers = {
+        prompt: analysis.parser(tools, prompt=prompt or None)
+        for prompt in {each.prompt for each in examples}
+    }
+    return tuple(_verdict(each, analysis, base, parsers[each.prompt]) for each in examples)
+
+
+def _verdict(
+    example: Example, analysis: Analysis, base: TurnFormat, parser: OutputParser
+) -> ExampleVerdict:
+    formats = [analysis.format, *(() if analysis.also is None else (analysis.also.default.format,))]
+    expected, prompted = turn_text(example, base)
+    read = reads_as(parser, example.output, example.message)
+    verdicts = [
+        ExampleVerdict(example, read, _written(each, example.message), expected, prompted)
+        for each in formats
+    ]
+    # Of two formats that are read, the one counts that writes the example.
+    return max(verdicts, key=lambda each: (each.exact, each.departs))
+
+
+def _written(format_: TurnFormat, message: Message) -> str | None:
+    try:
+        return format_.write(message)
+    except (RefusedMessageError, KeyError):
+        return None
+
+
+def _check(verdicts: Sequence[ExampleVerdict]) -> Check:
+    """Count the examples as the self-check counts the messages of the battery."""
+    failures = tuple(
+        Failure(
+            each.example.place,
+            each.example.message,
+            each.written,
+            each.expected,
+            "the example is read as another message" if each.odd else "it is written otherwise",
+        )
+        for each in verdicts
+        if not each.exact
+    )
+    equal = len(verdicts) - len(failures)
+    return Check(len(verdicts), equal, 0, 0, (), failures)

@@ -1,0 +1,501 @@
+"""A template's analysis with what unlabelled outputs show: raw texts, and the tools offered.
+
+Contract: the outputs are the judge. A format counts by how many of them it reads whole, calls
+and all, as messages that the tools' schemas allow and that it writes back as they are; each output
+of which that is not so is named.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Message, Tool, ToolCall
+from autoparser.analysis.core.documents import place_in
+from autoparser.analysis.core.text_alignment import prefix_length
+from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
+from autoparser.analysis.learning.example_conclusion import (
+    ShownFormat,
+    is_turn,
+    learn_examples,
+    turn_text,
+)
+from autoparser.analysis.learning.example_layouts import with_worded_calls
+from autoparser.analysis.learning.examples import Example, ExampleError, without_calls
+from autoparser.analysis.learning.output_calls import (
+    begins_call,
+    ends_call,
+    ends_in_name,
+    ends_in_opening,
+    holds_call,
+    marked_word,
+    misread,
+    restored_calls,
+)
+from autoparser.analysis.learning.output_proposals import Proposal, ReadTurn, kinds_of, proposals
+from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools, OutputError
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import message_of
+from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_request import request_of
+
+from .taught_analysis import UsedFormat, checked, spoiled_render, taught_analysis, widened_analysis
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedReading:
+    """What a format makes of one output."""
+
+    output: LoggedOutput
+    message: Message | None
+    """None: its arguments are not JSON."""
+    written: str | None
+    """What the format writes of the message."""
+    expected: str
+    """The whole turn, what the prompt has written of it, too."""
+    problem: str = ""
+    """Why it does not count, in words; empty: it is read whole, and written as it is."""
+
+    @property
+    def departs(self) -> int:
+        """Where in the turn the output departs from what the format writes."""
+        return prefix_length(self.written or "", self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFormat:
+    """A format, and what it makes of all outputs."""
+
+    shown: ShownFormat
+    readings: tuple[LoggedReading, ...]
+
+    @property
+    def format(self) -> TurnFormat:
+        """The format."""
+        return self.shown.format
+
+    @property
+    def guesses(self) -> tuple[str, ...]:
+        """What no output shows, in words."""
+        words = (each.replace("no example", "no output") for each in self.shown.guesses)
+        return tuple(dict.fromkeys(words))
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Count outputs with calls that are read, all that are read, and what is not markup."""
+        read = [each for each in self.readings if not each.problem and each.message is not None]
+        called = sum(bool(each.message and each.message.calls) for each in read)
+        return called, len(read), -sum(_free(each.message) for each in read if each.message)
+
+
+@dataclass(frozen=True, slots=True)
+class InferredFormat:
+    """What was learnt from a template and unlabelled outputs."""
+
+    analysis: Analysis
+    """With the learnt format; its phases are the template's."""
+    readings: tuple[LoggedReading, ...]
+    """What became of every output, in the order given."""
+    guesses: tuple[str, ...]
+    """What no output shows, in words."""
+    own: int = 0
+    """So many outputs are read as the template itself writes them."""
+    used: UsedFormat = UsedFormat.LEARNED
+    """Which format is used: the template's own, the learned one, or both side by side."""
+    refusal: str = ""
+    """Why what was learned is not used, in words; empty where it is, or nothing was."""
+
+    @property
+    def widened(self) -> bool:
+        """Whether the template has a way of its own, and the parser reads both."""
+        return self.used is UsedFormat.BOTH
+
+    @property
+    def reason(self) -> str:
+        """Why this format is used, in words."""
+        read = len(self.readings) - len(self.odd)
+        words = f"it reads {read} of {len(self.readings)} outputs"
+        if self.used is UsedFormat.TEMPLATE:
+            return f"{words}, and {self.refusal}" if self.refusal else words
+        return f"{words}, the template's own format alone {self.own}"
+
+    @property
+    def misread(self) -> tuple[str, ...]:
+        """The places of the outputs that do not fit."""
+        return tuple(each.output.place for each in self.odd)
+
+    @property
+    def odd(self) -> tuple[LoggedReading, ...]:
+        """The outputs that do not fit."""
+        return tuple(each for each in self.readings if each.problem)
+
+    @property
+    def calls(self) -> int:
+        """How many calls are read in the outputs that fit."""
+        fitting = [each.message for each in self.readings if not each.problem]
+        return sum(len(message.calls) for message in fitting if message is not None)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every output fits."""
+        return not self.odd
+
+
+def learn_outputs(
+    analysis: Analysis,
+    outputs: Sequence[LoggedOutput | str],
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
+) -> InferredFormat:
+    """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
+
+    A plain text is an output after the template's default prompt. A template that writes calls
+    itself is widened: the parser reads both ways, the grammar writes the template's. `tokens` are
+    the added tokens of the model's tokenizer: where the outputs leave it open what is a marker,
+    these suggest it. Raises OutputError where no output shows a call, or no format reads any, and
+    the template's own format reads none either.
+    """
+    logged = [
+        LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
+        for at, each in enumerate(outputs)
+    ]
+    base, offered = analysis.format, OfferedTools(tools)
+    own = tuple(_readings(base, logged, base, tools, offered))
+    rest = [each.output for each in own if each.problem]
+    kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
+    if base.calls is None or Part.CALLS in base.unconfirmed:
+        found = _confirmed(logged, base, tools, offered, tokens)
+        taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
+        learned = replace(
+            kept,
+            analysis=checked(taught, _check(found.readings)),
+            readings=found.readings,
+            guesses=found.guesses,
+            used=UsedFormat.LEARNED,
+        )
+        return learned if len(learned.odd) < len(rest) else _refused(kept, learned, "")
+    if not rest:
+        return kept
+    try:
+        found = format_of_outputs(rest, without_calls(base), tools, tokens)
+    except OutputError:
+        if not any(each.message and each.message.calls for each in own if not each.problem):
+            raise
+        return replace(kept, refusal="no format reads the others")
+    widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)
+    read = iter(found.readings)
+    beside = [_read_beside(next(read) if each.problem else each, widened, tools) for each in own]
+    learned = replace(
+        kept,
+        analysis=widened,
+        readings=tuple(beside),
+        guesses=found.guesses,
+        used=UsedFormat.BOTH,
+    )
+    spoiled = spoiled_render(analysis, widened)
+    if spoiled or len(learned.odd) >= len(rest):
+        return _refused(kept, learned, spoiled)
+    if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
+        # A model that writes calls as its template does has garbled one more probably than not.
+        return replace(kept, refusal="one output alone shows another way")
+    return learned
+
+
+_FEWEST_BESIDE = 2
+"""So many outputs show another way of calling where others have the template's."""
+
+
+def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
+    """Keep the template's own format, and say why."""
+    refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
+    if spoiled:
+        refusal = f"the learned format misreads what the template itself writes: {spoiled}"
+    return replace(kept, refusal=refusal)
+
+
+def _confirmed(
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+    tokens: Sequence[str],
+) -> ReadFormat:
+    """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
+    silent = without_calls(base)
+    suggested: ReadFormat | None = None
+    if base.calls is not None:
+        worded = with_worded_calls(base)
+        readings = tuple(_readings(worded, outputs, silent, tools, offered))
+        suggested = ReadFormat(ShownFormat(worded, (), ()), readings)
+        if not any(each.problem for each in readings) and suggested.rank[0]:
+            return suggested
+    try:
+        found = format_of_outputs(outputs, silent, tools, tokens)
+    except OutputError:
+        if suggested is None or not suggested.rank[0]:
+            raise
+        return suggested
+    if suggested is not None and suggested.rank > found.rank:
+        return suggested
+    return found
+
+
+def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
+    """Let the parser that reads both ways judge, too."""
+    if reading.problem:
+        return reading
+    output = reading.output
+    parser = widened.parser(tools, prompt=output.prompt or None, call_ids=_without_id)
+    try:
+        same = message_of(parser.parse(output.text), output.text) == reading.message
+    except ValueError:
+        same = False
+    return reading if same else replace(reading, problem="the template's own way reads more of it")
+
+
+def _without_id(_name: str, _number: int) -> str:
+    return ""
+
+
+def _check(readings: Sequence[LoggedReading]) -> Check:
+    """Count the outputs as the self-check counts the messages of the battery."""
+    failures = tuple(
+        Failure(
+            each.output.place, each.message or Message(), each.written, each.expected, each.problem
+        )
+        for each in readings
+        if each.problem
+    )
+    return Check(len(readings), len(readings) - len(failures), 0, 0, (), failures)
+
+
+def _free(message: Message) -> int:
+    calls = sum(len(call.id) + len(json.dumps(dict(call.arguments))) for call in message.calls)
+    return len(message.content) + len(message.reasoning) + calls
+
+
+def format_of_outputs(
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    tokens: Sequence[str] = (),
+) -> ReadFormat:
+    """Learn how calls are written from outputs alone; added `tokens` suggest markers.
+
+    `base` has the header, the openings and the ends, and what the template writes of reasoning.
+    Raises OutputError where no output holds what may be a call, or no format reads any.
+    """
+    offered = OfferedTools(tools)
+    begun = _reader(base, tools) if Part.REASONING in base.shown else None
+    read: ReadTurn | None = None if begun is None else partial(_said, begun)
+    best: ReadFormat | None = None
+    sighted = False
+    # Outputs of several formats blur each other; each kind is then asked what it shows alone.
+    for kind in (outputs, *kinds_of(outputs, offered)):
+        for each in proposals(kind, base, offered, read, tokens):
+            sighted = True
+            found = _concluded(each, outputs, base, tools, offered)
+            if found is not None and (best is None or found.rank > best.rank):
+                best = found
+            if best is not None and not any(reading.problem for reading in best.readings):
+                return best
+    if not sighted:
+        raise OutputError(
+            "no output holds the name of a tool and arguments that fit it",
+            hint="give the tools that were offered when the outputs were written",
+        )
+    if best is None or not best.rank[0]:
+        raise OutputError(
+            "no format reads the calls of any output and writes it back",
+            hint="give more outputs, or examples with their messages: --examples",
+        )
+    return best
+
+
+def _concluded(
+    proposal: Proposal,
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> ReadFormat | None:
+    """Conclude a format from what outputs may mean, then again from what it reads of them."""
+    best: ReadFormat | None = None
+    examples: Sequence[Example] = proposal.examples
+    for _ in range(_ROUNDS):
+        try:
+            shown = learn_examples(_telling(examples), base, [proposal.guess])
+        except ExampleError:
+            break
+        found = ReadFormat(shown, tuple(_readings(shown.format, outputs, base, tools, offered)))
+        if best is not None and found.rank < best.rank:
+            break
+        # What was concluded from what was read knows more than what was concluded from guesses.
+        known, best = best, found
+        examples = [
+            Example(each.output.text, each.message, each.output.prompt, each.output.place)
+            for each in found.readings
+            if not each.problem and each.message is not None
+        ]
+        if not examples or (known is not None and known.rank == found.rank):
+            break
+    return best
+
+
+_ROUNDS = 3
+_MOST = 24
+"""From so many outputs is learnt, of those that show most; all are read."""
+
+
+def _telling(examples: Sequence[Example]) -> list[Example]:
+    """Choose outputs that show what others do not."""
+    if len(examples) <= _MOST:
+        return sorted(examples, key=lambda each: len(each.output))
+    features = [set(_features(each)) for each in examples]
+    rest = sorted(range(len(examples)), key=lambda at: len(examples[at].output))
+    chosen: list[Example] = []
+    told = Counter[str]()
+    while len(chosen) < _MOST:
+        best = min(rest, key=lambda at: min(told[one] for one in features[at]))
+        rest.remove(best)
+        chosen.append(examples[best])
+        told.update(features[best])
+    return chosen
+
+
+def _features(example: Example) -> Iterator[str]:
+    message = example.message
+    yield str(message.presence)
+    yield f"{min(len(message.calls), 3)} calls"
+    for call in message.calls:
+        yield f"{min(len(call.arguments), 2)} arguments"
+        yield from (f"{type(value).__name__} {value is None}" for value in call.arguments.values())
+
+
+def _reader(format_: TurnFormat, tools: Sequence[Tool], prompt: str = "") -> OutputParser:
+    formats = Formats.of(format_)
+    request = request_of(tools, prompt=prompt or None, begun=None if prompt else formats.default)
+    return OutputParser(build(formats, request), offered=frozenset(request.tools or ()))
+
+
+def _said(reader: OutputParser, text: str) -> Message:
+    """Read what stands before calls; what the template's format reads as a call is content."""
+    try:
+        read = message_of(reader.parse(text, complete=False))
+    except ValueError:
+        return Message(text)
+    return replace(read, calls=())
+
+
+def _readings(
+    format_: TurnFormat,
+    outputs: Sequence[LoggedOutput],
+    base: TurnFormat,
+    tools: Sequence[Tool],
+    offered: OfferedTools,
+) -> Iterator[LoggedReading]:
+    judges: dict[str, _OutputJudge] = {}
+    for output in outputs:
+        expected, start = turn_text(Example(output.text, Message(), output.prompt), base)
+        if output.prompt not in judges:
+            reader = _reader(format_, tools, output.prompt)
+            prompted = expected[:start]
+            heads = dict(_heads(format_, prompted, offered))
+            judges[output.prompt] = _OutputJudge(format_, offered, reader, heads, prompted)
+        yield judges[output.prompt].reading(output, expected, start)
+
+
+def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
+    """Go through what outputs with one call begin with, up to the name of each tool."""
+    for name in offered.names:
+        try:
+            written = format_.write(Message(calls=(ToolCall(name, {}),)))
+        except (RefusedMessageError, KeyError):
+            continue
+        head, found, _ = written.removeprefix(prompted).partition(name)
+        if found and written.startswith(prompted):
+            yield name, head
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputJudge:
+    """Says what a format makes of outputs after one prompt."""
+
+    format: TurnFormat
+    offered: OfferedTools
+    reader: OutputParser
+    heads: Mapping[str, str]
+    """What an output with a call of each tool begins with."""
+    prompted: str
+    """What the prompt has written of the turn."""
+
+    def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
+        """Read an output, and write it back."""
+        parsed = self.reader.parse(output.text)
+        try:
+            message = message_of(parsed, output.text)
+        except ValueError:
+            return LoggedReading(output, None, None, expected, "a call's arguments cannot be read")
+        try:
+            written = self.format.write(message)
+        except (RefusedMessageError, KeyError):
+            written = None
+        problem = self._problem_of_calls(message)
+        if not problem and not parsed.status.regular:
+            problem = f"it is read with a fault: {parsed.status}"
+        problem = problem or self._problem_of_texts(message, output.text)
+        if not problem and (written is None or not is_turn(written, expected, start, output.text)):
+            problem = "its message is written otherwise"
+        return LoggedReading(output, message, written, expected, problem)
+
+    def _problem_of_calls(self, message: Message) -> str:
+        for call in message.calls:
+            if not self.offered.fits(call.name, dict(call.arguments)):
+                return f"the arguments of {call.name} do not fit its schema"
+        if any(misread(call.name, call.arguments, self.offered) for call in message.calls):
+            return "an argument holds another one"
+        return ""
+
+    def _problem_of_texts(self, message: Message, text: str) -> str:
+        """Say in words which part of a call stands in content or reasoning of an output's text."""
+        texts, calls = (message.content, message.reasoning), self.format.calls
+        held = sum(len(self.offered.names_in(each)) for each in texts)
+        if not message.calls and held < len(self.offered.names_in(text)):
+            return "the name of a tool is taken for markup"
+        if any(holds_call(text, self.offered) for text in texts):
+            return "a call stands in it that is written otherwise"
+        word = next((word for text in texts if (word := marked_word(text, self.offered))), "")
+        if word:
+            return f"{word} stands in its text beside markup"
+        if calls is None:
+            return ""
+        if begins_call(message.content, calls):
+            return "a call begins in it that cannot be read"
+        openings = [f"{self.prompted}{head}" for head in self.heads.values()]
+        if message.calls and ends_in_opening(message.content or message.reasoning, openings):
+            return "what opens a call stands in its text"
+        if ends_call(message.content, calls):
+            return "a call ends in it that nothing opens"
+        if any(ends_in_name(text, self.heads) for text in texts):
+            return "it ends in the name of a tool"
+        name = next((name for text in texts if (name := self._garbled_call(text))), "")
+        return f"a call of {name} is garbled in it" if name else ""
+
+    def _garbled_call(self, text: str) -> str:
+        """Return the tool of which a call is read once its name is whole; else an empty text."""
+        for restored in restored_calls(text, self.heads):
+            read = self.reader.parse(restored.text, complete=False)
+            try:
+                call = next(iter(message_of(read).calls), None)
+            except ValueError:
+                continue
+            fits = call is not None and self.offered.fits(call.name, dict(call.arguments))
+            if call is not None and fits and not read.content and (restored.sure or call.arguments):
+                return call.name
+        return ""

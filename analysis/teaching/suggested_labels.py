@@ -1,0 +1,291 @@
+"""What a model's own files say its outputs mean: a `response_template`, or a `response_schema`.
+
+Contract: it only suggests. What is learnt of such messages counts as far as the format that they
+give writes the outputs back; and where somebody has said what an output means, that counts, and
+what reads it otherwise is named.
+
+A `response_schema`: a JSON schema whose patterns say where in an output its values stand.
+
+Transformers read it as `response_schema` of `tokenizer_config.json` from 5.0 on, until the
+`response_template` took its place; models that were published then have it. No library reads it
+now, so this does, for what such files hold: `x-regex`, `x-regex-iterator`, `x-regex-key-value`,
+`x-regex-substitutions`, and `x-parser` where that is `json`. Of the output
+`~use~{"name": "look"}~used~` the schema
+
+    {"type": "array", "x-regex-iterator": "~use~(.*?)~used~", "items": {"x-parser": "json"}}
+
+makes `[{"name": "look"}]`. What a pattern does not find is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from autoparser.analysis.core.conversation import Json, Message, Tool
+from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
+from autoparser.analysis.export.export_limits import TemplateDialect
+from autoparser.analysis.export.response_template import Parse, transformers_parser
+from autoparser.analysis.formats.learned_format import LearntFrom
+from autoparser.analysis.learning.examples import Example, ExampleError, given_examples
+from autoparser.analysis.learning.outputs import LoggedOutput
+from autoparser.analysis.sources.local_files import read_json_object
+
+from .taught_analysis import tools_called
+
+_PATTERNS = ("x-regex", "x-regex-iterator", "x-regex-key-value", "x-regex-substitutions")
+_TRANSFORMS = "jmespath"
+
+
+class ResponseSchemaError(ValueError):
+    """An output has not what a schema asks for, or the schema is not one that can be read."""
+
+
+def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return what a text means by a schema; None where its pattern finds nothing.
+
+    `value` is the output, or what a pattern above has found in it. Raises ValueError where the
+    output does not fit the schema, ResponseSchemaError most often, and AutoparserError where the
+    schema takes a package that is not installed.
+    """
+    if "const" in schema:
+        return schema["const"]
+    if value is None:
+        return None
+    found = _matched(value, schema)
+    if found is not None and "x-parser" in schema:
+        found = _parsed(found, schema)
+    if found is None:
+        return None
+    match schema.get("type"):
+        case "object":
+            return _object(found, schema)
+        case "array":
+            return _array(found, schema)
+        case "string" if not isinstance(found, str):
+            raise ResponseSchemaError(f"not a string: {found!r}")
+        case "integer" | "number" | "boolean" as kind:
+            return _scalar(found, kind)
+        case _:
+            return found
+
+
+def _matched(value: Any, schema: Mapping[str, Any]) -> Any:
+    if not any(key in schema for key in _PATTERNS):
+        return value
+    if not isinstance(value, str):
+        raise ResponseSchemaError(f"a pattern is for a text, and this is none: {value!r}")
+    text: str = value
+    for pattern, replacement in schema.get("x-regex-substitutions", ()):
+        text = re.sub(pattern, replacement, text, flags=re.DOTALL)
+    found: Any = text
+    if "x-regex" in schema:
+        match = re.search(schema["x-regex"], text, re.DOTALL)
+        found = None if match is None else _groups(match)
+    if found is not None and "x-regex-iterator" in schema:
+        found = [_groups(each) for each in _each(schema["x-regex-iterator"], found)] or None
+    if found is not None and "x-regex-key-value" in schema:
+        pairs = [_groups(each) for each in _each(schema["x-regex-key-value"], found)]
+        found = {each["key"]: each["value"] for each in pairs} or None
+    return found
+
+
+def _each(pattern: str, text: str) -> Iterator[re.Match[str]]:
+    return re.finditer(pattern, text, re.DOTALL)
+
+
+def _groups(match: re.Match[str]) -> Any:
+    """Return the named groups that took part, or the only group."""
+    named = match.groupdict()
+    if named:
+        return {name: text for name, text in named.items() if text is not None}
+    (only,) = match.groups()
+    return only
+
+
+def _parsed(found: Any, schema: Mapping[str, Any]) -> Any:
+    if schema["x-parser"] != "json" or not isinstance(found, str):
+        raise ResponseSchemaError(f"the parser {schema['x-parser']!r} cannot read {found!r}")
+    more: Mapping[str, Any] = schema.get("x-parser-args", {})
+    try:
+        value = json.loads(found)
+    except ValueError:
+        if not more.get("allow_non_json", False):
+            raise
+        value = found
+    return _transform()(more["transform"], value) if more.get("transform") else value
+
+
+def _transform() -> Callable[[str, Any], Any]:
+    if find_spec(_TRANSFORMS) is None:
+        raise AutoparserError(
+            f"the response_schema transforms what it reads by {_TRANSFORMS}, which is missing",
+            hint=f"pip install {_TRANSFORMS}",
+        )
+    search: Callable[[str, Any], Any] = import_module(_TRANSFORMS).search
+    return search
+
+
+def _object(found: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
+    members: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    if isinstance(found, str):
+        if not members:
+            raise ResponseSchemaError("an object of a text has neither a pattern nor properties")
+        # Every member looks for itself in the whole text.
+        every = {name: read_by_schema(found, each) for name, each in members.items()}
+        read = {name: value for name, value in every.items() if value is not None}
+    elif is_mapping(found):
+        read = dict(_members(found, members, schema))
+    else:
+        raise ResponseSchemaError(f"not an object: {found!r}")
+    missing = [name for name in schema.get("required", ()) if name not in read]
+    if missing:
+        raise ResponseSchemaError(f"there is no {', '.join(missing)}")
+    return read
+
+
+def _members(
+    found: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]], schema: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    for name, each in members.items():
+        if name in found or "const" in each:
+            yield name, read_by_schema(found.get(name), each)
+        elif "default" in each:
+            yield name, each["default"]
+    others: Any = schema.get("additionalProperties", True)
+    if others is not False:
+        rest: Mapping[str, Any] = others if is_mapping(others) else {}
+        for name in found:
+            if name not in members:
+                yield name, read_by_schema(found[name], rest)
+
+
+def _array(found: Any, schema: Mapping[str, Any]) -> list[Any]:
+    if not found:
+        return []
+    if "items" not in schema and len(schema.get("prefixItems", ())) == 1 and found:
+        found = found if is_list(found) else [found]
+    if not is_list(found):
+        raise ResponseSchemaError(f"not an array: {found!r}")
+    values: list[Any] = found
+    rows: Sequence[Mapping[str, Any]] = schema.get("prefixItems", [schema.get("items", {})])
+    if "items" in schema:
+        rows = [schema["items"]] * len(values)
+    if len(rows) != len(values):
+        raise ResponseSchemaError(f"{len(values)} items, and the schema has {len(rows)}")
+    return [read_by_schema(value, each) for value, each in zip(values, rows, strict=True)]
+
+
+def _scalar(found: Any, kind: str) -> Any:
+    if kind == "boolean":
+        known = {"true": True, "1": True, "false": False, "0": False}
+        if isinstance(found, bool):
+            return found
+        if isinstance(found, str) and found.lower() in known:
+            return known[found.lower()]
+        raise ResponseSchemaError(f"not a boolean: {found!r}")
+    if not isinstance(found, (str, int, float)):
+        raise ResponseSchemaError(f"not a number: {found!r}")
+    if kind == "integer":
+        return found if isinstance(found, int) else int(str(found))
+    return float(found)
+
+
+CONFIGURATION = "tokenizer_config.json"
+TEMPLATE, SCHEMA = "response_template", "response_schema"
+"""By the first transformers reads, where it is installed; the second is its older name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedReader:
+    """Reads outputs as a model's own files say."""
+
+    file: str
+    """Where the document stands."""
+    key: str
+    """What it is called there."""
+    document: Mapping[str, Any]
+    parse: Parse
+    prompt: str
+    """The default prompt, by which a document may find where the answer begins."""
+
+    def labelled(
+        self, outputs: Sequence[LoggedOutput], tools: Sequence[Tool] = ()
+    ) -> tuple[Example, ...]:
+        """Return what outputs mean; those that it cannot read are left out.
+
+        A document that says nothing of types reads arguments by the schemas of `tools`, and as
+        texts without them.
+        """
+        offered: list[Json] = [{"type": "function", "function": tool} for tool in tools]
+        logged = (Example(each.text, Message(), each.prompt, each.place) for each in outputs)
+        return tuple(example for each in logged for example in self._read(each, offered))
+
+    def contradicted(self, examples: Sequence[Example]) -> tuple[Example, ...]:
+        """Return the examples that it reads as something else than they mean, or not at all."""
+        return tuple(
+            each
+            for each in examples
+            if [*map(_said, self._read(each, tools_called([each.message]) or ()))] != [_said(each)]
+        )
+
+    def _read(self, example: Example, tools: Sequence[Json]) -> Iterator[Example]:
+        text, prefix = example.output, example.prompt or self.prompt
+        try:
+            found = self.parse(text, self.document, prefix=prefix, tools=tools)
+            reasoning = (found.get(each.reasoning) for each in TemplateDialect)
+            message = {
+                "content": found.get("content"),
+                "reasoning": next(filter(None, reasoning), None),
+                "tool_calls": found.get("tool_calls"),
+            }
+            (read,) = given_examples([{"output": text, "message": message}], self.file)
+        except (ExampleError, ValueError, KeyError, TypeError, AttributeError, re.error):
+            # The reader's errors, and what is none of a chat's messages.
+            return
+        yield replace(example, message=read.message)
+
+
+def suggested_reader(template: LearntFrom, prompt: str) -> SuggestedReader | None:
+    """Return what reads by the `response_template` beside a template, or its `response_schema`.
+
+    None where there is neither, or a template alone and no transformers to read by it.
+    """
+    source = None if template.source is None else Path(template.source.id)
+    if source is None or not source.exists():
+        return None
+    file = (source if source.is_dir() else source.parent) / CONFIGURATION
+    try:
+        held: Mapping[str, object] = read_json_object(file) if file.is_file() else {}
+    except AutoparserError:
+        # Whoever reads the special tokens of it says so.
+        return None
+    readers = ((TEMPLATE, transformers_parser()), (SCHEMA, _parse_by_schema))
+    for key, parse in readers:
+        document = held.get(key)
+        if is_mapping(document) and parse is not None:
+            return SuggestedReader(str(file), key, document, parse, prompt)
+    return None
+
+
+def _parse_by_schema(
+    text: str, response_template: Mapping[str, Json], *, prefix: str, tools: Sequence[Json]
+) -> Mapping[str, Any]:
+    """Read an output alone; such a schema knows neither the prompt nor the tools."""
+    del prefix, tools
+    read = read_by_schema(text, response_template)
+    if not is_mapping(read):
+        raise ValueError(f"not a message: {read!r}")
+    return read
+
+
+def _said(example: Example) -> tuple[object, ...]:
+    message = example.message
+    calls = [(call.name, dict(call.arguments)) for call in message.calls]
+    return message.content.strip(), message.reasoning.strip(), calls

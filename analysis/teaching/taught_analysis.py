@@ -1,0 +1,233 @@
+"""A template's analysis with what something else than its renders shows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from itertools import groupby
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.conversation import Json, Message, ToolResult, same_json
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.core.message_battery import battery, loose_tools
+from autoparser.analysis.core.message_shape import Setting
+from autoparser.analysis.core.schema_keywords import type_of
+from autoparser.analysis.core.text_format import MediaSlot, Part
+from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
+from autoparser.analysis.core.verdicts import Check, EvidenceKind
+from autoparser.analysis.formats.saved_format import SavedFormat
+from autoparser.analysis.learning.continuations import TemplateContinuation
+from autoparser.analysis.learning.prober import Prober
+from autoparser.analysis.learning.shape_negotiation import call_of
+from autoparser.analysis.parsing.output_parser import OutputParser
+from autoparser.analysis.parsing.parsed_message import message_of
+
+# Added tokens of a model's tokenizer that its template never writes: the model may write them.
+#
+# Contract: renders alone decide what is written; what a token is called decides nothing. It is
+# asked only where the template shows no calls, or no reasoning. Rows of spare tokens, which are
+# alike but for their numbers, are left out.
+
+
+def asks_for_tokens(analysis: Analysis) -> bool:
+    """Whether a template shows no calls, or no reasoning, so that tokens may tell of them."""
+    return not {Part.REASONING, Part.CALLS} <= analysis.formats.united.shown
+
+
+def unwritten_tokens(analysis: Analysis, tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return those of a tokenizer's added tokens that no render holds, in the order given.
+
+    None where the template shows both calls and reasoning.
+    """
+    if not asks_for_tokens(analysis):
+        return ()
+    rows = Counter(_without_number(token) for token in tokens)
+    known = set(analysis.template.special_tokens.values())
+    asked = [
+        token
+        for token in tokens
+        if token.strip() and token not in known and rows[_without_number(token)] == 1
+    ]
+    texts = tuple(dict.fromkeys(_renders(analysis))) if asked else ()
+    return tuple(token for token in asked if not any(token in text for text in texts))
+
+
+def _without_number(token: str) -> str:
+    return re.sub(r"\d+", "0", token)
+
+
+def _renders(analysis: Analysis) -> Iterator[str]:
+    """Go through what is rendered: for the phases, after the prompts, with tools and without."""
+    for finding in analysis.phases:
+        for evidence in finding.evidence:
+            yield from (evidence.left.text, evidence.right.text)
+    for continuation in analysis.continuations:
+        yield continuation.opening.text
+        yield continuation.text or ""
+    for media in analysis.content_parts.media:
+        yield "\0".join(piece for piece in media.placeholder if not isinstance(piece, MediaSlot))
+    prober = analysis.prober()
+    settings = [each.setting for each in analysis.formats.openings]
+    # A switch may write a token without changing where turns begin.
+    settings += [{each.name: value} for each in analysis.switches for value in each.values]
+    for setting in {repr(each): each for each in (prober.setting, *settings)}.values():
+        yield from _conversations(prober, setting)
+
+
+def _conversations(prober: Prober, setting: Setting) -> Iterator[str]:
+    user, marks = prober.user, prober.sentinels
+    told = Message(marks.content, marks.reasoning)
+    called = Message(reasoning=marks.reasoning, calls=(call_of(prober),))
+    result = ToolResult(marks.answer, marks.names[0], marks.ids[0])
+    for tools in (True, False):
+        for dialogue in ((user,), (user, told, user), (user, called, result, told)):
+            generation = not isinstance(dialogue[-1], Message)
+            probe = prober.probe(dialogue, tools=tools, generation=generation, setting=setting)
+            yield probe.text
+
+
+class UsedFormat(StrEnum):
+    """Which format is used once something was learned."""
+
+    TEMPLATE = "template"
+    """The template's own: what was learned reads no more."""
+    LEARNED = "learned"
+    """The learned one, in the place of the template's."""
+    BOTH = "both"
+    """The parser reads both; the grammar writes the template's."""
+
+
+def taught_analysis(
+    analysis: Analysis, format_: TurnFormat, shown: frozenset[Part], kind: EvidenceKind
+) -> Analysis:
+    """Let the default's turns be written as a format says; `shown` are parts that it is new for."""
+    base = analysis.format
+    new = {part: kind for part in Part if part in shown - base.shown}
+    known = {part: old for part, old in base.not_rendered.items() if part not in shown}
+    format_ = replace(format_, not_rendered={**known, **new})
+    each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
+    formats = _among(analysis.formats, each)
+    return replace(analysis, formats=formats)
+
+
+def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
+    """Let the parser read calls as another format has them, beside the template's own way."""
+    known = replace(format_, not_rendered={Part.CALLS: kind})
+    each = tuple(_called(old, known) for old in analysis.formats)
+    return replace(analysis, also=_among(analysis.formats, each))
+
+
+def checked(analysis: Analysis, check: Check) -> Analysis:
+    """Put a verdict in the place of the self-check of the default's format."""
+    return replace(analysis, checks=(check, *analysis.checks[1:]))
+
+
+def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
+    fullest = each[formats.each.index(formats.fullest)]
+    return Formats(each, formats.base, fullest=fullest, untried=formats.untried)
+
+
+def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
+    """Let another setting's turns have the calls that the default's were learnt to have."""
+    if old.header != format_.header or old.calls is not None:
+        return old
+    return _called(old, format_)
+
+
+def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
+    called = {presence: layout for presence, layout in format_.layouts.items() if presence.calls}
+    return replace(
+        old,
+        layouts={**old.layouts, **called},
+        calls=format_.calls,
+        not_rendered=format_.not_rendered,
+    )
+
+
+def tools_called(messages: Sequence[Message]) -> list[Json] | None:
+    """Return tools that messages call, or None: where no marker opens a call, its name does."""
+    types: dict[str, dict[str, dict[str, None]]] = {}
+    for call in (call for message in messages for call in message.calls):
+        known = types.setdefault(call.name, {})
+        for key, value in call.arguments.items():
+            known.setdefault(key, {})[str(type_of(value))] = None
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "parameters": {
+                    "type": "object",
+                    "properties": {key: {"type": list(kinds)} for key, kinds in known.items()},
+                },
+            },
+        }
+        for name, known in types.items()
+    ] or None
+
+
+def spoiled_render(own: Analysis, other: Analysis) -> str:
+    """Return the title of a message that the template writes and `own` alone reads back, if any."""
+    for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
+        tools, prompt = loose_tools() if opening.tools else None, opening.text or None
+        parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
+        for each in renders:
+            before, after = (reads_as(parser, each.text or "", each.message) for parser in parsers)
+            if before and not after:
+                return each.title
+    return ""
+
+
+def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
+    """Go through what the template writes after its prompts, as far as that is known."""
+    found = analysis.continuations
+    yield from (each for each in found if each.text is not None and each.form is None)
+    format_ = analysis.format
+    for opening in format_.openings[:1] if analysis.check.ok else ():
+        # What passes the self-check is written by the format as the template renders it.
+        for case in battery():
+            try:
+                written = format_.write(case.message)
+            except (RefusedMessageError, KeyError):
+                continue
+            if written.startswith(opening.text):
+                text = written.removeprefix(opening.text)
+                yield TemplateContinuation(opening, case.title, case.message, text)
+
+
+def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
+    """Whether a text is read as a message; ids may be made up, whitespace at edges is nobody's."""
+    try:
+        read = message_of(parser.parse(text))
+    except ValueError:
+        return False
+    return same_json(_compared(read), _compared(meant))
+
+
+def _compared(message: Message) -> Json:
+    calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
+    return [message.content.strip(), message.reasoning.strip(), calls]
+
+
+def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
+    """Return an analysis with the formats of a file that was learnt from the same template.
+
+    Raises AutoparserError where it was made of another template.
+    """
+    if saved.sha256 != analysis.sha256:
+        made = saved.template.origin or "another template"
+        raise AutoparserError(
+            f"the format was learnt from {made}, whose text is not this template's",
+            file=saved.file,
+            hint="learn it again from this template",
+        )
+    return replace(
+        analysis,
+        formats=saved.formats,
+        requires_nonnull_content=saved.requires_nonnull_content,
+        checks=saved.checks,
+        also=saved.also,
+    )

@@ -1,0 +1,440 @@
+"""A chat template as a value, rendered exactly as transformers 5.23.0 renders it.
+
+Contract: a template's text is parsed once and compiled once, on first use. Whatever Jinja
+raises becomes an error of `autoparser.analysis.core.errors`; nothing that a template does leaves
+another exception. A template is untrusted code: it runs in Jinja's immutable sandbox, unless it
+is asked to run in the mutable one, where it gets copies and nothing outlives a render.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError, nodes
+from jinja2.exceptions import SecurityError
+
+from autoparser.analysis.core.errors import (
+    TemplateLimitError,
+    TemplateRenderError,
+    TemplateSyntaxError,
+    is_mapping,
+    is_row,
+)
+from autoparser.analysis.core.provenance import Provenance
+
+from .environment import MarkedGenerationTag, Refusal, Sandbox, chat_environment
+from .render_trace import RenderTrace, SourceMap, source_map
+from .source_text import excerpt, failure_line, find_column
+from .trace_recorder import MOST_STEPS
+from .traced_render import TraceableTemplate, traceable, traced
+from .worker_guard import RenderGuard, current_guard
+from .worker_limits import LimitReached, raise_it
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+
+# What transformers 5.23.0 makes of messages, tools and switches before a render.
+#
+# Facts from the wheel (``apply_chat_template`` and ``utils/chat_template_utils.py``): message
+# keys whose value is None are dropped; the first reasoning field that is set is copied to the
+# standard one and to the one that some templates read instead; and all that a template sees is
+# rebuilt from plain JSON types, any other object becoming a placeholder with its type's name.
+
+
+REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
+"""The message fields that hold reasoning, the standard one first, as transformers asks them."""
+
+Message = dict[str, object]
+
+
+def prepared_messages(messages: Sequence[object]) -> list[Message]:
+    """Return plain copies of ``messages`` with None dropped and the reasoning fields filled.
+
+    Raises ValueError for an empty conversation, TypeError for a message that is not a mapping,
+    dataclass or pydantic model.
+    """
+    if not messages:
+        raise ValueError("the conversation is empty: pass at least one message")
+    return [_prepared_message(message) for message in messages]
+
+
+def prepared_tools(tools: Sequence[object] | None) -> list[object] | None:
+    """Return plain copies of the tools' JSON schemas; None stays None.
+
+    Raises TypeError for anything but a mapping: Python functions are not turned into schemas.
+    """
+    if tools is None:
+        return None
+    for tool in tools:
+        if not isinstance(tool, Mapping):
+            kind = type(tool).__name__
+            raise TypeError(f"a tool must be a dict with its JSON schema, not a {kind}")
+    return [plain(tool) for tool in tools]
+
+
+def plain(value: object) -> object:
+    """Rebuild ``value`` from plain JSON types, a placeholder with the type's name for others."""
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    # Subclasses such as enums carry methods of their own, so only their value is kept.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    return _plain_container(value)
+
+
+def _plain_container(value: object) -> object:
+    if is_mapping(value):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if is_row(value):
+        items = map(plain, value)
+        return [*items] if isinstance(value, list) else (*items,)
+    if _is_numpy_scalar(value):
+        return plain(getattr(value, "item")())  # noqa: B009 - numpy is not imported here
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return plain(dump())
+    return f"<{type(value).__name__}>"
+
+
+def _is_numpy_scalar(value: object) -> bool:
+    return any(
+        base.__module__ == "numpy" and base.__name__ == "generic" for base in type(value).__mro__
+    )
+
+
+def _prepared_message(message: object) -> Message:
+    rebuilt = plain(message)
+    if not is_mapping(rebuilt):
+        kind = type(message).__name__
+        raise TypeError(f"a message must be a dict with a role, not a {kind}")
+    kept = {key: value for key, value in rebuilt.items() if value is not None}
+    standard, other, _ = REASONING_FIELDS
+    reasoning = next((kept[field] for field in REASONING_FIELDS if field in kept), None)
+    if reasoning is None:
+        return kept
+    return {other: reasoning, **kept, standard: reasoning}
+
+
+Rendered = TypeVar("Rendered")
+
+LONGEST_REASON = 200_000
+"""Characters of a template's own words that an error keeps; every refusal of it has some."""
+
+
+@dataclass(frozen=True)
+class ChatTemplate:
+    """The text of a chat template and what is rendered with it."""
+
+    text: str
+    """The Jinja source."""
+
+    special_tokens: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    """Variables such as ``bos_token`` that every render gets, unless a switch overrides them."""
+
+    name: str | None = None
+    """Its name among a model's templates, such as ``default``; None where it has none."""
+
+    origin: str | None = None
+    """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
+
+    source: Provenance | None = None
+    """Where it came from, in full; None for text given directly."""
+
+    sandbox: Sandbox = Sandbox.IMMUTABLE
+    """Where it runs; in another sandbox than transformers' it may render what that refuses."""
+
+    def render(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        add_generation_prompt: bool = False,
+        *,
+        documents: Sequence[object] | None = None,
+        **switches: object,
+    ) -> str:
+        """Return the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
+
+        ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
+        other variables of the template and override special tokens. Raises
+        TemplateSyntaxError or TemplateRenderError for what the template does, TypeError or
+        ValueError for messages or tools of a wrong type.
+        """
+        given = self.variables(
+            messages, tools, add_generation_prompt, documents=documents, **switches
+        )
+        return self.render_prepared(given)
+
+    def variables(
+        self,
+        messages: Sequence[object],
+        tools: Sequence[object] | None = None,
+        add_generation_prompt: bool = False,
+        *,
+        documents: Sequence[object] | None = None,
+        **switches: object,
+    ) -> dict[str, object]:
+        """Return what `render` renders with. Raises TypeError or ValueError as that does."""
+        for document in documents or ():
+            if not isinstance(document, Mapping):
+                kind = type(document).__name__
+                raise TypeError(f"a document must be a dict with title and text, not a {kind}")
+        return {
+            **self.special_tokens,
+            **{name: plain(value) for name, value in switches.items()},
+            "messages": prepared_messages(messages),
+            "tools": prepared_tools(tools),
+            "documents": plain(documents),
+            "add_generation_prompt": add_generation_prompt,
+        }
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Render with exactly these variables: nothing is normalised or added.
+
+        The fast path for many renders. The caller merges `special_tokens` and passes
+        ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
+        transformers gives them. A variable overrides a global of the same name, so a fixed
+        clock is a ``strftime_now`` among them. They are copied only where the sandbox lets the
+        template change them. Raises TemplateSyntaxError, TemplateRenderError.
+        """
+        return self._run(self._compiled.template, variables)
+
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+        """Render as `render_prepared` does, and tell which place of the template wrote what.
+
+        Raises TemplateSyntaxError, TemplateRenderError.
+        """
+        trace = self._traced(variables, most_steps=0)
+        if trace.failure is not None:
+            raise trace.failure
+        return source_map(trace.pieces, trace.sites)
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Render as `render_prepared` does, and tell what happened on the way.
+
+        A render that fails is told up to there, with its error. Raises TemplateSyntaxError.
+        """
+        return self._traced(variables, most_steps=MOST_STEPS)
+
+    def _traced(self, variables: Mapping[str, object], *, most_steps: int) -> RenderTrace:
+        made = self._traceable
+
+        def render(start: Callable[[], Iterable[str]]) -> list[str]:
+            def pieces(guard: RenderGuard | None) -> list[str]:
+                return [*start()] if guard is None else guard.kept(start(), len)
+
+            return self._held(pieces)
+
+        return traced(made, self._own(variables), render, most_steps)
+
+    @cached_property
+    def _traceable(self) -> TraceableTemplate:
+        self.check_syntax()
+        return traceable(self.text, self.sandbox)
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Whether it holds ``{% generation %}``, transformers' mark of what the model writes."""
+        return any(
+            isinstance(block.call.node, nodes.ExtensionAttribute)
+            for block in self.syntax_tree.find_all(nodes.CallBlock)
+        )
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Render as `render_prepared` does, with a mark at both ends of each generation block.
+
+        The marks are the characters `GENERATION_OPEN` and `GENERATION_CLOSE`.
+        """
+        return self._run(self._marking, variables)
+
+    def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
+        def rendered(guard: RenderGuard | None) -> str:
+            # As Template.render does, less its rewriting of tracebacks.
+            pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
+            return "".join(pieces if guard is None else guard.kept(pieces, len))
+
+        return self._held(rendered)
+
+    def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
+        """Return the variables of one render: whatever the template may change is a copy."""
+        given = {**variables}
+        return given if self.sandbox is Sandbox.IMMUTABLE else deepcopy(given)
+
+    @cached_property
+    def in_mutable_sandbox(self) -> ChatTemplate:
+        """The same template, in the sandbox that lets it change lists and dictionaries."""
+        return replace(self, sandbox=Sandbox.MUTABLE)
+
+    def _held(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
+        """Render, in a worker within its limits. Raises TemplateRenderError."""
+        guard = current_guard()
+        failure: TemplateRenderError
+        try:
+            return render(guard)
+        except LimitReached as reached:
+            if guard is not None:
+                guard.end()
+            failure = self._limit_error(reached, reached)
+        except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._limit_error(guard.memory_reached, error)
+            else:
+                failure = self._render_error(error)
+        # Raised out here so that it does not keep the frames of the render alive.
+        raise failure
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template, shared with the compiled one: read it, never change it.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.tree
+
+    @property
+    def code(self) -> CodeType:
+        """The compiled template, for environments that differ in filters or undefined alone.
+
+        Raises TemplateSyntaxError.
+        """
+        return self._compiled.code
+
+    def check_syntax(self) -> None:
+        """Compile now; raises TemplateSyntaxError where Jinja cannot."""
+        _ = self._compiled
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        environment = chat_environment(self.sandbox)
+        guard = current_guard()
+        try:
+            with nullcontext() if guard is None else guard.rendering():
+                tree = environment.parse(self.text)
+                code = environment.compile(tree)
+            # A plain dict of globals is copied faster for each render than Jinja's chained one.
+            template = Template.from_code(environment, code, dict(environment.globals))
+        except LimitReached as reached:
+            if guard is not None:
+                guard.end()
+            failure = self._compile_limit_error(reached)
+        except Exception as error:  # noqa: BLE001 - Jinja and Python each raise their own
+            if guard is not None and isinstance(error, MemoryError):
+                failure = self._compile_limit_error(guard.memory_reached)
+            else:
+                failure = self._syntax_error(error)
+        else:
+            return _Compiled(tree, code, template)
+        raise failure
+
+    def _parsed(self) -> nodes.Template:
+        """Parse alone, of which no code comes. Raises TemplateSyntaxError."""
+        try:
+            return chat_environment().parse(self.text)
+        except Exception as error:  # noqa: BLE001 - as below
+            failure = self._syntax_error(error)
+        raise failure
+
+    @cached_property
+    def _marking(self) -> Template:
+        self.check_syntax()
+        environment = chat_environment(self.sandbox, tag=MarkedGenerationTag)
+        code = environment.compile(environment.parse(self.text))
+        return Template.from_code(environment, code, dict(environment.globals))
+
+    def _syntax_error(self, error: Exception) -> TemplateSyntaxError:
+        hint = "correct the template there"
+        if not isinstance(error, JinjaSyntaxError):
+            reason = f"Jinja cannot compile this template ({_in_words(error)})"
+            return TemplateSyntaxError(reason, file=self._file, hint="simplify the template")
+        line = error.lineno
+        column = find_column(chat_environment(), self.text, error)
+        return TemplateSyntaxError(
+            f"Jinja cannot read this template: {str(error.message).rstrip('.')}",
+            file=self._file,
+            line=line,
+            column=column,
+            excerpt=excerpt(self.text, line, column),
+            hint=hint,
+        )
+
+    def _render_error(self, error: Exception) -> TemplateRenderError:
+        refused = isinstance(error, Refusal)
+        return TemplateRenderError(
+            _cut(_said(error) if refused else _in_words(error)),
+            file=self._file,
+            line=failure_line(error),
+            refused=refused,
+            forbidden=isinstance(error, SecurityError),
+        )
+
+    def _limit_error(self, reached: LimitReached, error: BaseException) -> TemplateLimitError:
+        return TemplateLimitError(
+            reached.limit,
+            reached.words,
+            file=self._file,
+            line=failure_line(error),
+            hint=raise_it(reached.limit),
+        )
+
+    def _compile_limit_error(self, reached: LimitReached) -> TemplateSyntaxError:
+        return TemplateSyntaxError(
+            f"Jinja cannot compile this template: {reached.words}",
+            file=self._file,
+            limit=reached.limit,
+            hint=raise_it(reached.limit),
+        )
+
+    @property
+    def _file(self) -> str:
+        return self.origin or self.name or "template"
+
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
+        # Compiled code cannot be pickled; a copy in another process compiles its own.
+        special = dict(self.special_tokens)
+        given = (self.text, special, self.name, self.origin, self.source, self.sandbox)
+        return ChatTemplate, given
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    tree: nodes.Template
+    code: CodeType
+    template: Template
+
+
+def _cut(words: str) -> str:
+    if len(words) <= LONGEST_REASON:
+        return words
+    return f"{words[: LONGEST_REASON // 2]} … {words[-LONGEST_REASON // 2 :]}"
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error.args[0])
+    except Exception:  # noqa: BLE001 - a template may pass what has no text
+        return "no reason given"
+
+
+def _in_words(error: Exception) -> str:
+    kind = type(error).__name__
+    if isinstance(error, RecursionError):
+        # Python also says in which call it gave up, which hangs on how deep the caller stood.
+        return f"{kind}: maximum recursion depth exceeded"
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - as above
+        text = ""
+    return f"{kind}: {text}" if text else kind

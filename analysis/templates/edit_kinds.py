@@ -1,0 +1,383 @@
+"""Edits that write something more, found by syntax alone: what is asked or taken gets a way out.
+
+For example `{% if m.calls is defined %}{{ m.text + x|trim }}{% endif %}` gives `{% if m.calls %}`,
+`{{ (m.text or '') + x|trim }}` and one that takes `m.text` as it is if it is a string, and as JSON
+else, `{{ m.text + (x or '') }}` and `{{ m.text + x| string }}`; `{{ t.split('/')[-1]|trim }}` gives
+`{{ (t.split('/')[-1]|trim if '/' in t else t) }}`.
+
+Edits with which a value that a loop sets is still there when the loop is over.
+
+Jinja forgets at the end of each pass what `{% set %}` gave a name in it; only attributes of a
+namespace stay. In
+
+    {% for m in messages %}{% set found = m.role == 'tool' %}{% endfor %}{{ found }}
+
+`found` is not defined at the end; with the edits it is what the last pass set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .edit_expressions import FilterChain, conditions, filter_chains, statements, stretches
+from .source_text import TemplateToken, template_tokens
+from .template_edits import ItemKind, StatementBody, TemplateEdit, TemplateItem, statement_tree
+
+
+class KeptValue(NamedTuple):
+    """A name that a loop sets, and the edits that keep its value."""
+
+    name: str
+    at: int
+    """Where the tag stands that sets it."""
+    edits: tuple[TemplateEdit, ...]
+
+
+def kept_values(text: str) -> Iterator[KeptValue]:
+    """Return the values that loops set and that are read elsewhere, each with its edits.
+
+    They are read by their name after the loop, or as an attribute of a namespace that has it.
+    """
+    tokens = [each for each in template_tokens(text) if each.kind != "whitespace"]
+    names = {each.value for each in tokens if each.kind == "name"}
+    holder = next(each for each in _HOLDERS if each not in names)
+    for loop in _outermost_loops(statement_tree(text).items):
+        for tag in _set_in(loop):
+            read = [each.start for each in _read(tokens, tag.name)]
+            if any(each > loop.end for each in read):
+                yield KeptValue(tag.name, tag.start, _held(text, loop, tag, holder))
+            elif not read:
+                for space in _spaces_with(tokens, tag.name):
+                    at = text.index(tag.name, text.index("set", tag.start) + len("set"))
+                    edit = TemplateEdit(at, at, f"{space}.")
+                    yield KeptValue(tag.name, tag.start, (edit,))
+
+
+_HOLDERS = tuple(f"held{'_' * count}" for count in range(1, 99))
+
+
+def _outermost_loops(items: Sequence[TemplateItem]) -> Iterator[TemplateItem]:
+    """Return the loops, the outermost alone: what is set in an inner one is lost in both."""
+    for item in items:
+        if item.word == "for":
+            yield item
+            continue
+        for body in item.bodies:
+            yield from _outermost_loops(body.items)
+
+
+def _set_in(loop: TemplateItem) -> Iterator[TemplateItem]:
+    for body in loop.bodies:
+        for item in body.items:
+            if item.kind is ItemKind.TAG and item.word == "set" and item.name.isidentifier():
+                yield item
+            elif item.word == "if":
+                yield from _set_in(item)
+
+
+def _read(tokens: Sequence[TemplateToken], name: str) -> Iterator[TemplateToken]:
+    """Return where a name is read: not as an attribute, an argument's name, or what is set."""
+    for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if token.kind != "name" or token.value != name or before.value in (".", "set", "for"):
+            continue
+        if after.value != "=":
+            yield token
+
+
+def _spaces_with(tokens: Sequence[TemplateToken], name: str) -> Iterator[str]:
+    """Return the names of namespaces that have an attribute of this name."""
+    words = [each.value for each in tokens]
+    attributes = set(zip(words, words[1:], words[2:], strict=False))
+    for set_, space, equals, made in zip(words, words[1:], words[2:], words[3:], strict=False):
+        is_made = (set_, equals, made) == ("set", "=", "namespace")
+        if is_made and (space, ".", name) in attributes:
+            yield space
+
+
+def _held(
+    text: str, loop: TemplateItem, tag: TemplateItem, holder: str
+) -> tuple[TemplateEdit, ...]:
+    """Return the edits that copy a value into a namespace, and out of it after the loop."""
+    opening = "{%-" if text.startswith("{%-", loop.start) else "{%"
+    return (
+        TemplateEdit(
+            loop.start, loop.start, f"{opening} set {holder} = namespace(it=none, there=false) %}}"
+        ),
+        TemplateEdit(
+            tag.end,
+            tag.end,
+            f"{{% set {holder}.it = {tag.name} %}}{{% set {holder}.there = true {_end(text, tag)}",
+        ),
+        TemplateEdit(
+            loop.end,
+            loop.end,
+            f"{{% if {holder}.there %}}{{% set {tag.name} = {holder}.it %}}"
+            f"{{% endif {_end(text, loop)}",
+        ),
+    )
+
+
+def _end(text: str, tag: TemplateItem) -> str:
+    """Return what ends a tag: with it the whitespace after an addition goes or stays as before."""
+    return "-%}" if text.endswith("-%}", 0, tag.end) else "%}"
+
+
+def jinja_text(text: str) -> str:
+    """Write a text as a string of Jinja."""
+    inner = (
+        text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    )
+    quote = "'" if "'" not in inner else '"'
+    return quote + inner.replace(quote, "\\" + quote) + quote
+
+
+def string_value(literal: str) -> str:
+    """Return the text of a string of Jinja, which may hold newlines as they are."""
+    return literal[1:-1].encode("ascii", "backslashreplace").decode("unicode-escape")
+
+
+def adding_edits(text: str) -> tuple[TemplateEdit, ...]:
+    """Return every such edit of a template, in the order of their places, each once."""
+    found = (
+        edit
+        for tokens in statements(template_tokens(text))
+        for edit in (*_values(text, tokens), *_presence(text, tokens))
+    )
+    return tuple(sorted(dict.fromkeys(found)))
+
+
+def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
+    """Let a field be missing, or be a string already; let a part be cut only where it is there."""
+    whole = {
+        (stretch.start, stretch.end)
+        for row in stretches(tokens)
+        for stretch in row
+        if stretch.before in ("", "=") and not stretch.after
+    }
+    asked = [*conditions(tokens)]
+    for chain in filter_chains(tokens):
+        start, end = chain.start, _path_end(chain)
+        value = text[start:end]
+        if end > start and not any(left <= start and end <= right for left, right in asked):
+            # What a loop goes through is a list where it is there.
+            nothing = "[]" if tokens[0].value == "for" else "''"
+            for written in (
+                f"{value} or {nothing}",
+                f"{value} if {value} is string else {value}|tojson",
+            ):
+                bare = (start, end) in whole
+                yield TemplateEdit(start, end, written if bare else f"({written})")
+        yield from _cuts(text, chain)
+        yield from _bare(text, chain)
+
+
+def _bare(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
+    """Leave out a filter, and let the value be missing, or be what is no string."""
+    for start, end, kind in chain.operations:
+        value = text[chain.start : start].rstrip()
+        if kind == "|":
+            yield TemplateEdit(chain.start, end, f"({value} or '')")
+            yield TemplateEdit(start, end, "| string")
+
+
+def _path_end(chain: FilterChain) -> int:
+    """Return the end of the attributes and subscripts that follow a name; its start for none."""
+    end = chain.start
+    for _, after, kind in chain.operations:
+        if kind not in ".[":
+            break
+        end = after
+    return end
+
+
+def _cuts(text: str, chain: FilterChain) -> Iterator[TemplateEdit]:
+    """Leave a value alone that lacks what an operation on it looks for."""
+    for at, (start, end, kind) in enumerate(chain.operations):
+        inside = [*template_tokens("{{" + text[start:end] + "}}")]
+        words = [token.value for token in inside if token.kind == "string"]
+        if kind != "(" or len(words) != 1:
+            continue
+        value, last = text[chain.start : start], chain.operations[-1][1]
+        if at + 1 < len(chain.operations):
+            kept = f"({text[chain.start : last]} if {words[0]} in {value} else {value})"
+            yield TemplateEdit(chain.start, last, kept)
+
+
+_TESTS = {
+    ("is", "defined"): "",
+    ("is", "not", "none"): "",
+    ("is", "not", "undefined"): "",
+    ("is", "none"): "not ",
+    ("is", "undefined"): "not ",
+    ("is", "not", "defined"): "not ",
+}
+"""Tests whether a field is there, and what asks whether it holds something."""
+
+
+def _presence(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
+    """Ask whether a field holds something, where it is asked whether it is there."""
+    values = [token.value.lower() for token in tokens]
+    for chain in filter_chains(tokens):
+        end = chain.operations[-1][1]
+        after = next((at for at, token in enumerate(tokens) if token.start >= end), len(tokens))
+        for words, asked in _TESTS.items():
+            if tuple(values[after : after + len(words)]) == words:
+                last = tokens[after + len(words) - 1].end
+                yield TemplateEdit(chain.start, last, f"{asked}{text[chain.start : end]}")
+    for at, token in enumerate(tokens[:-2]):
+        negated = values[at + 1 : at + 3] == ["not", "in"]
+        if token.kind == "string" and (negated or values[at + 1] == "in"):
+            first = at + 2 + negated
+            if first < len(tokens) and tokens[first].kind == "name":
+                end = _value_end(tokens, first)
+                field = f"{text[tokens[first].start : end]}[{token.value}]"
+                yield TemplateEdit(token.start, end, f"not {field}" if negated else field)
+
+
+def _value_end(tokens: Sequence[TemplateToken], at: int) -> int:
+    """Return where the value ends that begins at a token."""
+    chain = next(iter(filter_chains(tokens[at:])), None)
+    if chain is None or chain.start != tokens[at].start:
+        return tokens[at].end
+    return chain.operations[-1][1]
+
+
+def also_compared(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]:
+    """Return the edits by which every comparison with the string `known` takes `other`, too."""
+    found: list[TemplateEdit] = []
+    both = f"[{jinja_text(known)}, {jinja_text(other)}]"
+    for tokens in statements(template_tokens(text)):
+        for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
+            if token.kind != "string" or token.value[1:-1] != known:
+                continue
+            if before.value in ("==", "!="):
+                word = "in" if before.value == "==" else "not in"
+                found.append(TemplateEdit(before.start, token.end, f"{word} {both}"))
+            elif before.value in ("[", "(", ",") and after and after.value in ("]", ")", ","):
+                found.append(TemplateEdit(token.end, token.end, f", {jinja_text(other)}"))
+    return tuple(found)
+
+
+def replaced_value(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]:
+    """Return the edits by which a field whose text is `other` is taken for `known`."""
+    found: list[TemplateEdit] = []
+    for tokens in statements(template_tokens(text)):
+        for chain in filter_chains(tokens):
+            end = _path_end(chain)
+            value = text[chain.start : end]
+            if end > chain.start:
+                old, new = jinja_text(known), jinja_text(other)
+                kept = f"({old} if {value} == {new} else {value})"
+                found.append(TemplateEdit(chain.start, end, kept))
+    return tuple(found)
+
+
+def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
+    """Ask for a variable, too, in every condition."""
+    for tokens in statements(template_tokens(text)):
+        for start, end in conditions(tokens):
+            yield TemplateEdit(start, end, f"({text[start:end]}) and {name}")
+            yield TemplateEdit(end, end, f" and {name}")
+
+
+# A text that a loop writes with some of its items, written once after the loop instead.
+#
+# For example `{% for c in calls %}{{ c }}{% if not loop.first %}{{ '>' }}{% endif %}{% endfor %}`
+# with the text `>` gives `{% for c in calls %}{{ c }}{% if not loop.first %}{% endif %}{% endfor
+# %}` with `{{- '>' }}` after it; and with `{%- if calls %}{{- '>' }}{% endif %}`, since a loop
+# over nothing writes nothing.
+
+
+def items_after_all(text: str) -> Iterator[TemplateItem]:
+    """Return what follows the last loop that is in nothing else, but for tags by themselves."""
+    items = statement_tree(text).items
+    loops = [at for at, item in enumerate(items) if item.word == "for"]
+    for item in items[loops[-1] + 1 :] if loops else ():
+        if item.kind is not ItemKind.TAG and text[item.start : item.end].strip():
+            yield item
+
+
+def after_all_messages(text: str) -> Iterator[TemplateEdit]:
+    """Leave out what follows the last loop, or the `else` of it."""
+    for item in items_after_all(text):
+        yield TemplateEdit(item.start, item.end, "")
+        if item.word == "if" and len(item.bodies) > 1:
+            yield TemplateEdit(item.bodies[-2].end, item.bodies[-1].end, "")
+
+
+def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]:
+    """Return the edits, to be made together, that move a text out of a loop; inner loops first."""
+    tokens = template_tokens(text)
+    for loop in _all_loops(statement_tree(text)):
+        inside = [token for token in tokens if loop.start <= token.start and token.end <= loop.end]
+        removed = tuple(_removed(text, loop, inside, closer))
+        if not removed:
+            continue
+        end = loop.end
+        indent = text[text.rfind("\n", 0, loop.start) + 1 : loop.start]
+        # The tag after it takes the line's beginning away.
+        line = "" if indent.strip() or "\n" not in text[: loop.start] else f"\n{indent}"
+        written = f"{{{{- {jinja_text(closer)} }}}}"
+        guarded = f"{line}{{%- if {_over(text, inside)} %}}{written}{{% endif %}}"
+        yield (*removed, TemplateEdit(end, end, guarded))
+        for at in dict.fromkeys((end, end + text.startswith("\n", end))):
+            yield (*removed, TemplateEdit(at, at, f"{line}{written}" if at == end else written))
+
+
+def _all_loops(body: StatementBody) -> Iterator[TemplateItem]:
+    for item in body.items:
+        for inner in item.bodies:
+            yield from _all_loops(inner)
+        if item.word == "for":
+            yield item
+
+
+def _removed(
+    text: str, loop: TemplateItem, inside: list[TemplateToken], closer: str
+) -> Iterator[TemplateEdit]:
+    """Take a text out of all that a loop writes."""
+    whole = {(left, right): item for item in _outputs(loop) for left, right in item.operands}
+    for token in inside:
+        if token.kind == "data" and closer in token.value:
+            at = token.start + token.value.index(closer)
+            yield TemplateEdit(at, at + len(closer), "")
+        elif token.kind == "string" and closer in (said := string_value(token.value)):
+            output = whole.get((token.start, token.end))
+            rest = jinja_text(said.replace(closer, "", 1))
+            either = next((each for each in _choices(inside) if token in each), None)
+            if either and rest in {text[each.start : each.end] for each in either[::2]}:
+                # Both are the same now, so that there is nothing to choose.
+                yield TemplateEdit(either[0].start, either[2].end, rest)
+            elif said == closer and output is not None and len(output.operands) == 1:
+                yield TemplateEdit(output.start, output.end, "")
+            else:
+                yield TemplateEdit(token.start, token.end, rest)
+
+
+def _choices(
+    inside: list[TemplateToken],
+) -> Iterator[tuple[TemplateToken, TemplateToken, TemplateToken]]:
+    """Return each `'a' if x else 'b'` as its first string, the `else` and its second string."""
+    tokens = [token for token in inside if token.kind != "whitespace"]
+    for at, token in enumerate(tokens[1:-1], 1):
+        if token.value != "else" or tokens[at + 1].kind != "string":
+            continue
+        words = [each.value for each in tokens[:at]]
+        asked = at - 1 - words[::-1].index("if") if "if" in words else 0
+        before = tokens[asked - 1]
+        if asked and before.kind == "string":
+            yield before, token, tokens[at + 1]
+
+
+def _outputs(item: TemplateItem) -> Iterator[TemplateItem]:
+    for body in item.bodies:
+        for inner in body.items:
+            yield from (inner,) if inner.kind is ItemKind.OUTPUT else _outputs(inner)
+
+
+def _over(text: str, inside: list[TemplateToken]) -> str:
+    """Return what a loop goes through."""
+    first = next(at for at, token in enumerate(inside) if token.value == "in")
+    last = next(at for at, token in enumerate(inside) if token.kind == "block_end")
+    return text[inside[first].end : inside[last].start].strip()

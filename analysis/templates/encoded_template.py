@@ -1,0 +1,282 @@
+"""A chat template whose renders happen in a worker process.
+
+Contract: the same texts and the same errors as without, and TemplateLimitError for a render that
+is beyond a limit; a render that lost its worker is a TemplateRenderError, and the next one has
+another worker. Nothing of the template runs here: its source alone is parsed here, where somebody
+asks for the syntax tree, which runs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import nodes
+
+from autoparser.analysis.core.errors import (
+    TaskLimitError,
+    TemplateLimitError,
+    TemplateReadError,
+    TemplateRenderError,
+    WorkerDiedError,
+)
+
+from .chat_template import ChatTemplate, Rendered
+from .environment import Sandbox
+from .render_trace import PromptPiece, RenderTrace, SourceMap, SourceSpan
+from .worker_limits import DEFAULT_LIMITS, Limits
+from .worker_pool import run_task
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+# A Python function that encodes messages, in the place of a template's text.
+#
+# Some models ship no Jinja, but a module with a function from messages to the prompt. Whatever
+# renders can be analysed, so such a function is a chat template whose text is its module's
+# source.
+#
+# Contract: as for `ChatTemplate`, whatever the function raises becomes a TemplateRenderError, and
+# what it does to the messages, it does to a copy. It is a stranger's code, which no sandbox
+# holds: who makes an `EncodedTemplate` has been asked to by name.
+
+
+REFUSALS = (AssertionError, NotImplementedError, ValueError)
+"""What code raises to refuse its input, rather than by mistake."""
+
+
+def _none(variables: Mapping[str, object]) -> str:
+    del variables
+    return ""
+
+
+@dataclass(frozen=True)
+class EncodedTemplate(ChatTemplate):
+    """An encoder: ``text`` is the source of its module."""
+
+    encode: Callable[[Mapping[str, object]], str] = field(default=_none, compare=False, repr=False)
+    """From the variables of a render to the prompt."""
+
+    parameters: tuple[str, ...] = ()
+    """Its parameters that are neither messages, tools nor ``add_generation_prompt``."""
+
+    path: str = ""
+    """The file that holds its source."""
+
+    made_by: tuple[Callable[..., EncodedTemplate], tuple[object, ...]] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """What makes it again in another process."""
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Encode; the variables are those of `ChatTemplate.render_prepared`."""
+        try:
+            # What it prints must not stand among what is reported.
+            with contextlib.redirect_stdout(sys.stderr):
+                return self.encode(variables)
+        except (KeyboardInterrupt, TemplateReadError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - a stranger's code raises what it likes
+            failure = self._failure(error)
+        raise failure
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Encode: an encoder marks nothing."""
+        return self.render_prepared(variables)
+
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+        """Encode: which line of the code wrote what is not known, so all is of the first."""
+        return SourceMap((SourceSpan(self.render_prepared(variables), 0, 0, 1),))
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Encode: which place of the code wrote what is not known."""
+        failure = None
+        try:
+            text = self.render_prepared(variables)
+        except TemplateRenderError as error:
+            text, failure = "", error
+        return RenderTrace(self.text, (), (PromptPiece(text, None, (), 0),), (), 0, failure, ())
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Never: the mark is Jinja's."""
+        return False
+
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return nodes.Template([], lineno=1)
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """An empty one: there is no Jinja, so nothing that reads it finds anything."""
+        return self._tree
+
+    def check_syntax(self) -> None:
+        """Do nothing: Python has read it."""
+
+    def _failure(self, error: BaseException) -> TemplateRenderError:
+        words = str(error).strip() or type(error).__name__
+        refused = isinstance(error, REFUSALS)
+        return TemplateRenderError(
+            words if refused else f"{type(error).__name__}: {words}",
+            file=self.origin,
+            line=self._line(error.__traceback__),
+            refused=refused,
+        )
+
+    def _line(self, traceback: TracebackType | None) -> int | None:
+        """Return the line of the innermost frame that is the encoder's own."""
+        line: int | None = None
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == self.path:
+                line = traceback.tb_lineno
+            traceback = traceback.tb_next
+        return line
+
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
+        if self.made_by is None:
+            return super().__reduce__()
+        return self.made_by
+
+
+COMPILED = 8
+"""Templates that a worker keeps compiled."""
+
+
+class _Source(NamedTuple):
+    """A template as it travels to a worker, which keeps what it compiles by this."""
+
+    text: str
+    file: str
+    sandbox: Sandbox
+
+
+@dataclass(frozen=True)
+class IsolatedTemplate(ChatTemplate):
+    """A chat template that renders in a worker."""
+
+    limits: Limits = DEFAULT_LIMITS
+    """What one render may take; to `analyze`, what the analysis may."""
+
+    original: ChatTemplate | None = None
+    """The template that it stands for, where that is more than a text in Jinja."""
+
+    def render_prepared(self, variables: Mapping[str, object]) -> str:
+        """Render in a worker; the variables must pickle. Otherwise as `ChatTemplate` does."""
+        return self._asked(_rendered, variables)
+
+    def render_generation(self, variables: Mapping[str, object]) -> str:
+        """Render in a worker, with marks. Otherwise as `ChatTemplate` does."""
+        return self._asked(_marked, variables)
+
+    def source_map(self, variables: Mapping[str, object]) -> SourceMap:
+        """Render in a worker, and tell which place wrote what. Otherwise as `ChatTemplate` does."""
+        return self._asked(_mapped, variables)
+
+    def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
+        """Render in a worker, and tell what happened. Otherwise as `ChatTemplate` does."""
+        return self._asked(_stepped, variables)
+
+    def check_syntax(self) -> None:
+        """Compile in a worker; raises TemplateSyntaxError where Jinja cannot."""
+        if self.original is not None:
+            return
+        run_task(_checked, self._task, limits=self.limits, file=self._file)
+
+    @property
+    def syntax_tree(self) -> nodes.Template:
+        """The parsed template. Raises TemplateSyntaxError."""
+        return self._tree if self.original is None else self.original.syntax_tree
+
+    @cached_property
+    def marks_generation(self) -> bool:
+        """Whether it holds ``{% generation %}``."""
+        return self.plain().marks_generation
+
+    @cached_property
+    def _tree(self) -> nodes.Template:
+        return self._parsed()
+
+    def plain(self) -> ChatTemplate:
+        """Return the same template as one that renders in this process."""
+        if self.original is not None:
+            return self.original
+        return ChatTemplate(
+            self.text, self.special_tokens, self.name, self.origin, self.source, self.sandbox
+        )
+
+    def _asked(self, render: Callable[..., Rendered], variables: Mapping[str, object]) -> Rendered:
+        lost: TemplateRenderError
+        try:
+            return run_task(
+                render,
+                self._task,
+                dict(variables),
+                limits=self.limits,
+                file=self._file,
+            )
+        except TaskLimitError as error:
+            lost = TemplateLimitError(error.limit, error.message, file=self._file, hint=error.hint)
+        except WorkerDiedError as error:
+            lost = TemplateRenderError(error.message, file=self._file, hint=error.hint)
+        raise lost
+
+    @property
+    def _task(self) -> _Source | ChatTemplate:
+        """What a worker needs to render."""
+        if self.original is not None:
+            return self.original
+        return _Source(self.text, self._file, self.sandbox)
+
+    def __reduce__(self) -> tuple[Callable[..., ChatTemplate], tuple[object, ...]]:
+        return isolated, (self.plain(), self.limits)
+
+
+def isolated(template: ChatTemplate, limits: Limits = DEFAULT_LIMITS) -> IsolatedTemplate:
+    """Return the same template as one that renders in workers, under these limits."""
+    if isinstance(template, IsolatedTemplate):
+        return replace(template, limits=limits)
+    return IsolatedTemplate(
+        template.text,
+        template.special_tokens,
+        template.name,
+        template.origin,
+        template.source,
+        template.sandbox,
+        limits=limits,
+        original=template if isinstance(template, EncodedTemplate) else None,
+    )
+
+
+@lru_cache(maxsize=COMPILED)
+def _compiled(source: _Source) -> ChatTemplate:
+    return ChatTemplate(source.text, origin=source.file, sandbox=source.sandbox)
+
+
+def _kept(given: _Source | ChatTemplate) -> ChatTemplate:
+    return _compiled(given) if isinstance(given, _Source) else given
+
+
+def _rendered(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
+    return _kept(given).render_prepared(variables)
+
+
+def _marked(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> str:
+    return _kept(given).render_generation(variables)
+
+
+def _mapped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> SourceMap:
+    return _kept(given).source_map(variables)
+
+
+def _stepped(given: _Source | ChatTemplate, variables: Mapping[str, object]) -> RenderTrace:
+    return _kept(given).step_through(variables)
+
+
+def _checked(given: _Source | ChatTemplate) -> None:
+    _kept(given).check_syntax()

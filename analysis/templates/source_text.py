@@ -1,0 +1,292 @@
+"""Where in a template's text an error lies: line, column, and the line with a caret.
+
+Jinja's errors know a line and no column. The column is found by reading the text again and
+counting how far the parser had come; where that and Jinja's line disagree there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
+
+from jinja2 import Template, TemplateSyntaxError as JinjaSyntaxError
+from jinja2.lexer import TokenStream
+from jinja2.parser import Parser
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.errors import is_inert
+
+from .environment import chat_environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+# The template's line at which a render failed.
+
+
+_LACKING = re.compile(r"t_\d+$")
+"""What Jinja calls the function that it compiles to stand for a filter or test that there is not:
+its frame is of no line of the template, that of its caller is."""
+
+
+def failure_line(error: BaseException) -> int | None:
+    """Return the template's line of the innermost frame that is compiled from a template.
+
+    Of an endless recursion, the line that first comes again: the innermost one would be another
+    with every caller's depth.
+    """
+    line: int | None = None
+    seen: set[int] = set()
+    traceback = error.__traceback__
+    while traceback is not None:
+        template = traceback.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template) and not _LACKING.match(traceback.tb_frame.f_code.co_name):
+            line = _line_of(template, traceback.tb_lineno)
+            if isinstance(error, RecursionError) and line in seen:
+                return line
+            seen.add(line)
+        traceback = traceback.tb_next
+    return line
+
+
+_LINES: WeakKeyDictionary[Template, Sequence[tuple[int, int]]] = WeakKeyDictionary()
+"""The lines of a template, and those of its code: Jinja reads them anew at each question."""
+
+
+def _line_of(template: Template, code_line: int) -> int:
+    """Answer as Jinja's `get_corresponding_lineno` does."""
+    lines = _LINES.get(template)
+    if lines is None:
+        lines = _LINES[template] = template.debug_info
+    return next((line for line, begins in reversed(lines) if begins <= code_line), 1)
+
+
+# Where Jinja's tokens stand in a template's text; its syntax tree knows lines alone.
+
+
+class TemplateToken(NamedTuple):
+    """A token of a template, as Jinja's lexer names it, and its place in the text."""
+
+    kind: str
+    value: str
+    start: int
+    """Characters from the beginning of the text."""
+    end: int
+
+
+def template_tokens(text: str) -> tuple[TemplateToken, ...]:
+    """Return the tokens of a template whose lines end in one newline.
+
+    What whitespace control takes away between two tokens is in none. Of a text that Jinja cannot
+    read, the tokens before the place where it stops are given.
+    """
+    return tuple(_tokens(text))
+
+
+def _tokens(text: str) -> Iterator[TemplateToken]:
+    end = 0
+    try:
+        for _, kind, value in chat_environment().lexer.tokeniter(text, None):
+            start = text.find(value, end)
+            if start < 0:
+                return
+            end = start + len(value)
+            yield TemplateToken(kind, value, start, end)
+    except JinjaSyntaxError:
+        return
+
+
+def written_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
+    """Return the places of what a template writes: its plain texts and `{{ … }}`, in their order.
+
+    For example `Hi {{ name }}!` writes at (0, 3), (3, 13) and (13, 14).
+    """
+    begun = 0
+    for token in tokens:
+        if token.kind == "data":
+            yield token.start, token.end
+        elif token.kind == "variable_begin":
+            begun = token.start
+        elif token.kind == "variable_end":
+            yield begun, token.end
+
+
+# What the source of an encoder mentions: it suggests what to try, and concludes nothing.
+
+
+Constant: TypeAlias = str | int | float | bool
+
+
+def compared_values(tree: ast.AST, names: Collection[str]) -> Mapping[str, tuple[Constant, ...]]:
+    """Return the constants that each of these names is compared with, or annotated by."""
+    found: dict[str, dict[str, Constant]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            constants = [value for side in sides for value in _constants(side)]
+            compared = [side.id for side in sides if isinstance(side, ast.Name)]
+        elif isinstance(node, ast.arg) and isinstance(node.annotation, ast.Subscript):
+            # Literal and the like hold their values in brackets.
+            constants = list(_constants(node.annotation.slice))
+            compared = [node.arg]
+        else:
+            continue
+        for name in compared:
+            if name in names:
+                found.setdefault(name, {}).update({repr(value): value for value in constants})
+    return {name: tuple(values.values()) for name, values in found.items() if values}
+
+
+def _constants(node: ast.expr) -> Iterator[Constant]:
+    items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else [node]
+    for item in items:
+        if isinstance(item, ast.Constant) and isinstance(item.value, str | int | float):
+            yield item.value
+
+
+def mentioned_fields(tree: ast.AST) -> tuple[str, ...]:
+    """Return the names by which it asks for members: ``m["x"]``, ``m.get("x")``, ``m.x``."""
+    found: dict[str, None] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(slice=ast.Constant(value=str() as name)):
+                found[name] = None
+            case ast.Call(
+                func=ast.Attribute(attr="get"), args=[ast.Constant(value=str() as name), *_]
+            ):
+                found[name] = None
+            case ast.Attribute(attr=name):
+                found[name] = None
+            case _:
+                pass
+    return tuple(found)
+
+
+def text_constants(tree: ast.AST) -> tuple[str, ...]:
+    """Return its text constants, each once."""
+    return tuple(
+        dict.fromkeys(
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+    )
+
+
+# The comments of a template, which Jinja leaves out of every render.
+
+
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    """Return each comment with the line (from 1) on which it begins.
+
+    What only looks like a comment, within ``raw`` or a string, is none. Of a text that Jinja
+    cannot read, the comments before the place where it stops are given.
+    """
+    try:
+        for line, kind, value in chat_environment().lexer.tokeniter(text, None):
+            if kind == "comment":
+                yield line, value
+    except JinjaSyntaxError:
+        return
+
+
+# A template's variables as texts, and those that are not switches.
+
+
+PASSED = ("messages", "tools", "documents", "add_generation_prompt")
+"""Variables that every render passes itself."""
+
+_WORDS: dict[str, Json] = {"True": True, "False": False, "None": None}
+
+
+def variable_value(text: str) -> Json:
+    """Return the value that a text stands for: JSON, Python's and YAML's words, else the text."""
+    try:
+        value: Json = json.loads(text)
+    except ValueError:
+        return _WORDS.get(text, text)
+    return value
+
+
+NEWLINE = re.compile(r"\r\n|\r|\n")
+"""What Jinja counts as the end of a line."""
+
+LEXER_POSITION = re.compile(r" at (\d+)$")
+"""How Jinja's lexer ends its messages: a position in the text, lines ended by one newline."""
+
+QUOTED_NAME = re.compile(r"'(\w+)'")
+"""How Jinja names an unknown filter or test in its messages."""
+
+EXCERPT_WIDTH = 72
+"""Characters of a long line that an excerpt shows around the column."""
+
+
+def find_column(environment: Environment, text: str, error: JinjaSyntaxError) -> int | None:
+    """Return the column (from 1) in line ``error.lineno`` that the error is about, or None."""
+    lines = NEWLINE.split(text)
+    if not 1 <= error.lineno <= len(lines):
+        return None
+    message = str(error.message or "")
+    position = _lexer_position(message)
+    if position is None:
+        position = _parser_position(environment, "\n".join(lines))
+    if position is not None:
+        before = "\n".join(lines)[:position]
+        if before.count("\n") + 1 == error.lineno:
+            return position - (before.rfind("\n") + 1) + 1
+    name = QUOTED_NAME.search(message)
+    found = name and re.search(rf"\b{name[1]}\b", lines[error.lineno - 1])
+    return found.start() + 1 if found else None
+
+
+def excerpt(text: str, line: int, column: int | None) -> str:
+    """Return the template's line after its number and, where known, a caret under the column."""
+    lines = NEWLINE.split(text)
+    if not 1 <= line <= len(lines):
+        return ""
+    shown = "".join(character if is_inert(character) else " " for character in lines[line - 1])
+    caret = column - 1 if column else 0
+    start = max(0, min(caret - EXCERPT_WIDTH // 2, len(shown) - EXCERPT_WIDTH))
+    head = "…" if start else ""
+    tail = "…" if start + EXCERPT_WIDTH < len(shown) else ""
+    number = f"{line} | "
+    first = f"{number}{head}{shown[start : start + EXCERPT_WIDTH]}{tail}"
+    if column is None:
+        return first
+    margin = f"{' ' * (len(number) - 2)}| "
+    return f"{first}\n{margin}{' ' * (len(head) + caret - start)}^"
+
+
+def _lexer_position(message: str) -> int | None:
+    found = LEXER_POSITION.search(message)
+    return int(found[1]) if found else None
+
+
+def _parser_position(environment: Environment, text: str) -> int | None:
+    """Parse again, counting; return where the token begins that the parser stopped at."""
+    start = 0
+
+    def counted() -> Iterator[tuple[int, str, str]]:
+        nonlocal start
+        end = 0
+        for line, kind, value in environment.lexer.tokeniter(text, None):
+            # Whitespace control drops text between tokens, so each is looked for.
+            begin = text.find(value, end)
+            if begin >= 0:
+                start, end = begin, begin + len(value)
+            yield line, kind, value
+        start = len(text)
+
+    parser = Parser(environment, "")
+    try:
+        # Making the stream reads its first token, which may be what is wrong.
+        parser.stream = TokenStream(environment.lexer.wrap(counted()), None, None)
+        parser.parse()
+    except JinjaSyntaxError:
+        return start
+    return None

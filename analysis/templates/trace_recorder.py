@@ -1,0 +1,417 @@
+"""What the compiled code of a traced render calls, and what comes of it.
+
+Contract: whatever is passed through a method comes out of it unchanged, so a traced render writes
+what any other does. What a macro or a block `set` has written is known again where it is put out by
+the identity of its text, and inside a longer text where it stands there once: in
+
+    {% macro tag(x) %}<{{ x }}>{% endmacro %}{{ 'a' ~ tag(1) }}
+
+`a` is of the last place, `<`, `1` and `>` are of those in the macro, through the last one.
+
+The places of a template at which a trace looks, in the order in which they stand in its text.
+
+Jinja's syntax tree has them with their lines, its lexer with their columns. Both are walked in
+the same order and matched one to one; where they do not agree a place is its line alone. In
+
+    {% for m in messages if m.role %}{{ m.text if m.text else '-' }}{% endfor %}
+
+has the keywords `for`, `if`, `if`: a loop, its filter, and a test inside what is written.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import TypeVar
+
+from jinja2 import Undefined, nodes
+
+from .render_trace import OpenSite, PromptPiece, SeenValue, StepKind, TemplateSite, TraceStep
+from .source_text import TemplateToken, written_places
+
+# A value of a render in few words, as Jinja writes it: what a trace keeps of it.
+
+
+LONGEST_STRING = 160
+"""Characters of a text that are kept; what is longer is cut in the middle."""
+
+DEEPEST = 2
+MOST_ITEMS = 6
+
+
+class _JinjaWords(reprlib.Repr):
+    """Python's own short `repr`, with the words of Jinja and keys in their order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fillvalue = "…"
+        self.maxlevel = DEEPEST
+        self.maxstring = LONGEST_STRING
+        self.maxlong = LONGEST_STRING
+        self.maxlist = self.maxtuple = self.maxdict = MOST_ITEMS
+
+    def repr1(self, x: object, level: int) -> str:
+        """Return the words of a value."""
+        if x is None:
+            return "none"
+        if isinstance(x, bool):
+            return "true" if x else "false"
+        if isinstance(x, Undefined):
+            return "undefined"
+        return super().repr1(x, level)
+
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
+        """Return the first entries; Python sorts them by their keys."""
+        if not x:
+            return "{}"
+        if level <= 0:
+            return f"{{{self.fillvalue}}}"
+        entries = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value in islice(x.items(), self.maxdict)
+        ]
+        more = [self.fillvalue] if len(x) > self.maxdict else []
+        return f"{{{', '.join([*entries, *more])}}}"
+
+    def repr_instance(self, x: object, level: int) -> str:
+        """Return the type's name: what an object says of itself may be of any length."""
+        del level
+        return f"<{type(x).__name__}>"
+
+
+_WORDS = _JinjaWords()
+
+
+def value_words(value: object) -> str:
+    """Return what a value is, in a bounded number of characters. Nothing of it is changed.
+
+    For example `{'role': 'user', 'content': 'Hi'}`, `none`, `undefined`, `<Macro>`.
+    """
+    return _WORDS.repr(value)
+
+
+_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSite:
+    """A place as the syntax tree has it."""
+
+    kind: StepKind
+    keyword: str
+    """By which it begins in the text; empty for what is written."""
+    node: nodes.Node
+    """What is written, the test, the loop, or the assignment."""
+    within: int | None
+    """The number of the test or the loop around it."""
+
+
+def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:
+    """Return the places of a tree, which is not changed."""
+    found: list[FoundSite] = []
+    _find(tree, None, found)
+    return tuple(found)
+
+
+def _find(node: nodes.Node, within: int | None, found: list[FoundSite]) -> None:
+    match node:
+        case nodes.If():
+            _find_if(node, within, found)
+        case nodes.For():
+            _find_loop(node, within, found)
+        case nodes.CondExpr():
+            _find(node.expr1, within, found)
+            found.append(FoundSite(StepKind.TEST, "if", node.test, within))
+            _find_all([node.test, *([node.expr2] if node.expr2 else [])], within, found)
+        case nodes.Output():
+            for child in node.nodes:
+                found.append(FoundSite(StepKind.WRITE, "", child, within))
+                _find(child, within, found)
+        case nodes.Assign() | nodes.AssignBlock():
+            found.append(FoundSite(StepKind.SET, "set", node, within))
+            _find_all(node.iter_child_nodes(), within, found)
+        case nodes.FilterBlock():
+            _find_all([node.filter, *node.body], within, found)
+        case nodes.Macro():
+            # Who calls it decides whether it runs.
+            _find_all(node.iter_child_nodes(), None, found)
+        case _:
+            _find_all(node.iter_child_nodes(), within, found)
+
+
+def _find_loop(node: nodes.For, within: int | None, found: list[FoundSite]) -> None:
+    found.append(FoundSite(StepKind.LOOP, "for", node, within))
+    loop = len(found) - 1
+    _find(node.iter, within, found)
+    if node.test is not None:
+        # It may have been asked about the next item already: a pass says enough.
+        found.append(FoundSite(StepKind.TEST, "if", node.test, loop))
+        _find(node.test, loop, found)
+    _find_all([*node.body, *node.else_], loop, found)
+
+
+def _find_if(node: nodes.If, within: int | None, found: list[FoundSite]) -> None:
+    around = within
+    for each in (node, *node.elif_):
+        found.append(FoundSite(StepKind.TEST, "if", each.test, around))
+        around = len(found) - 1
+        _find(each.test, around, found)
+        _find_all(each.body, around, found)
+    _find_all(node.else_, around, found)
+
+
+def _find_all(several: Iterable[nodes.Node], within: int | None, found: list[FoundSite]) -> None:
+    for each in several:
+        _find(each, within, found)
+
+
+def placed_sites(
+    text: str, tokens: Sequence[TemplateToken], found: Sequence[FoundSite]
+) -> tuple[TemplateSite, ...]:
+    """Return the same places with where they stand in the text; `tokens` are those of it."""
+    writes = list(written_places(tokens))
+    keywords = list(_keyword_places(tokens))
+    if len(writes) != sum(not each.keyword for each in found):
+        writes = []
+    if [keyword for keyword, _ in keywords] != [each.keyword for each in found if each.keyword]:
+        keywords = []
+    breaks = [at for at, character in enumerate(text) if character == "\n"]
+    left = {True: iter(writes), False: iter([place for _, place in keywords])}
+    placed: list[TemplateSite] = []
+    for each in found:
+        place = next(left[not each.keyword], None)
+        start, end = place or (0, 0)
+        line = each.node.lineno if place is None else bisect_right(breaks, start - 1) + 1
+        placed.append(TemplateSite(each.kind, line, start, end, each.within))
+    return tuple(placed)
+
+
+def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Return each `if`, `for` and `set`, and where what it rules stands: a test, a statement."""
+    shown = [token for token in tokens if token.kind != "whitespace"]
+    depths = list(accumulate(_depth(token) for token in shown))
+    for at, token in enumerate(shown):
+        if token.kind != "name" or token.value not in {"if", "elif", "for", "set"}:
+            continue
+        first = shown[at - 1].kind == "block_begin"
+        if not first and (token.value != "if" or shown[at - 1].value == "."):
+            continue
+        if token.value in {"if", "elif"}:
+            end = _test_end(shown, depths, at)
+            yield "if", (shown[min(at + 1, end)].start, shown[end].end)
+        else:
+            end = next(n for n in range(at, len(shown)) if shown[n].kind == "block_end") - 1
+            yield token.value, (token.start, shown[end].end)
+
+
+def _depth(token: TemplateToken) -> int:
+    if token.kind != "operator":
+        return 0
+    return (token.value in _OPEN) - (token.value in _CLOSE)
+
+
+def _test_end(shown: Sequence[TemplateToken], depths: Sequence[int], at: int) -> int:
+    """Return the number of the last token of the test after this `if`."""
+    for number in range(at + 1, len(shown)):
+        token = shown[number]
+        ends = token.kind in {"block_end", "variable_end"} or depths[number] < depths[at]
+        if depths[number] == depths[at]:
+            ends = ends or (token.kind == "name" and token.value in {"else", "if", "recursive"})
+            ends = ends or (token.kind == "operator" and token.value in {",", ":"})
+        # A dot before it makes a keyword the name of a member.
+        if ends and shown[number - 1].value != ".":
+            return number - 1
+    return len(shown) - 1
+
+
+Value = TypeVar("Value")
+
+MOST_STEPS = 20_000
+"""Steps that are kept; those after them are counted."""
+
+MOST_JOINED = 32
+"""Texts of macros that are looked for inside what one expression writes."""
+
+
+class _Open:
+    """A place at work."""
+
+    __slots__ = ("joined_before", "seen", "site")
+
+    def __init__(self, site: int, joined_before: int) -> None:
+        self.site = site
+        self.joined_before = joined_before
+        self.seen: list[SeenValue] = []
+
+
+class TraceRecorder:
+    """Of one render."""
+
+    def __init__(self, names: Sequence[str], most_steps: int) -> None:
+        """Know the names that the code asks for; of no steps, no value is put into words."""
+        self._names = names
+        self._most_steps = most_steps
+        self._open: list[_Open] = []
+        self._passes: dict[int, int] = {}
+        self._buffers: dict[int, list[PromptPiece]] = {}
+        self._joined: dict[int, tuple[str, list[PromptPiece]]] = {}
+        """By the identity of a text that was put together: it, and what it was made of."""
+        self.pieces: list[PromptPiece] = []
+        self.steps: list[TraceStep] = []
+        self.left_out = 0
+
+    @property
+    def ended_in(self) -> tuple[OpenSite, ...]:
+        """What is at work."""
+        return tuple(OpenSite(each.site, tuple(each.seen)) for each in self._open)
+
+    def enter(self, site: int) -> int:
+        """Begin the work of a place, and give its number."""
+        self._open.append(_Open(site, len(self._joined)))
+        return site
+
+    def seen(self, name: int, value: Value) -> Value:
+        """Note what a name stands for."""
+        if self._open and self._most_steps:
+            noted = SeenValue(self._names[name], value_words(value))
+            if noted not in self._open[-1].seen:
+                self._open[-1].seen.append(noted)
+        return value
+
+    def plain(self, site: int, text: str, buffer: object = None) -> str:
+        """Note a text of the template itself."""
+        self._put([PromptPiece(text, site, (), self._made)], buffer)
+        return text
+
+    def written(self, site: int, text: str, buffer: object = None) -> str:
+        """Note what an expression writes."""
+        opened = self._leave(site, StepKind.WRITE, text)
+        before = 0 if opened is None else opened.joined_before
+        joined = [*islice(self._joined.values(), before, None)]
+        self._put(list(self._pieces_of(site, text, joined)), buffer)
+        return text
+
+    def put_out(self, text: str, buffer: object = None) -> str:
+        """Note what a block puts out, which writes nothing of its own."""
+        self._put(list(self._pieces_of(None, text, [*self._joined.values()])), buffer)
+        return text
+
+    def tested(self, site: int, value: Value) -> Value:
+        """Note what came of a test, which is not asked for its truth a second time by that."""
+        held = bool(value)
+        self._leave(site, StepKind.TEST, value, held=held)
+        return value
+
+    def looped(self, site: int, value: Value) -> Value:
+        """Note what a loop goes through."""
+        self._leave(site, StepKind.LOOP, value)
+        self._passes[site] = 0
+        return value
+
+    def turned(self, site: int, value: object) -> None:
+        """Note that a loop goes through its body."""
+        self._passes[site] = self._passes.get(site, 0) + 1
+        self._made_step(site, StepKind.PASS, value, number=self._passes[site])
+
+    def stored(self, site: int, value: Value) -> Value:
+        """Note what a variable is set to."""
+        self._leave(site, StepKind.SET, value)
+        return value
+
+    def concat(self, buffer: Iterable[str]) -> str:
+        """Put together what a macro or a block has written, as a text that is known again."""
+        text = "".join(buffer)
+        made_of = self._buffers.pop(id(buffer), None)
+        if made_of is None or len(text) < 2:  # noqa: PLR2004 - shorter ones exist once for all
+            return text
+        # A new one: Python gives a text that is joined from one piece back as that piece.
+        text = f"{text} "[:-1]
+        self._joined[id(text)] = (text, made_of)
+        return text
+
+    @property
+    def _made(self) -> int:
+        return len(self.steps) + self.left_out
+
+    def _leave(
+        self, site: int, kind: StepKind, value: object, *, held: bool | None = None
+    ) -> _Open | None:
+        opened = None
+        while self._open and (opened is None or opened.site != site):
+            opened = self._open.pop()
+        seen = tuple(opened.seen) if opened is not None else ()
+        self._made_step(site, kind, value, held=held, seen=seen)
+        return opened
+
+    def _made_step(
+        self,
+        site: int,
+        kind: StepKind,
+        value: object,
+        *,
+        held: bool | None = None,
+        number: int = 0,
+        seen: tuple[SeenValue, ...] = (),
+    ) -> None:
+        if len(self.steps) >= self._most_steps:
+            self.left_out += 1
+        else:
+            self.steps.append(TraceStep(kind, site, value_words(value), held, number, seen))
+
+    def _put(self, pieces: list[PromptPiece], buffer: object) -> None:
+        kept = self.pieces if buffer is None else self._buffers.setdefault(id(buffer), [])
+        kept += [piece for piece in pieces if piece.text]
+
+    def _pieces_of(
+        self, site: int | None, text: str, joined: Sequence[tuple[str, list[PromptPiece]]]
+    ) -> Iterator[PromptPiece]:
+        known = self._joined.get(id(text))
+        if known is not None:
+            yield from _through(known[1], site)
+            return
+        at = 0
+        for start, pieces in _inside(text, joined[-MOST_JOINED:]):
+            if text[at:start]:
+                yield PromptPiece(text[at:start], site, (), self._made)
+            yield from _through(pieces, site)
+            at = start + sum(len(piece.text) for piece in pieces)
+        if text[at:]:
+            yield PromptPiece(text[at:], site, (), self._made)
+
+
+def _through(pieces: Iterable[PromptPiece], site: int | None) -> Iterator[PromptPiece]:
+    for piece in pieces:
+        through = piece.through if site is None else (*piece.through, site)
+        yield PromptPiece(piece.text, piece.site, through, piece.after)
+
+
+def _inside(
+    text: str, joined: Sequence[tuple[str, list[PromptPiece]]]
+) -> list[tuple[int, list[PromptPiece]]]:
+    """Return where which of the joined texts stand in a text, as far as there is no doubt."""
+    found: list[tuple[int, int, list[PromptPiece]]] = []
+    for whole, pieces in sorted(joined, key=lambda each: -len(each[0])):
+        # A filter may have taken the white space at its edges.
+        for part in dict.fromkeys((whole, whole.strip())):
+            if part and text.count(part) == 1:
+                start = text.index(part)
+                end = start + len(part)
+                if all(end <= other or start >= after for other, after, _ in found):
+                    found.append((start, end, _cut(pieces, whole.index(part), len(part))))
+                break
+    return [(start, pieces) for start, _, pieces in sorted(found, key=lambda each: each[0])]
+
+
+def _cut(pieces: Iterable[PromptPiece], start: int, length: int) -> list[PromptPiece]:
+    """Return the pieces of a part of what they are the pieces of."""
+    cut: list[PromptPiece] = []
+    at = 0
+    for piece in pieces:
+        text = piece.text[max(0, start - at) : max(0, start + length - at)]
+        if text:
+            cut.append(PromptPiece(text, piece.site, piece.through, piece.after))
+        at += len(piece.text)
+    return cut

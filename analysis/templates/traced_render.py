@@ -1,0 +1,265 @@
+"""A template compiled so that its render tells what it does; see `render_trace.py`.
+
+Jinja compiles a template to a generator in Python. Here each test, loop, assignment and text of it
+passes through a method of `TraceRecorder`, and each name inside them, so that nothing is computed
+twice and nothing that the template itself leaves out is computed at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType
+from typing import Any, cast
+
+from jinja2 import Template, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.sandbox import SandboxedEnvironment
+
+from autoparser.analysis.core.errors import TemplateRenderError
+
+from .environment import Sandbox, chat_environment
+from .render_trace import OpenSite, RenderTrace, StepKind, TemplateSite
+from .source_text import NEWLINE, template_tokens
+from .trace_recorder import FoundSite, TraceRecorder, found_sites, placed_sites
+
+# Which parts of an expression a trace tells the values of, and how a template spells them.
+
+
+def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
+    """Return the names in an expression with what is asked of them, and what is compared.
+
+    For example `m.role`, `ms|length` and `ms` of `m.role == 'a' and ms|length > 2`. What is called
+    is not among them, but what it is called on.
+    """
+    match node:
+        case nodes.Name(ctx="load"):
+            yield node, node.name
+        case nodes.Getattr() | nodes.Getitem() if _is_chain(node):
+            yield node, spelled(node)
+            if isinstance(node, nodes.Getitem):
+                yield from seen_parts(node.arg)
+        case nodes.Call(node=nodes.Getattr(node=owner)):
+            yield from seen_parts(owner)
+            yield from _of_arguments(node)
+        case nodes.Call(node=nodes.Name()):
+            yield from _of_arguments(node)
+        case nodes.Compare():
+            for side in (node.expr, *(operand.expr for operand in node.ops)):
+                if isinstance(side, nodes.Call | nodes.Filter):
+                    yield side, spelled(side)
+                yield from seen_parts(side)
+        case _:
+            for child in node.iter_child_nodes():
+                yield from seen_parts(child)
+
+
+def _of_arguments(call: nodes.Call) -> Iterator[tuple[nodes.Expr, str]]:
+    for child in call.iter_child_nodes(exclude=("node",)):
+        yield from seen_parts(child)
+
+
+def _is_chain(node: nodes.Node) -> bool:
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        node = node.node
+    return isinstance(node, nodes.Name)
+
+
+def spelled(node: nodes.Node | None) -> str:
+    """Return an expression as a template could spell it, `…` for what would be long."""
+    match node:
+        case nodes.Name():
+            return node.name
+        case nodes.Const():
+            return repr(node.value)
+        case nodes.Getattr():
+            return f"{spelled(node.node)}.{node.attr}"
+        case nodes.Getitem():
+            return f"{spelled(node.node)}[{spelled(node.arg)}]"
+        case nodes.Slice():
+            ends = (node.start, node.stop)
+            return ":".join("" if end is None else spelled(end) for end in ends)
+        case nodes.Neg():
+            return f"-{spelled(node.node)}"
+        case nodes.Add() | nodes.Sub():
+            return f"{spelled(node.left)} {node.operator} {spelled(node.right)}"
+        case nodes.Filter():
+            return f"{spelled(node.node)}|{node.name}{'(…)' if node.args else ''}"
+        case nodes.Call():
+            return f"{spelled(node.node)}({'…' if node.args or node.kwargs else ''})"
+        case _:
+            return "…"
+
+
+RECORDER = "autoparser_recorder"
+"""What the compiled code calls the recorder; names of a template get a prefix from Jinja."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceableTemplate:
+    """The code, and what its numbers mean."""
+
+    text: str
+    environment: SandboxedEnvironment
+    code: CodeType
+    sites: tuple[TemplateSite, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _RecorderCalls:
+    """What is written before an expression in the compiled code, by the expression's identity."""
+
+    before: Mapping[int, str]
+    writes: Mapping[int, int]
+    """The numbers of the places that write."""
+
+
+class _RecordingGenerator(CodeGenerator):
+    """Writes the calls of the recorder around what they are about."""
+
+    def __init__(self, calls: _RecorderCalls, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._calls = calls
+        self._writing = 0
+        self._buffer: str | None = None
+
+    def visit(self, node: nodes.Node, *arguments: Any, **named: Any) -> Any:
+        """Write a node, inside the calls about it."""
+        before = self._calls.before.get(id(node), "")
+        if before:
+            self.write(before)
+        result = super().visit(node, *arguments, **named)
+        if before:
+            self.write(")" * (before.count("(") - before.count(")")))
+        return result
+
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - Jinja's name
+        """Write its texts and expressions one by one."""
+        for child in node.nodes:
+            self._writing, self._buffer = self._calls.writes[id(child)], frame.buffer
+            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
+    def _output_const_repr(self, group: Any) -> str:
+        text = super()._output_const_repr(group)
+        return f"{RECORDER}.plain({self._writing}, {text}, {self._buffer})"
+
+    def _output_child_pre(self, node: Any, frame: Any, finalize: Any) -> None:
+        number = self._writing
+        self.write(f"{RECORDER}.written({RECORDER}.enter({number}), ")
+        super()._output_child_pre(node, frame, finalize)
+
+    def _output_child_post(self, node: Any, frame: Any, finalize: Any) -> None:
+        super()._output_child_post(node, frame, finalize)
+        self.write(f", {frame.buffer})")
+
+    def start_write(self, frame: Frame, node: nodes.Node | None = None) -> None:
+        """Begin to put out what a block has written: a call, a filter, a recursive loop."""
+        super().start_write(frame, node)
+        self.write(f"{RECORDER}.put_out(")
+
+    def end_write(self, frame: Frame) -> None:
+        """End it."""
+        self.write(f", {frame.buffer})")
+        super().end_write(frame)
+
+
+def traceable(text: str, sandbox: Sandbox) -> TraceableTemplate:
+    """Compile a template for traces. Raises what Jinja raises."""
+    text = NEWLINE.sub("\n", text)
+    environment: SandboxedEnvironment = chat_environment(sandbox).overlay()
+    tree = environment.parse(text)
+    found = found_sites(tree)
+    sites = placed_sites(text, template_tokens(text), found)
+    names: list[str] = []
+    calls = _calls(found, names)
+    generator = partial(_RecordingGenerator, calls)
+    environment.code_generator_class = cast("type[CodeGenerator]", generator)
+    return TraceableTemplate(text, environment, environment.compile(tree), sites, tuple(names))
+
+
+def _calls(found: tuple[FoundSite, ...], names: list[str]) -> _RecorderCalls:
+    before: dict[int, str] = {}
+    writes: dict[int, int] = {}
+    for number, site in enumerate(found):
+        about: nodes.Node | None = site.node
+        match site.node:
+            case nodes.For() as loop:
+                about = loop.iter
+                _add(before, about, "looped", number)
+                marker = _loaded(loop.target)
+                before[id(marker)] = f"{RECORDER}.turned({number}, "
+                loop.body.insert(0, nodes.ExprStmt(marker, lineno=loop.lineno))
+            case nodes.Assign() as assignment:
+                about = assignment.node
+                _add(before, about, "stored", number)
+            case nodes.AssignBlock():
+                about = None
+            case _ if site.kind is StepKind.TEST:
+                _add(before, site.node, "tested", number)
+            case _:
+                writes[id(site.node)] = number
+        for part, name in () if about is None else seen_parts(about):
+            before[id(part)] = f"{before.get(id(part), '')}{RECORDER}.seen({len(names)}, "
+            names.append(name)
+    return _RecorderCalls(before, writes)
+
+
+def _add(before: dict[int, str], node: nodes.Node, method: str, number: int) -> None:
+    inner = before.get(id(node), "")
+    before[id(node)] = f"{RECORDER}.{method}({RECORDER}.enter({number}), {inner}"
+
+
+def _loaded(target: nodes.Node) -> nodes.Expr:
+    """Return a loop's variables as an expression."""
+    match target:
+        case nodes.Name():
+            return nodes.Name(target.name, "load", lineno=target.lineno)
+        case nodes.Tuple():
+            return nodes.Tuple([_loaded(each) for each in target.items], "load")
+        case _:
+            return nodes.Const(None)
+
+
+def traced(
+    made: TraceableTemplate,
+    variables: dict[str, object],
+    render: Callable[[Callable[[], Any]], object],
+    most_steps: int,
+) -> RenderTrace:
+    """Render, and tell what happened; without any steps, who wrote what alone.
+
+    `render` gets what starts the render, and takes its pieces; what it raises as a
+    TemplateRenderError is the end of the trace.
+    """
+    recorder = TraceRecorder(made.names, most_steps)
+    environment: SandboxedEnvironment = made.environment.overlay()
+    environment.__dict__["concat"] = recorder.concat
+    template = Template.from_code(environment, made.code, dict(environment.globals))
+    compiled = template.root_render_func
+    compiled.__globals__[RECORDER] = recorder
+    failure: TemplateRenderError | None = None
+    try:
+        render(lambda: compiled(template.new_context(variables)))
+    except TemplateRenderError as error:
+        failure = error
+    return RenderTrace(
+        made.text,
+        made.sites,
+        tuple(recorder.pieces),
+        tuple(recorder.steps),
+        recorder.left_out,
+        failure,
+        () if failure is None else recorder.ended_in or _begun(made, recorder, failure.line),
+    )
+
+
+def _begun(
+    made: TraceableTemplate, recorder: TraceRecorder, line: int | None
+) -> tuple[OpenSite, ...]:
+    """Return the loop that failed before it came to its body, as one over none does."""
+    last = recorder.steps[-1] if recorder.steps else None
+    if last is None or last.kind is not StepKind.LOOP or made.sites[last.site].line != line:
+        return ()
+    return (OpenSite(last.site, last.seen),)

@@ -1,0 +1,403 @@
+"""Many tasks by a few workers that are used again.
+
+Contract: results come in the order of the items, whichever is done first. A task that fails, is
+beyond a limit or loses its worker costs its own result and nothing else: it comes out as an
+`TaskOutcome` with the error. Leaving the pool, by an exception too, leaves no process after.
+
+    with WorkerPool(workers=4, limits=Limits(seconds=30)) as pool:
+        for path, outcome in zip(paths, pool.map(analysis_of, paths, name=str)):
+            if outcome.error is None:
+                use(outcome.value)
+            else:
+                print(outcome.error)
+
+The function must be one of a module, and it, the items and the results must pickle. What it
+works with should be imported before the pool is made, and the pool be made before any thread is
+started: its workers are then forked, in milliseconds each.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from time import monotonic
+from types import MappingProxyType, TracebackType
+from typing import Any, Generic, Self, TypeVar, cast
+
+from autoparser.analysis.core.errors import AutoparserError
+
+from .worker_limits import DEFAULT_LIMITS, Limits, of_death, of_fault, of_silence
+from .worker_process import (
+    Process,
+    ProcessActivity,
+    Reply,
+    TaskRequest,
+    activity_of,
+    dumped,
+    loaded,
+    started,
+)
+
+# A worker as its parent sees it: a task goes in, its value or its error comes out.
+#
+# Contract: one task at a time. A worker that died or was killed is done with; whoever needs it
+# starts another. It ends with its parent: a pipe without another end is the end of its work.
+
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+LOADED_MACHINE = 10.0
+"""After how many times the processor time of a task one looks whether its worker still works."""
+
+TIDY_SECONDS = 1.0
+"""What a worker at a terminal has to end by itself after an interrupt."""
+
+START_SECONDS = 60.0
+"""What starting may take, besides."""
+
+
+class Worker:
+    """A process that runs tasks."""
+
+    def __init__(self, *, terminal: bool = False) -> None:
+        """Start it; with `terminal` it has this process' standard files, and may wait for them."""
+        self._process, self.connection = started(terminal=terminal)
+        self._terminal = terminal
+        self._request: TaskRequest | None = None
+        self._due: float | None = None
+        self._seen: ProcessActivity | None = None
+        self._owner = os.getpid()
+        self._end = weakref.finalize(self, _ended, self._process, self.connection, self._owner)
+        self.grown = 0
+        """Bytes of data that it has more than at its start."""
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it takes tasks; that of a process which this one was forked from does not."""
+        return self._end.alive and self._owner == os.getpid()
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is alive and waits for a task, as far as can be seen without asking it."""
+        # It says nothing unasked: what can be read is the end of its pipe.
+        return self.alive and not self._hung_up(0)
+
+    @property
+    def file(self) -> str | None:
+        """What its task is about; None between tasks."""
+        return None if self._request is None else self._request.file
+
+    @property
+    def due(self) -> float | None:
+        """When to ask whether it is stuck, by the monotonic clock; None where it may wait."""
+        return self._due
+
+    def stuck(self) -> bool:
+        """Whether it is due, does nothing, and has done nothing since one last looked.
+
+        A machine under load makes a worker late: that is no reason to end it, and what it computes
+        is counted by its own clocks. Where the system does not tell what it does, being due is all.
+        """
+        if self._due is None or monotonic() < self._due:
+            return False
+        seen, self._seen = self._seen, activity_of(self.pid)
+        if self._seen is None or (self._seen == seen and not self._seen.running):
+            return True
+        self._due = monotonic() + START_SECONDS
+        return False
+
+    def submit(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        limits: Limits,
+        file: str | None = None,
+        named: Mapping[str, object] = NOTHING,
+    ) -> None:
+        """Give it a task. Raises what pickle does for arguments that cannot be sent."""
+        self._request = TaskRequest(function, arguments, named, limits, file)
+        content = dumped(self._request)
+        self._due = self._seen = None
+        if limits.seconds is not None and not self._terminal:
+            self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
+        # A worker that is dead already shows when its answer is read.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.connection.send_bytes(content)
+
+    def answer(self) -> object:
+        """Return the value of its task.
+
+        Raises what the task raised, and TaskLimitError or WorkerDiedError where it has no end.
+        """
+        request = cast("TaskRequest", self._request)
+        self._request = None
+        content = self._received(request)
+        reply: Reply = loaded(content)
+        self.grown = reply.grown
+        if reply.error is not None:
+            raise reply.error
+        return loaded(cast("bytes", reply.value))
+
+    def _received(self, request: TaskRequest) -> bytes:
+        try:
+            while not self.stuck():
+                if self._due is None or self.connection.poll(max(0, self._due - monotonic())):
+                    return self.connection.recv_bytes()
+        except (EOFError, ConnectionError):
+            fault = of_death(self._buried(), request.limits, request.file)
+        except BaseException:
+            # As an interrupt: whatever it works at, nobody waits for it. One with this process'
+            # terminal has heard of it, too, and may tidy up.
+            if self._terminal:
+                self._hung_up(TIDY_SECONDS)
+            self.close()
+            raise
+        else:
+            self.close()
+            allowed = (request.limits.seconds or 0) * LOADED_MACHINE + START_SECONDS
+            fault = of_silence(allowed, request.file)
+        raise fault
+
+    def call(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        limits: Limits,
+        file: str | None = None,
+        named: Mapping[str, Any] = NOTHING,
+    ) -> object:
+        """Run one task and give its value. Raises as `answer` does."""
+        self.submit(function, *arguments, limits=limits, file=file, named=named)
+        return self.answer()
+
+    def close(self) -> None:
+        """End it, now."""
+        self._end()
+
+    def _hung_up(self, seconds: float) -> bool:
+        with suppress(OSError):
+            return self.connection.poll(seconds)
+        return True
+
+    def _buried(self) -> int:
+        """Return the exit code of a worker that has hung up."""
+        self._end.detach()
+        self.connection.close()
+        return self._process.wait()
+
+
+def _ended(process: Process, connection: Connection, owner: int) -> None:
+    with suppress(OSError):
+        connection.close()
+    if os.getpid() == owner:
+        process.kill()
+        process.wait()
+
+
+# What is closed where a `with` statement ends: processes, threads, connections.
+
+
+class ClosedAtExit(ABC):
+    """A context manager that gives itself, and is closed at the end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what it has begun."""
+
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+GROWN_TOO_LARGE = 300_000_000
+"""Bytes by which a worker may grow over its tasks before another takes its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome(Generic[Value]):
+    """What became of one task."""
+
+    value: Value | None = None
+    """What the function gave; None where there is an error."""
+    error: AutoparserError | None = None
+    """What the function raised, which limit it went beyond, or how its worker died."""
+
+    def result(self) -> Value:
+        """Return the value. Raises the error."""
+        if self.error is not None:
+            raise self.error
+        return cast("Value", self.value)
+
+
+class WorkerPool(ClosedAtExit):
+    """Workers for tasks of a kind. A context manager."""
+
+    def __init__(self, workers: int | None = None, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        """Start so many workers; None: as many as are worth while."""
+        count = workers or usual_jobs()
+        self.limits = limits
+        self._idle = deque(Worker() for _ in range(count))
+        self._busy: dict[Connection, tuple[int, Worker]] = {}
+
+    def close(self) -> None:
+        """End the workers, whatever they are at."""
+        for worker in (*self._idle, *(worker for _, worker in self._busy.values())):
+            worker.close()
+        self._idle.clear()
+        self._busy.clear()
+
+    def map(
+        self,
+        function: Callable[[Item], Value],
+        items: Iterable[Item],
+        *,
+        name: Callable[[Item], str] | None = None,
+    ) -> Generator[TaskOutcome[Value]]:
+        """Give the outcome for each item, in their order, as soon as it and those before are there.
+
+        `name` gives what errors name as the file. One map at a time: its workers are the pool's.
+        """
+        waiting = enumerate(items)
+        done: dict[int, TaskOutcome[Value]] = {}
+        turn = 0
+        try:
+            more = True
+            while True:
+                while more and self._idle:
+                    more = self._next(function, waiting, name)
+                while turn in done:
+                    yield done.pop(turn)
+                    turn += 1
+                if self._busy:
+                    self._collect(done)
+                elif not more and not done:
+                    return
+        finally:
+            # Left early: what is under way is nobody's.
+            for _, worker in self._busy.values():
+                worker.close()
+                self._idle.append(Worker())
+            self._busy.clear()
+
+    def _next(
+        self,
+        function: Callable[[Item], Value],
+        waiting: Iterable[tuple[int, Item]],
+        name: Callable[[Item], str] | None,
+    ) -> bool:
+        """Return the next item to a worker; False where there is none."""
+        for at, item in waiting:
+            worker = self._idle.popleft()
+            if not worker.idle:
+                # It died since, of which this item is not the cause.
+                worker.close()
+                worker = Worker()
+            file = None if name is None else name(item)
+            worker.submit(function, item, limits=self.limits, file=file)
+            self._busy[worker.connection] = at, worker
+            return True
+        return False
+
+    def _collect(self, done: dict[int, TaskOutcome[Value]]) -> None:
+        """Wait for answers, or for the first that is overdue."""
+        dues = [worker.due for _, worker in self._busy.values() if worker.due is not None]
+        ready = wait(list(self._busy), None if not dues else max(0, min(dues) - monotonic()))
+        for connection, (at, worker) in list(self._busy.items()):
+            if connection in ready or worker.stuck():
+                del self._busy[connection]
+                done[at] = _outcome(worker)
+                self._idle.append(worker if fit(worker) else Worker())
+
+
+def _outcome(worker: Worker) -> TaskOutcome[Any]:
+    file = worker.file
+    try:
+        return TaskOutcome(worker.answer())
+    except AutoparserError as error:
+        return TaskOutcome(error=error)
+    except Exception as fault:  # noqa: BLE001 - a fault costs its own task
+        return TaskOutcome(error=of_fault(fault, file))
+
+
+def fit(worker: Worker) -> bool:
+    """Whether it can take another task; one that has grown too large is ended."""
+    if worker.alive and worker.grown > GROWN_TOO_LARGE:
+        worker.close()
+    return worker.alive
+
+
+def usual_jobs() -> int:
+    """Return how many processes are worth while: one for each processor that this one may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+# One task in a worker; workers are kept for the next one.
+
+
+KEPT = 4
+"""Idle workers that are kept."""
+
+_idle: list[Worker] = []
+"""Each is taken out before it is used, which lists do in one step: threads never share one."""
+
+
+def run_task(
+    function: Callable[..., Value],
+    *arguments: object,
+    limits: Limits = DEFAULT_LIMITS,
+    file: str | None = None,
+    terminal: bool = False,
+    **named: object,
+) -> Value:
+    """Run a function of a module in a worker, and give its value; `file` is what errors name.
+
+    With `terminal` the worker is a new one that reads and prints where this process does. Raises
+    what the function raises, TaskLimitError for a task that is beyond its limits, WorkerDiedError
+    for one that lost its worker.
+    """
+    worker = Worker(terminal=True) if terminal else _taken()
+    try:
+        value = worker.call(function, *arguments, limits=limits, file=file, named=named)
+    finally:
+        if terminal or not fit(worker) or len(_idle) >= KEPT:
+            worker.close()
+        else:
+            _idle.append(worker)
+    return cast("Value", value)
+
+
+def close_workers() -> None:
+    """End the workers that are kept; a later task starts another one."""
+    while _idle:
+        _idle.pop().close()
+
+
+def _taken() -> Worker:
+    while _idle:
+        worker = _idle.pop()
+        if worker.idle:
+            return worker
+        worker.close()
+    return Worker()

@@ -1,0 +1,389 @@
+"""Starting a process that serves, and how it ended.
+
+A process with one thread forks: the engine is in memory already, so that costs milliseconds. In
+one with several, a fork may inherit a lock that nobody will ever release, so a new Python is
+started there, and where there is no fork.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from copyreg import dispatch_table
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol, cast
+
+from autoparser.analysis.core.errors import Limit
+
+from .worker_guard import data_bytes, guarded
+from .worker_limits import LimitReached, Limits, TaskLimitReached, beyond, of_fault
+
+# What a worker and its parent send each other: pickled values.
+#
+# Contract: a worker runs the engine on untrusted templates, and is not a sandbox itself: what
+# comes from it is unpickled, as from a part of this program. Frozen mappings are pickled as such.
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRequest:
+    """A task: a function of a module, its arguments, and what it may take."""
+
+    function: Callable[..., object]
+    arguments: tuple[object, ...]
+    named: Mapping[str, object]
+    limits: Limits
+    file: str | None
+    """What the task is about, as errors name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How a task ended."""
+
+    value: object = None
+    error: BaseException | None = None
+    """What it raised; None where it gave a value."""
+    grown: int = 0
+    """Bytes of data that the worker has more than when it began to serve; 0 where unknown."""
+
+
+def dumped(value: object) -> bytes:
+    """Pickle a value. Raises what pickle does for a value that cannot be."""
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
+    # Of its own, so that what other code pickles is as it was.
+    pickler.dispatch_table = {**dispatch_table, MappingProxyType: _frozen}
+    with _no_collection():
+        pickler.dump(value)
+    return buffer.getvalue()
+
+
+def loaded(content: bytes) -> Any:
+    """Return the value that was pickled."""
+    with _no_collection():
+        return pickle.loads(content)  # noqa: S301 - from this program's own worker
+
+
+@contextmanager
+def _no_collection() -> Generator[None]:
+    """Look for no garbage: thousands of objects come, and none of them is any."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _frozen(value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    # By a function, since Python gives the type itself no name to find it by.
+    return _refrozen, (dict(value),)
+
+
+def _refrozen(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(value)
+
+
+# The worker's side: it takes requests from its pipe until the parent hangs up.
+
+
+_STANDARD = (0, 1, 2)
+_DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
+
+
+def serve(connection: Connection, *, interruptible: bool = False) -> None:
+    """Run tasks until the pipe closes. An interrupt is the parent's affair, unless it says so."""
+    if not interruptible:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        # Whoever started this process has held them back until here.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    # Read once a task: the system takes its time to tell.
+    had = has = data_bytes()
+    while True:
+        try:
+            content = connection.recv_bytes()
+        except (EOFError, OSError):
+            return
+        reply = _answer(content, has)
+        has = data_bytes()
+        with suppress(BrokenPipeError):
+            connection.send_bytes(_sent(reply, max(0, (has or 0) - (had or 0))))
+        del content, reply
+
+
+def let_go(keep: int, *, output: bool) -> None:
+    """Give back the files that a fork shares with its parent, but for the pipe `keep`.
+
+    Each number goes on to be taken, by the null device: an object of the parent's that still
+    believes in it could close another's file. Standard error stays, and with `output` all three and
+    what `handed_on` has.
+    """
+    sink = os.open(os.devnull, os.O_RDWR)
+    kept = {keep, sink, 2, *((0, 1, *handed_on()) if output else ())}
+    for number in _open_files():
+        if number not in kept:
+            with suppress(OSError):
+                os.dup2(sink, number, inheritable=False)
+
+
+def handed_on() -> list[int]:
+    """Return the files that whoever started this process has handed on, such as a shell's `<(…)`.
+
+    Python lets no program that it starts inherit what it has opened itself.
+    """
+    return [number for number in _open_files() if number not in _STANDARD and _inherits(number)]
+
+
+def _inherits(number: int) -> bool:
+    try:
+        return os.get_inheritable(number)
+    except OSError:
+        return False
+
+
+def _open_files() -> list[int]:
+    for directory in _DESCRIPTORS:
+        with suppress(OSError):
+            return [int(name) for name in os.listdir(directory)]  # noqa: PTH208 - names alone
+    return list(range(256))
+
+
+def _answer(content: bytes, has: int | None) -> Reply:
+    """Run one task. What it raises is part of the answer."""
+    file: str | None = None
+    limits = Limits()
+    try:
+        request: TaskRequest = loaded(content)
+        file, limits = request.file, request.limits
+        with guarded(limits, has):
+            value = request.function(*request.arguments, **request.named)
+            # Here, so that a result too large to send is within the limits, too.
+            return Reply(value=dumped(value))
+    except (TaskLimitReached, LimitReached):
+        error: BaseException = beyond(Limit.TASK_TIME, limits, file)
+    except MemoryError:
+        error = beyond(Limit.MEMORY, limits, file)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's
+        error = raised
+        _remember_where(error)
+    except BaseException as raised:  # noqa: BLE001 - as where a library in Rust panics
+        error = of_fault(raised, file)
+    # The frames of the task hold what it took.
+    error.__traceback__ = None
+    error.__context__ = None
+    gc.collect()
+    return Reply(error=error)
+
+
+def _remember_where(error: BaseException) -> None:
+    if type(error).__module__.startswith("autoparser."):
+        return
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    error.add_note(f"In a worker:\n{frames}".rstrip())
+
+
+def _sent(reply: Reply, grown: int) -> bytes:
+    """Pickle an answer; an error that cannot be pickled is told in its words."""
+    try:
+        return dumped(Reply(reply.value, reply.error, grown))
+    except Exception as fault:  # noqa: BLE001 - pickling runs code of the error's class
+        words = f"{type(reply.error).__name__}: {reply.error} ({fault})"
+        return dumped(Reply(error=RuntimeError(words), grown=grown))
+
+
+def main() -> None:
+    """Serve the pipe whose number or handle is the first argument: a worker that was not forked."""
+    number, interruptible = int(sys.argv[1]), sys.argv[2] == "1"
+    serve(_connection(number), interruptible=interruptible)
+
+
+def _connection(number: int) -> Connection:
+    if sys.platform == "win32":
+        from multiprocessing.connection import PipeConnection  # noqa: PLC0415 - Windows' own
+
+        return cast("Connection", PipeConnection(number))
+    return Connection(number)
+
+
+# What another process does, as the kernel tells it: whether it works, and how much it has worked.
+#
+# Why not ``psutil``: it would be a dependency of every installation for one line of one file.
+
+
+_USER_TICKS, _SYSTEM_TICKS = 11, 12
+"""Fields after the name, from 0: ``utime`` and ``stime`` of proc_pid_stat(5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessActivity:
+    """What a process does at a moment."""
+
+    state: str
+    """A letter of proc_pid_stat(5), such as ``S`` for one that sleeps."""
+    ticks: int
+    """Processor time that all its threads have taken, in ticks of the system's clock."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs or would if it were its turn, or waits for a disk."""
+        return self.state in ("R", "D")
+
+
+def activity_of(pid: int) -> ProcessActivity | None:
+    """Return what a process does; None where the system does not say."""
+    try:
+        content = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name before stands in brackets, and may hold anything.
+    fields = content.rpartition(b")")[2].split()
+    return ProcessActivity(
+        fields[0].decode(), int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])
+    )
+
+
+_SERVE = "from autoparser.analysis.templates.worker_process import main; main()"
+
+_TASKS = Path("/proc/self/task")
+
+
+class Process(Protocol):
+    """A process that was started here."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+    def wait(self) -> int:
+        """Wait for its end; return its exit code, or the number of the signal below zero."""
+        ...
+
+
+class _Forked:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    def kill(self) -> None:
+        if self._status is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def wait(self) -> int:
+        if self._status is None:
+            try:
+                _, status = os.waitpid(self.pid, 0)
+                self._status = os.waitstatus_to_exitcode(status)
+            except ChildProcessError:
+                # Somebody else has waited for it, as a handler of SIGCHLD may.
+                self._status = 0
+        return self._status
+
+
+def started(*, terminal: bool = False) -> tuple[Process, Connection]:
+    """Start a process that serves; return it and this end of its pipe.
+
+    With `terminal` it has the standard files of this one and takes interrupts as this one does;
+    else it reads nothing, prints nothing, and an interrupt leaves it alone.
+    """
+    here, there = Pipe()
+    start: Callable[[Connection, Connection, bool], Process]
+    start = _forked if _may_fork() else _fresh
+    with _no_interrupt():
+        process = start(here, there, terminal)
+    there.close()
+    return process, here
+
+
+@contextmanager
+def _no_interrupt() -> Generator[None]:
+    """Hold back interrupts, also of what is started, until it has said what becomes of them."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _may_fork() -> bool:
+    if not hasattr(os, "fork") or threading.active_count() > 1:
+        return False
+    try:
+        # Those of libraries, of which Python does not know.
+        return len(os.listdir(_TASKS)) == 1  # noqa: PTH208 - a count alone
+    except OSError:
+        return True
+
+
+def _forked(here: Connection, there: Connection, terminal: bool) -> Process:
+    _flush()
+    pid = os.fork()
+    if pid:
+        return _Forked(pid)
+    code = 1
+    # Whatever happens, nothing of the parent's code runs on in the child.
+    try:
+        here.close()
+        # What is here already stays: to look through it again and again costs time, and copies
+        # the pages that both processes share.
+        gc.freeze()
+        let_go(there.fileno(), output=terminal)
+        serve(there, interruptible=terminal)
+        _flush()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _flush() -> None:
+    """Write out what is buffered, so that it is not written twice."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _fresh(here: Connection, there: Connection, terminal: bool) -> Process:
+    del here
+    number = there.fileno()
+    command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
+    files = None if terminal else subprocess.DEVNULL
+    # Modules are looked for where this process finds them.
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
+    if sys.platform == "win32":
+        os.set_handle_inheritable(number, True)
+        startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [number]})
+        return cast(
+            "Process",
+            subprocess.Popen(  # noqa: S603 - the interpreter that runs this
+                command, stdin=files, stdout=files, env=variables, startupinfo=startup
+            ),
+        )
+    shared = (number, *(handed_on() if terminal else ()))
+    return cast(
+        "Process",
+        subprocess.Popen(  # noqa: S603 - the interpreter that runs this
+            command, stdin=files, stdout=files, env=variables, pass_fds=shared
+        ),
+    )

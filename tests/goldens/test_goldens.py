@@ -1,0 +1,29 @@
+"""What is said of each template is what was said of it before."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lanes import sampled
+
+from .golden_answers import CORPUS, template_paths
+from .golden_file import differences, golden_digests
+
+LANES = 24
+"""The quick lane asks every 24th template: some 9 s of processor time, the slow lane 200 s."""
+
+
+@pytest.mark.parametrize("lane", sampled(range(LANES), LANES))
+def test_the_answers_on_every_template_are_as_they_were(lane: int) -> None:
+    # By the file's lines: a lane is the same whether others' templates are installed or not.
+    there = template_paths()
+    names = [name for name in list(golden_digests())[lane::LANES] if name in there]
+    difference = differences(names)
+    assert not difference, f"\n{difference}"
+
+
+def test_every_template_has_its_line() -> None:
+    golden, there = set(golden_digests()), set(template_paths())
+    assert there <= golden, "these are new: python -m tests.goldens --write"
+    gone = {name for name in golden - there if not name.startswith(CORPUS)}
+    assert not gone, "these are gone: python -m tests.goldens --write"
