@@ -10,7 +10,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .inputs import check_standard_input, read_functions
 from .options import (
     EncoderOption,
     JsonOption,
@@ -23,6 +22,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say
+from .request import check_standard_input, read_functions
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.formats.saved_format import SavedFormat
     from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
-
-__all__ = ["analyze"]
 
 FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""

@@ -19,10 +19,9 @@ from .options import (
     SwitchOption,
     format_option,
 )
-from .output import Outlet, keep_source, result_to
-from .progress import doing
+from .output import Outlet, doing, keep_source, result_to
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.overview.comparison import Comparison
     from autoparser.analysis.overview.format_facts import FormatComparison
-
-__all__ = ["ComparisonForm", "compare"]
 
 DIFFERS = 1
 """The exit code where anything differs."""

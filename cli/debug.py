@@ -14,7 +14,6 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError, suggest
 from autoparser.analysis.templates.worker_limits import Limits
 
-from .inputs import read_tools, read_value
 from .options import (
     NameOption,
     RevisionOption,
@@ -23,14 +22,12 @@ from .options import (
     TemplateOption,
     ToolsOption,
 )
+from .request import read_switches, read_tools, read_value, warn_of_switches
 from .source import STANDARD_INPUT, NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
-
-__all__ = ["debug"]
 
 
 def debug(

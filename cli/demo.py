@@ -13,8 +13,6 @@ from autoparser.analysis.core.errors import AutoparserError
 from .options import JsonOption, TextOrJsonOption, is_json
 from .output import result_to, write_file
 
-__all__ = ["demo"]
-
 DIRECTORY = Path("autoparser-demo")
 FILES = ("chat_template.jinja", "tools.yaml", "output.txt")
 

@@ -22,11 +22,8 @@ from .options import (
     TokenizerOption,
     is_json,
 )
-from .output import keep_source, result_to
-from .progress import doing
+from .output import doing, keep_source, result_to
 from .source import NamedSource
-
-__all__ = ["engines"]
 
 FINDINGS = 1
 """The exit code where no parsers read every text."""

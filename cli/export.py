@@ -21,8 +21,8 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_switches, warn_of_settings
 from .source import NamedSource
-from .switches import read_switches, warn_of_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.export.export_limits import Export
     from autoparser.analysis.export.response_template import ExportTrial
     from autoparser.analysis.formats.learned_format import LearntFormat
-
-__all__ = ["export"]
 
 FINDINGS = 1
 """The exit code where the target does not express all, or does not read what it should."""

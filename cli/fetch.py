@@ -10,8 +10,6 @@ import typer
 from .options import JsonOption, RevisionOption, TextOrJsonOption, is_json
 from .output import result_to
 
-__all__ = ["fetch"]
-
 
 def fetch(
     model: Annotated[

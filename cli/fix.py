@@ -10,7 +10,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
-from .lint_request import lint_cache, lint_request, lint_settings
+from .lint_options import lint_cache, lint_request, lint_settings
 from .options import (
     BaselineOption,
     CacheDirOption,
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.editing.lint_fixes import FixRun
     from autoparser.analysis.lint.project_run import LintRequest
     from autoparser.analysis.lint.project_sources import Problem
-
-__all__ = ["fix", "fix_files"]
 
 REMAINING = 1
 """The exit code where a finding stays, or would be fixed by changes that were not written."""

@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonSchemaOption,
@@ -29,7 +28,7 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .request import read_request, warn_of, warn_of_loosened
+from .request import read_output, read_request, warn_of, warn_of_loosened
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.grammar.request_grammar import Grammar
     from autoparser.analysis.grammar.schema_loosening import GrammarForm
     from autoparser.analysis.sources.token_bytes import OpaqueTokens
-
-__all__ = ["GrammarFormat", "grammar"]
 
 REFUSED = 1
 """The exit code where the grammar does not accept what `--accepts` names."""

@@ -19,8 +19,6 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import pipe_seconds
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["in_worker", "in_workers", "isolation"]
-
 MEGABYTE = 1_000_000
 
 RENDERS = 12

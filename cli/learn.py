@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_log, read_tools, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -25,6 +24,7 @@ from .options import (
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, say
+from .request import read_log, read_tools, read_value
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.teaching.example_learning import TaughtFormat
     from autoparser.analysis.teaching.output_learning import InferredFormat
     from autoparser.analysis.teaching.suggested_labels import SuggestedReader
-
-__all__ = ["learn"]
 
 ODD = 1
 """The exit code where an example or an output does not fit the format that was learnt."""

@@ -20,8 +20,6 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from .commands import CommandGroup
 from .output import FULL, be_printable, quiet_standard_output
 
-__all__ = ["app", "main", "run"]
-
 BAD_INPUT = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141

@@ -16,49 +16,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-__all__ = [
-    "SOURCES",
-    "BaselineOption",
-    "CacheDirOption",
-    "ConfigOption",
-    "EncoderOption",
-    "EngineName",
-    "EngineOption",
-    "ExitZeroOption",
-    "ExtendSelectOption",
-    "IgnoreOption",
-    "IsolatedOption",
-    "JobsOption",
-    "JsonOption",
-    "JsonSchemaOption",
-    "LoosenOption",
-    "MinConfidenceOption",
-    "MinSeverityOption",
-    "NameOption",
-    "NoCacheOption",
-    "NoParallelOption",
-    "OutputOption",
-    "ProfileOption",
-    "PromptOption",
-    "RevisionOption",
-    "SelectOption",
-    "ServedModelOption",
-    "ServerOption",
-    "SourceArgument",
-    "SourcesArgument",
-    "SwitchOption",
-    "TemplateOption",
-    "TextOrJson",
-    "TextOrJsonOption",
-    "TokenizerOption",
-    "ToolChoiceOption",
-    "ToolsOption",
-    "UnsafeFixesOption",
-    "WatchOption",
-    "format_option",
-    "is_json",
-]
-
 SOURCES = (
     "A template file, a model directory, a tokenizer_config.json, a GGUF file, - for standard"
     " input, or a model on the Hub: org/name, org/name/file.gguf, org/name:Q4_K_M, or its URL."

@@ -1,4 +1,4 @@
-"""Where a report goes: the terminal, a pipe, a file."""
+"""Where a report goes: the terminal, a pipe, a file; and what a terminal shows meanwhile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,21 +20,6 @@ from autoparser.analysis.core.errors import AutoparserError, is_inert, one_line
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = [
-    "FULL",
-    "PLAIN_WIDTH",
-    "Outlet",
-    "be_printable",
-    "keep_source",
-    "print_report",
-    "print_text",
-    "quiet_standard_output",
-    "report_width",
-    "result_to",
-    "say",
-    "warn",
-    "write_file",
-]
 
 PLAIN_WIDTH = 80
 """Characters in a line of a report that is written to a file."""
@@ -263,3 +248,35 @@ def _replace(path: Path, content: bytes) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
+    """Show a bar of `total` steps on a terminal, with words beside it.
+
+    Gives what is to be called after each step.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(words, total=total)
+        yield lambda: bar.advance(task)
+
+
+@contextmanager
+def doing(first: str) -> Generator[Callable[[str], object]]:
+    """Say on a terminal what is being done; return what is to be called with the next words."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words: None  # noqa: ARG005 - nobody watches
+        return
+    with console.status(f"{first} …") as status:
+        yield lambda words: status.update(f"{words} …")

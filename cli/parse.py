@@ -13,7 +13,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .inputs import read_output
 from .options import (
     EncoderOption,
     JsonOption,
@@ -32,7 +31,7 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to
-from .request import AskedRequest, read_request, warn_of
+from .request import AskedRequest, read_output, read_request, warn_of
 from .source import STANDARD_INPUT, NamedSource
 
 if TYPE_CHECKING:
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.formats.output_explanation import Explanation
     from autoparser.analysis.parsing.output_parser import OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage
-
-__all__ = ["parse"]
 
 NOT_ALL_READ = 1
 """The exit code where a call is malformed or unknown, a closer is stray, or the output was cut."""

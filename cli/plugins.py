@@ -10,8 +10,6 @@ import typer
 from .options import JsonOption, OutputOption, TextOrJsonOption, is_json
 from .output import result_to
 
-__all__ = ["plugins"]
-
 MISSING = 1
 """The exit code where anything is a no."""
 

@@ -24,16 +24,14 @@ from .options import (
     is_json,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.engines.engine_server import ServedModel
     from autoparser.analysis.engines.server_probe import ServerProbe
     from autoparser.analysis.templates.chat_template import ChatTemplate
-
-__all__ = ["probe"]
 
 FOUND = 1
 """The exit code where a server reads otherwise."""

@@ -11,7 +11,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
-from .inputs import check_standard_input, read_messages, read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -25,8 +24,14 @@ from .options import (
     format_option,
 )
 from .output import Outlet, keep_source, result_to, say, warn
+from .request import (
+    check_standard_input,
+    read_messages,
+    read_switches,
+    read_tools,
+    warn_of_switches,
+)
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -34,8 +39,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.history.renderer import Renderer as TokenRenderer
     from autoparser.analysis.history.training_template import TrainingTemplate
     from autoparser.analysis.templates.chat_template import ChatTemplate
-
-__all__ = ["RenderForm", "render"]
 
 
 class RenderForm(StrEnum):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from autoparser import __version__
 
-from .inputs import read_tools
 from .options import (
     EncoderOption,
     NameOption,
@@ -19,16 +18,14 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import keep_source, result_to
-from .progress import doing
+from .output import doing, keep_source, result_to
+from .request import read_tools
 from .source import NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from autoparser.analysis.core.conversation import Tool
-
-__all__ = ["ReportForm", "report"]
 
 
 class ReportForm(StrEnum):

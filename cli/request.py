@@ -1,7 +1,13 @@
-"""The request that commands take by options: read, checked, and what they warn of."""
+"""The request that options describe: the files that they name, read and checked, and the warnings.
+
+Contract: - stands for standard input wherever a file is named. What cannot be read is an
+AutoparserError that names the file, the place in it and what was expected there.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .inputs import read_prompt, read_schema, read_tools
 from .output import warn
-from .switches import read_switches, warn_of_settings
+from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
-    from autoparser.analysis.core.conversation import Tool
+    from autoparser.analysis.core.conversation import Json, Tool
     from autoparser.analysis.formats.saved_format import SavedFormat
     from autoparser.analysis.grammar.schema_loosening import Loosening
     from autoparser.analysis.parsing.turn_request import RequestOptions
+    from autoparser.analysis.templates.chat_template import ChatTemplate
 
-__all__ = ["AskedRequest", "read_request", "warn_of", "warn_of_loosened"]
 
 CHOICES = ("auto", "none", "required")
 
@@ -115,3 +120,211 @@ def warn_of_loosened(source: str, loosened: Iterable[Loosening]) -> None:
     """Say on standard error what a grammar is not held to."""
     for each in loosened:
         warn(source, str(each))
+
+
+CLOCK = "strftime_now"
+"""A function, which no text can stand for."""
+
+
+def read_switches(given: Sequence[str]) -> dict[str, Json]:
+    """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
+    if not given:
+        return {}
+    from autoparser.analysis.templates.source_text import PASSED, variable_value
+
+    found: dict[str, Json] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.isidentifier():
+            raise AutoparserError(
+                f"{each!r} sets no variable", hint="give --switch NAME=VALUE, as in thinking=true"
+            )
+        if name in (*PASSED, CLOCK):
+            raise AutoparserError(
+                f"{name} is not a switch", hint="it has an option of its own, or none is needed"
+            )
+        found[name] = variable_value(value)
+    return found
+
+
+def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str, object]) -> None:
+    """Say on standard error which switches the template never reads."""
+    if not switches:
+        return
+    from autoparser.analysis.learning.suggestions import suggestions_of
+
+    read = suggestions_of(template).names
+    for name in switches:
+        if name in read:
+            continue
+        words = f"this template reads no variable {name!r}"
+        warn(source, "; ".join(filter(None, (words, suggest(name, sorted(read))))))
+
+
+def warn_of_settings(
+    source: str, learnt: Analysis | SavedFormat, switches: Mapping[str, object]
+) -> None:
+    """Say on standard error which switches do nothing to what was learnt, as far as is known."""
+    if not switches:
+        return
+    from autoparser.analysis.formats.saved_format import SavedFormat
+
+    if not isinstance(learnt, SavedFormat):
+        warn_of_switches(source, learnt.template, switches)
+        return
+    known = sorted(switch.name for switch in learnt.switches)
+    for name in switches:
+        if name not in known:
+            words = f"this saved format has no switch {name!r}"
+            warn(source, "; ".join(filter(None, (words, suggest(name, known)))))
+
+
+def read_output(path: Path | None) -> str:
+    """Return what the model wrote, character for character; None reads standard input."""
+    return _read(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
+
+
+def read_prompt(path: Path) -> str:
+    """Return the rendered prompt, or a tail of it."""
+    return _read(path, "the rendered prompt")
+
+
+def read_log(path: Path) -> str:
+    """Return the lines of a log."""
+    return _read(path, "the log")
+
+
+def read_tools(path: Path) -> list[Tool]:
+    """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
+    from autoparser.analysis.core.request_files import given_tools
+
+    return [*given_tools(read_value(path, "the tools"), str(path))]
+
+
+def read_functions(path: Path) -> tuple[Tool, ...]:
+    """Return the functions of such tools, without wrappers. Raises AutoparserError for none."""
+    from autoparser.analysis.core.conversation import function_of
+
+    found = tuple(map(function_of, read_tools(path)))
+    if not found:
+        hint = "name a file with tools, such as what MCP's tools/list answers"
+        raise AutoparserError("this list of tools is empty", file=str(path), hint=hint)
+    return found
+
+
+def check_standard_input(*named: object) -> None:
+    """Raise AutoparserError where more than one of these is standard input."""
+    if [str(each) for each in named].count(STANDARD_INPUT) > 1:
+        raise AutoparserError(
+            "standard input holds one file, and - stands for several here",
+            hint="name the others",
+        )
+
+
+def read_messages(path: Path) -> list[dict[str, Any]]:
+    """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
+    from autoparser.analysis.core.request_files import given_messages
+
+    return given_messages(read_value(path, "the messages"), str(path))
+
+
+def read_schema(path: Path) -> Mapping[str, Any]:
+    """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
+    from autoparser.analysis.core.documents import read
+    from autoparser.analysis.core.request_files import given_schema
+
+    value, file = read_value(path, "the JSON schema"), str(path)
+    hint = 'write an object such as {"type": "object", "properties": …}'
+    given = read(value, dict[str, Any], file=file, hint=hint)
+    for wrapper in ("json_schema", "schema"):
+        inner = given.get(wrapper, given)
+        given = read(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
+    given_schema(given, file)
+    return given
+
+
+def read_value(path: Path, what: str) -> object:
+    """Return what a YAML or JSON file holds; `what` that is, in words."""
+    text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    return _loaded(text, path)
+
+
+def _read(path: Path, what: str) -> str:
+    """Return the text of a file, or of standard input, as long as it is not too much."""
+    from autoparser.analysis.sources.local_files import read_bounded, read_path
+
+    hint = f"name a file that holds {what}"
+    if str(path) == STANDARD_INPUT:
+        content = read_bounded(sys.stdin.buffer, "standard input", hint)
+        return _decoded(content, "standard input")
+    try:
+        return _decoded(read_path(path, hint), str(path))
+    except FileNotFoundError:
+        reason = "there is no such file"
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror or type(error).__name__})"
+    raise AutoparserError(reason, file=str(path), hint=hint)
+
+
+def _decoded(content: bytes, file: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AutoparserError(
+            f"this is not UTF-8 ({error.reason} 0x{content[error.start]:02x})",
+            file=file,
+            place=f"byte {error.start}",
+            hint="save the text as UTF-8",
+        ) from None
+
+
+def _loaded(text: str, path: Path) -> Any:
+    """Read a text as JSON where it is named so or begins so, else as YAML."""
+    named = path.suffix.lower() == ".json"
+    if named or text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            # YAML has such lists and mappings too, written in other ways.
+            if named:
+                raise _broken("JSON", error.msg, path, error.lineno, error.colno) from None
+        except RecursionError:
+            raise _too_deep(path) from None
+    return _loaded_yaml(text, path)
+
+
+def _loaded_yaml(text: str, path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        words = error.problem or error.context or "it does not end"
+        place = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
+        raise _broken("YAML", words, path, *place) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        line = before.count("\n") + 1
+        raise _broken("YAML", "a character that YAML refuses", path, line, column) from None
+    except RecursionError:
+        raise _too_deep(path) from None
+    except ValueError as error:
+        # A date such as 2024-13-45 is read, and there is none.
+        raise _broken("YAML", str(error), path, None, None) from None
+
+
+def _broken(
+    what: str, words: str, path: Path, line: int | None, column: int | None
+) -> AutoparserError:
+    return AutoparserError(
+        f"broken {what}: {words}",
+        file=str(path),
+        place=None if line is None else f"line {line}, column {column}",
+        hint=f"correct the {what} there",
+    )
+
+
+def _too_deep(path: Path) -> AutoparserError:
+    return AutoparserError("nested too deep", file=str(path), hint="write simpler schemas")

@@ -12,7 +12,6 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .inputs import read_log, read_value
 from .options import (
     EncoderOption,
     JsonOption,
@@ -27,15 +26,13 @@ from .options import (
     is_json,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
+from .request import read_log, read_switches, read_value, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
     from autoparser.analysis.formats.learned_format import LearntFormat
     from autoparser.analysis.history.scenarios import EngineProfile, Scenario
-
-__all__ = ["roundtrip"]
 
 FOUND = 1
 """The exit code where a verdict that --fail-on names was found."""

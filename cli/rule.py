@@ -10,8 +10,6 @@ import typer
 from .options import OutputOption, format_option
 from .output import result_to
 
-__all__ = ["RuleForm", "rule"]
-
 
 class RuleForm(StrEnum):
     """What pages can be written as."""

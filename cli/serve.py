@@ -14,7 +14,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
-from .distribution import DISTRIBUTION
+from . import DISTRIBUTION
 from .options import (
     EncoderOption,
     EngineName,
@@ -30,15 +30,13 @@ from .options import (
     TokenizerOption,
 )
 from .output import say
+from .request import read_switches, warn_of_switches
 from .source import NamedSource
-from .switches import read_switches, warn_of_switches
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Json
     from autoparser.analysis.engines.chat_application import AnsweredChat, ChatEndpoint
     from autoparser.analysis.engines.chat_request import ServingLimits
-
-__all__ = ["serve"]
 
 MEGABYTE = 1_000_000
 GRACE = 10

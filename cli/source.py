@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from autoparser.analysis.templates.chat_template import ChatTemplate
     from autoparser.analysis.templates.worker_limits import Limits
 
-__all__ = ["STANDARD_INPUT", "NamedSource", "names_saved_format"]
-
 STANDARD_INPUT = "-"
 
 

@@ -24,8 +24,6 @@ from .options import WatchOption
 from .output import say
 from .source import STANDARD_INPUT
 
-__all__ = ["Polled", "watched", "watching"]
-
 INTERVAL = 0.3
 """Seconds between two looks."""
 

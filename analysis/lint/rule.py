@@ -249,6 +249,34 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return usual.get(self.group, NoFix.UNWRITTEN).words
 
 
+class Profile(StrEnum):
+    """For whom a template is looked at."""
+
+    RELEASE = "release"
+    """Its author, before it ships: errors, and warnings that are not of a convention."""
+    STRICT = "strict"
+    """Whoever wants everything."""
+    ENGINES = "engines"
+    TRAINING = "training"
+    CACHE = "cache"
+
+    def shows(self, rule: Rule, severity: Severity) -> bool:
+        """Whether a finding of a rule is shown in this profile, if it has this severity."""
+        if self is Profile.STRICT:
+            return True
+        if self is Profile.RELEASE:
+            usual = rule.convention and severity is not Severity.ERROR
+            return not usual and severity is not Severity.INFO
+        return Concern(self.value) in rule.concerns
+
+
+def profiles_of(rule: Rule) -> tuple[Profile, ...]:
+    """Return the profiles that show what a rule finds where it weighs as usual."""
+    if not rule.default:
+        return tuple(each for each in Profile if each.value == rule.runs_for)
+    return tuple(each for each in Profile if each.shows(rule, rule.severity))
+
+
 _PAGE = re.compile(
     r"---\n(?P<facts>.+?)\n---\n"
     r"# (?P<summary>[^\n]+)\n\n"

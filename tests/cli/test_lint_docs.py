@@ -10,7 +10,7 @@ import typer
 
 from autoparser.analysis.lint.project_settings import KEYS
 from autoparser.analysis.lint.registry import all_rules
-from autoparser.cli.lint_formats import Format
+from autoparser.cli.lint import Format
 from autoparser.cli.main import app
 
 DOCS = (Path(__file__).parents[2] / "docs" / "lint.md").read_text("utf-8")

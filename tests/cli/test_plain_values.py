@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from autoparser.cli.commands import _PlainConversion
 from autoparser.cli.main import app
-from autoparser.cli.plain_values import _PlainConversion
 
 GIVEN: tuple[object, ...] = (
     None,

@@ -1,30 +1,38 @@
-"""The debugger's first screen: a template, its prompt, and one piece of that at a time."""
+"""The debugger in a terminal: a template, its prompt, and one piece of that at a time.
+
+`DebuggerApp` shows the template, the prompt beside it, and why each piece of that was written. The
+screens after it stand over it. What they show is drawn by `autoparser.reports.debugger`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
+import yaml
+from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.events import Click, Resize
-from textual.widgets import Footer, Input, Static
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Footer, Input, OptionList, Static, TextArea
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.overview.debugged_prompts import DebuggedConversation
+from autoparser.analysis.overview.debugged_prompts import DebuggedConversation, SwitchedRender
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.render_trace import RenderTrace
 from autoparser.reports import visible
-from autoparser.reports.debugger import PIECE, drawn_prompt, failure_text, piece_text, template_text
-
-from .beside_screen import BesideScreen
-from .choice_screen import ChoiceScreen
-from .edit_screen import EditScreen
-from .switches_screen import SwitchesScreen
-
-__all__ = ["DebuggerApp"]
+from autoparser.reports.debugger import (
+    PIECE,
+    beside_text,
+    drawn_prompt,
+    failure_text,
+    piece_text,
+    switched_text,
+    template_text,
+)
 
 _ABOVE = 4
 """Lines that stay in sight above the current one."""
@@ -253,3 +261,128 @@ class DebuggerApp(App[None]):
             self.call_from_thread(self.notify, visible(str(error)), severity="error")
             return
         self.call_from_thread(self.push_screen, SwitchesScreen(self.traced, renders))
+
+
+class SwitchesScreen(Screen[None]):
+    """The differences, one below the other."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "back")]
+
+    def __init__(self, trace: RenderTrace, renders: Sequence[SwitchedRender]) -> None:
+        super().__init__()
+        self.trace = trace
+        self.renders = renders
+
+    def compose(self) -> ComposeResult:
+        """Draw the pane."""
+        with VerticalScroll(id="switched"):
+            yield Static(id="changes")
+        yield Footer()
+
+    def on_resize(self, event: Resize) -> None:
+        """Break the lines anew."""
+        others = [(each.name, each.value, each.trace) for each in self.renders]
+        width = max(event.size.width - 2, 20)
+        self.query_one("#changes", Static).update(switched_text(self.trace, others, width))
+
+
+class BesideScreen(Screen[None]):
+    """Their prompts, what each has alone in colour, with the template's lines."""
+
+    CSS = """
+    #sides { height: 1fr; }
+    #sides VerticalScroll { width: 1fr; }
+    .name { height: 1; background: $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "back")]
+
+    def __init__(self, names: tuple[str, str], left: RenderTrace, right: RenderTrace) -> None:
+        super().__init__()
+        self.names = names
+        self.traces = left, right
+
+    def compose(self) -> ComposeResult:
+        """Draw both panes."""
+        with Horizontal(id="sides"):
+            for side, name in zip(("left", "right"), self.names, strict=True):
+                with VerticalScroll():
+                    yield Static(visible(name), classes="name", markup=False)
+                    yield Static(id=side)
+        yield Footer()
+
+    def on_resize(self, event: Resize) -> None:
+        """Break the lines anew."""
+        texts = beside_text(*self.traces, max(event.size.width // 2 - 3, 20))
+        for side, text in zip(("left", "right"), texts, strict=True):
+            self.query_one(f"#{side}", Static).update(text)
+
+
+class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
+    """A list, of which one is given back; None where nothing is chosen."""
+
+    AUTO_FOCUS = "*"
+    CSS = """
+    ChoiceScreen { align: center middle; }
+    #choices { width: 76; max-width: 95%; height: auto; max-height: 80%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "back")]
+
+    def __init__(self, conversations: Sequence[DebuggedConversation]) -> None:
+        super().__init__()
+        self.conversations = conversations
+
+    def compose(self) -> ComposeResult:
+        """Draw the list."""
+        rows = [
+            Text.assemble((f"{visible(each.name)}  ", "bold"), visible(each.about))
+            for each in self.conversations
+        ]
+        yield OptionList(*rows, id="choices")
+
+    def on_mount(self) -> None:
+        """Begin at the first."""
+        self.query_one(OptionList).highlighted = 0
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Give back what was chosen."""
+        self.dismiss(self.conversations[event.option_index])
+
+
+EDITED = "edited"
+
+
+class EditScreen(Screen[DebuggedConversation | None]):
+    """Its messages and tools as YAML; what cannot be read stays here, with the reason."""
+
+    AUTO_FOCUS = "*"
+    CSS = """
+    #text { height: 1fr; }
+    #problem { height: auto; color: $error; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "render_it", "render", priority=True),
+        Binding("escape", "dismiss", "back", priority=True),
+    ]
+
+    def __init__(self, conversation: DebuggedConversation, template: ChatTemplate) -> None:
+        super().__init__()
+        self.conversation = conversation
+        self.template = template
+
+    def compose(self) -> ComposeResult:
+        """Draw the text."""
+        yield TextArea(self.conversation.as_yaml(), id="text", show_line_numbers=True)
+        yield Static(id="problem", markup=False)
+        yield Footer()
+
+    def action_render_it(self) -> None:
+        """Give back the conversation as it is now."""
+        text = self.query_one("#text", TextArea).text
+        try:
+            edited = self.conversation.edited(yaml.safe_load(text), EDITED)
+        except yaml.YAMLError as error:
+            self.query_one("#problem", Static).update(visible(f"broken YAML: {error}"))
+        except AutoparserError as error:
+            self.query_one("#problem", Static).update(visible(str(error)))
+        else:
+            self.dismiss(edited)
