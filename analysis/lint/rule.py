@@ -76,7 +76,7 @@ class RuleGroup(StrEnum):
 
 
 class Need(StrEnum):
-    """What a check cannot run without."""
+    """The input that a check requires."""
 
     SOURCE = "a template"
     RENDERS = "a template that compiles"
