@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -31,6 +31,7 @@ from .blocks import (
     MARKER,
     Block,
     Blocks,
+    Fitted,
     Gap,
     Heading,
     StyledRun,
@@ -151,18 +152,27 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_written,
     )
-    made.filters |= {
+    filters: dict[str, Callable[..., object]] = {
         "address": address,
-        "chosen": lambda block: block.choose(_WIDTH),
+        "chosen": _chosen,
         "edges": _edges,
-        "kind": lambda block: type(block).__name__,
+        "kind": _kind,
         "own_text": _own_text,
         "shared_text": _shared_text,
         "signs": signs,
         "visible": visible,
         "whole": _whole,
     }
+    made.filters.update(filters)
     return made
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def _chosen(block: Fitted) -> Blocks:
+    return block.choose(_WIDTH)
 
 
 def _written(value: object) -> object:
