@@ -13,8 +13,6 @@ from .blocks import prose, rows, sentence
 from .terminal import report_text
 from .visible import visible
 
-__all__ = ["lint_findings_report"]
-
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
 
 

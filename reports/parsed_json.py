@@ -26,15 +26,6 @@ from .message import message_status
 if TYPE_CHECKING:
     from autoparser.analysis.formats.output_explanation import Explanation
 
-__all__ = [
-    "ParsedDocument",
-    "StreamedDocument",
-    "chunk_document",
-    "end_document",
-    "message_document",
-    "parsed_document",
-]
-
 
 class FunctionDocument(JsonDocument, frozen=True):
     """What is called, with its arguments as JSON text."""

@@ -17,8 +17,6 @@ from .blocks import Blocks, Row, blank, prose, rows, sentence
 from .terminal import report_text
 from .visible import LEGEND, visible
 
-__all__ = ["TokensDocument", "tokens_document", "tokens_report"]
-
 _STYLES = ("cyan", "green", "yellow", "magenta", "blue", "red")
 """One after the other for the messages; the template's own text has none of them."""
 _OWN_STYLE = "dim"

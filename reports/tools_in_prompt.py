@@ -14,8 +14,6 @@ from autoparser.analysis.learning.tools_in_prompt import LostPart, ToolsInPrompt
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .visible import visible
 
-__all__ = ["TOOLS_IN_PROMPT", "tools_in_prompt_groups", "tools_in_prompt_section", "tools_summary"]
-
 TOOLS_IN_PROMPT = "What of the tools reaches the prompt"
 FAILS = "The template fails on tools with"
 WRITTEN = "Their texts are written"

@@ -16,16 +16,6 @@ from .blocks import Blocks, heading, rows
 from .setting_words import setting_words, value_words
 from .visible import visible
 
-__all__ = [
-    "asked_rows",
-    "bounds_rows",
-    "bounds_section",
-    "bounds_words",
-    "equal_words",
-    "grouped_names",
-    "settings_words",
-]
-
 NAMED = 8
 """Conversations that are named where both templates refuse them."""
 

@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING
 from autoparser.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from .concise import concise_report
+    from .ci_forms import github_report, junit_report
     from .document import LintDocument, lint_document
-    from .finding_words import many, problem_words
-    from .github import github_report
-    from .junit import junit_report
     from .markdown import markdown_report
     from .page import page_file, page_markdown, rule_page, rule_table, rules_index
     from .sarif import sarif_report
-    from .statistics import counted, statistics_report
-    from .text import lint_report
+    from .text import concise_report, counted, lint_report, statistics_report
+    from .words import many, problem_words
 
 __all__ = [
     "LintDocument",

@@ -12,7 +12,7 @@ from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, ro
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
-from .styles import SEVERITY_STYLES
+from .words import SEVERITY_STYLES
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 

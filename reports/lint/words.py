@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Severity
@@ -12,18 +12,6 @@ from autoparser.analysis.lint.project_sources import Problem
 from autoparser.analysis.lint.rule import Need
 from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import visible
-
-__all__ = [
-    "counts",
-    "line_place",
-    "many",
-    "message_words",
-    "notes",
-    "problem_words",
-    "summary_words",
-    "template_title",
-    "unused_words",
-]
 
 _PLURALS = {"entry": "entries"}
 
@@ -143,3 +131,10 @@ _HINTS = {
     Need.OTHER_JINJAS: "see --engines",
 }
 """What to do about what is lacking; of all else a template has it or has it not."""
+
+
+SEVERITY_STYLES: Mapping[Severity, str] = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "blue",
+}
