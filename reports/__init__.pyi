@@ -38,6 +38,7 @@ from .files import (
     fetch_report as fetch_report,
     fetched_document as fetched_document,
 )
+from .findings import lint_findings_report as lint_findings_report
 from .fixing import (
     fix_diff as fix_diff,
     fix_document as fix_document,
@@ -56,7 +57,6 @@ from .learned import (
     learned_document as learned_document,
     learned_report as learned_report,
 )
-from .lint_findings import lint_findings_report as lint_findings_report
 from .message import (
     all_read as all_read,
     chunk_report as chunk_report,

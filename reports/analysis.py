@@ -18,11 +18,10 @@ from .settings import fault_section, settings_section, stops_section
 from .summary import summary_section
 from .switches import switch_section
 from .terminal import report_text
-from .tools_in_prompt import tools_in_prompt_section
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
-from .what_was_asked import bounds_section
+from .what_was_asked import bounds_section, tools_in_prompt_section
 
 RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
 NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."

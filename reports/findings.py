@@ -18,11 +18,14 @@ from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.verdicts import Check, Crash
 from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintFinding
 
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .places import place_of, place_text
 from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
+from .terminal import report_text
 from .verdict import spoiled_words, why
 from .visible import visible
 
@@ -134,13 +137,13 @@ def findings_words(learnt: LearntFormat) -> Text:
         if (count := counts[level])
     ]
     worst = ": " if len(found) == 1 else "; the worst: "
-    return sentence(joined(told, ", "), worst, _told(learnt, found[0]))
+    return sentence(joined(told, ", "), worst, _finding_words(learnt, found[0]))
 
 
 def findings_section(learnt: LearntFormat) -> Blocks:
     """List the findings; the linter's rules find far more."""
     found = own_findings(learnt)
-    told = [(finding.level.word, _told(learnt, finding)) for finding in found]
+    told = [(finding.level.word, _finding_words(learnt, finding)) for finding in found]
     origin = visible(learnt.template.origin or "TEMPLATE")
     return [
         *heading("Findings"),
@@ -149,7 +152,7 @@ def findings_section(learnt: LearntFormat) -> Blocks:
     ]
 
 
-def _told(learnt: LearntFormat, finding: OwnFinding) -> Text:
+def _finding_words(learnt: LearntFormat, finding: OwnFinding) -> Text:
     if finding.line is None:
         return Text(finding.words)
     text = learnt.template.text if isinstance(learnt, Analysis) else ""
@@ -174,3 +177,19 @@ def unwritten_words(source: str, tokens: Sequence[str]) -> str:
     rest = f" and {more} more added tokens" if more > 0 else ""
     command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
     return f"no render writes {names}{rest}; if the model does, one example tells it: {command}"
+
+
+_SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
+
+
+def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
+    """List findings, the weightiest first, as the linter gives them."""
+    told = [(finding.code, _lint_finding_words(finding)) for finding in findings]
+    drawn = rows(told, indent=0) if told else prose("no findings", indent=0)
+    return report_text(drawn, width)
+
+
+def _lint_finding_words(finding: LintFinding) -> Text:
+    weight = finding.severity
+    line = "" if finding.hit.line is None else f" in line {finding.hit.line}"
+    return sentence((weight.value, _SEVERITY_STYLES[weight]), f"{line}: {visible(finding.message)}")

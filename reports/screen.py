@@ -28,10 +28,10 @@ from .settings import gate_score, gate_style, stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .terminal import Lines, drawn_lines, fact_lines, text_of
-from .tools_in_prompt import tools_in_prompt_section
 from .turn import cut_at_prompt, turn_notes
 from .verdict import verdict
 from .visible import literal, quoted, visible
+from .what_was_asked import tools_in_prompt_section
 
 LABEL = len("Reasoning")
 MOST = 3

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
-from .words import SEVERITY_STYLES
+SEVERITY_STYLES = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "blue",
+}
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 

@@ -33,9 +33,8 @@ from autoparser.reports.setting_words import evidence_words
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import LEGEND, lines, shown, visible
 
-from .page import page_lines
+from .page import SEVERITY_STYLES, page_lines
 from .words import (
-    SEVERITY_STYLES,
     counts,
     line_place,
     message_words,

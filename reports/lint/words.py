@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Severity
@@ -131,10 +131,3 @@ _HINTS = {
     Need.OTHER_JINJAS: "see --engines",
 }
 """What to do about what is lacking; of all else a template has it or has it not."""
-
-
-SEVERITY_STYLES: Mapping[Severity, str] = {
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "yellow",
-    Severity.INFO: "blue",
-}
