@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
@@ -118,7 +118,7 @@ def _conversation(
         raise AutoparserError(
             "there is no such file, and no conversation of this name",
             file=named,
-            hint=suggest(named, names, f"name a file, or one of {', '.join(names)}"),
+            hint=spelling_hint(named, names, f"name a file, or one of {', '.join(names)}"),
         )
     if found is None:
         value = read_value(Path(named), "the conversation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def lint_request(
     from autoparser.analysis.lint.project_run import LintRequest
     from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
     from autoparser.analysis.lint.registry import all_rules, rules_for
-    from autoparser.analysis.lint.rule import Need
+    from autoparser.analysis.lint.rule import RuleNeed
     from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
     from autoparser.analysis.templates.worker_pool import usual_jobs
 
     select, ignore, extend = chosen
     selected = settings.select if select is None else _listed(select)
     profile = _profile(settings, shown[0], chosen=selected is not None)
-    beside = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
+    beside = [each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS]
     if selected is None:
         beside += [each.code for each in rules_for(profile)]
     choice = RuleChoice(
@@ -155,7 +155,7 @@ def _listed(given: Sequence[str]) -> tuple[str, ...]:
 def _one_of(given: str, known: Sequence[str], option: str) -> str:
     if given in known:
         return given
-    hint = suggest(given, known, f"there are {', '.join(known)}")
+    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 

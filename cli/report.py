@@ -63,7 +63,7 @@ def report(
 def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
-    from autoparser.analysis.overview.portrait import portray
+    from autoparser.analysis.overview.portrait import portray_template
     from autoparser.reports import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
@@ -74,7 +74,7 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
     source = asked_for.source
     with doing("analyzing") as say:
         analysis = analyzed(template)
-        portrait = portray(
+        portrait = portray_template(
             analysis,
             tools=offered,
             tokenizer=loaded,

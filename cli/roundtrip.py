@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
     EncoderOption,
@@ -119,7 +119,7 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play, or a limit ended renders.
     """
-    from autoparser.analysis.history.round_trips import failing, round_trip
+    from autoparser.analysis.history.round_trips import failing_rows, round_trip
     from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 
     as_json = is_json(form, as_json)
@@ -166,7 +166,7 @@ def roundtrip(
     if found.beyond:
         return INCOMPLETE
     spoiled = "any" in wanted and analysis.spoiled is not None
-    return FOUND if spoiled or failing(found.rows, wanted) else 0
+    return FOUND if spoiled or failing_rows(found.rows, wanted) else 0
 
 
 def _logged(
@@ -249,7 +249,7 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
         if each not in by_name:
             raise AutoparserError(
                 f"there is no scenario {each!r}",
-                hint=suggest(each, by_name, f"--full lists all {len(by_name)}"),
+                hint=spelling_hint(each, by_name, f"--full lists all {len(by_name)}"),
             )
     return [by_name[each] for each in names] or known
 
@@ -275,7 +275,7 @@ def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
 
 
 def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
-    hint = suggest(given, known, f"there are {', '.join(known)}")
+    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 

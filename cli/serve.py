@@ -138,7 +138,7 @@ def _endpoint(
     limits: Limits | None,
     learnt: Path | None,
 ) -> ChatEndpoint:
-    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.decoding.answer_writers import CompletionServer, ServerEngine
     from autoparser.analysis.engines.chat_application import ChatEndpoint
     from autoparser.analysis.engines.chat_preparer import ChatPreparer
     from autoparser.analysis.engines.completion_backend import CompletionBackend
@@ -147,7 +147,7 @@ def _endpoint(
 
     server, engine, served = backend
     kind = ServerEngine(engine.value)
-    Server(server, kind, served).check()
+    CompletionServer(server, kind, served).check()
     template = asked_for.template(tokenizer)
     analysis = asked_for.analysis(template, isolate=limits)
     if learnt is not None:

@@ -16,7 +16,11 @@ from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
-from autoparser.analysis.decoding.message_rendering import Fault, Judgement, Rendering
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerFault,
+    AnswerJudgment,
+    MessageRendering,
+)
 from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
@@ -163,7 +167,7 @@ def _answers(report: DecodingReport) -> Blocks:
     return drawn
 
 
-def _verdict(judgement: Judgement) -> Iterator[str]:
+def _verdict(judgement: AnswerJudgment) -> Iterator[str]:
     if judgement.clean:
         yield "clean"
     elif not judgement.complaints and judgement.rendering is not None:
@@ -182,8 +186,8 @@ def _key(word: Enum) -> str:
     return word.name.lower()
 
 
-_FaultKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Fault))})]
-_RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Rendering))})]
+_FaultKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, AnswerFault))})]
+_RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, MessageRendering))})]
 
 
 class ExampleDocument(JsonDocument, frozen=True):

@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
-from autoparser.analysis.core.text_format import Layout, Part
+from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
-_PART_OF = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "calls"}
+_PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
 
 
 def example_message(format_: TurnFormat) -> Message:
@@ -72,13 +72,13 @@ def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -
 
 
 def _turn(
-    format_: TurnFormat, layout: Layout, markers: MarkerRegistry, message: Message
+    format_: TurnFormat, layout: TurnLayout, markers: MarkerRegistry, message: Message
 ) -> Iterator[ExampleSpan]:
     for at, literal in enumerate(layout.literals):
         before = layout.parts[at - 1] if at else None
         after = layout.parts[at] if at < len(layout.parts) else None
         yield from _joint(format_, markers, literal, before, after)
-        if after is Part.CALLS and format_.calls is not None:
+        if after is TurnPart.CALLS and format_.calls is not None:
             yield from _calls(format_.calls, message)
         elif after is not None:
             yield ExampleSpan(
@@ -86,8 +86,8 @@ def _turn(
             )
 
 
-def _written_part(format_: TurnFormat, layout: Layout, part: Part, message: Message) -> str:
-    alone = Layout((part,), ("", ""), layout.reasoning, layout.content)
+def _written_part(format_: TurnFormat, layout: TurnLayout, part: TurnPart, message: Message) -> str:
+    alone = TurnLayout((part,), ("", ""), layout.reasoning, layout.content)
     return replace(format_, layouts={message.presence: alone}).write(message)
 
 
@@ -95,15 +95,15 @@ def _joint(
     format_: TurnFormat,
     markers: MarkerRegistry,
     literal: str,
-    before: Part | None,
-    after: Part | None,
+    before: TurnPart | None,
+    after: TurnPart | None,
 ) -> Iterator[ExampleSpan]:
     """Cut the literal between two parts: what closes the one, what opens the other."""
     rest = literal
     if before is None and rest.startswith(format_.header):
         yield ExampleSpan("header", format_.header)
         rest = rest[len(format_.header) :]
-    closer = {Part.REASONING: markers.reasoning_end, Part.CONTENT: markers.content_end}
+    closer = {TurnPart.REASONING: markers.reasoning_end, TurnPart.CONTENT: markers.content_end}
     marker = closer.get(before, "") if before is not None else ""
     if marker and marker in rest and before is not None:
         end = rest.index(marker) + len(marker)
@@ -115,7 +115,7 @@ def _joint(
     if after is None:
         yield ExampleSpan("turn ends", rest)
     elif rest.strip():
-        yield ExampleSpan(f"{after.value} {'open' if after is Part.CALLS else 'opens'}", rest)
+        yield ExampleSpan(f"{after.value} {'open' if after is TurnPart.CALLS else 'opens'}", rest)
     else:
         yield ExampleSpan("between", rest)
 
@@ -182,20 +182,20 @@ def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[Exa
     return [ExampleSpan("call", text)]
 
 
-_VARIABLES = (Slot.ID, Slot.INDEX)
+_VARIABLES = (RowSlot.ID, RowSlot.INDEX)
 """Slots whose texts look like constants in an example; a name or a value does not."""
 
 
 def _call(calls: CallFormat, row: Row, call: ToolCall, position: int) -> Iterator[ExampleSpan]:
     values = {
-        Slot.NAME: call.name,
-        Slot.ID: call.id,
-        Slot.INDEX: str(calls.index_base + position),
+        RowSlot.NAME: call.name,
+        RowSlot.ID: call.id,
+        RowSlot.INDEX: str(calls.index_base + position),
     }
     for at, piece in enumerate(row):
-        if piece is Slot.ARGUMENTS:
+        if piece is RowSlot.ARGUMENTS:
             yield from _arguments(calls.arguments, call)
-        elif isinstance(piece, Slot):
+        elif isinstance(piece, RowSlot):
             variable = piece.value if piece in _VARIABLES else ""
             yield ExampleSpan(piece.value, values.get(piece, ""), written=True, variable=variable)
         else:
@@ -220,7 +220,7 @@ def _cut(
     yield ExampleSpan(label, text[done:])
 
 
-def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
+def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpan]:
     members = arguments.members
     text = arguments.write(call.arguments)
     # An indented notation begins a line with the margin wherever another has nothing.
@@ -237,11 +237,11 @@ def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
             spans.append(ExampleSpan("separator", members.separator + line))
         written += 1
         pieces = {
-            Slot.KEY: members.key.write(key),
-            Slot.VALUE: (members.values or arguments.values).write(value, inner),
+            RowSlot.KEY: members.key.write(key),
+            RowSlot.VALUE: (members.values or arguments.values).write(value, inner),
         }
         for at, piece in enumerate(row):
-            if isinstance(piece, Slot):
+            if isinstance(piece, RowSlot):
                 spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
             else:
                 label = _between(row, at, "argument")
@@ -260,7 +260,7 @@ def _type_in(words: TypeWords, literal: str, at: int) -> list[tuple[int, int]]:
     return [] if edges is None else [(edges[0], len(literal) - edges[1])]
 
 
-def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:
+def members_in_order(arguments: ArgumentFormat, call: ToolCall) -> list[tuple[str, Json]]:
     """Return a call's arguments in the order in which they are written."""
     order = arguments.members.order.arrange(list(call.arguments))
     return [(key, call.arguments[key]) for key in order]
@@ -272,7 +272,7 @@ def _between(row: Row, at: int, whole: str) -> str:
     if at == len(row) - 1:
         return f"{whole} closes"
     before, after = row[at - 1], row[at + 1]
-    if isinstance(before, Slot) and isinstance(after, Slot):
+    if isinstance(before, RowSlot) and isinstance(after, RowSlot):
         return f"{before.value} to {after.value}"
     return "between"
 
@@ -292,7 +292,7 @@ class TypeWords:
     """Each word, and the types of which it is said."""
 
 
-def type_words(arguments: Arguments) -> TypeWords:
+def type_words(arguments: ArgumentFormat) -> TypeWords:
     """Find the words that say a type; none where rows differ in more than words."""
     rows = {
         kind: row
@@ -305,7 +305,7 @@ def type_words(arguments: Arguments) -> TypeWords:
     edges: dict[int, tuple[int, int]] = {}
     for at, piece in enumerate(first):
         texts = [str(row[at]) for row in rows.values()]
-        if isinstance(piece, Slot) or len({*texts}) == 1:
+        if isinstance(piece, RowSlot) or len({*texts}) == 1:
             continue
         found = _word_edges(texts)
         if found is None:
@@ -314,8 +314,8 @@ def type_words(arguments: Arguments) -> TypeWords:
     return TypeWords(edges, _spoken(rows, edges))
 
 
-def _slots(row: Row) -> list[Slot | None]:
-    return [piece if isinstance(piece, Slot) else None for piece in row]
+def _slots(row: Row) -> list[RowSlot | None]:
+    return [piece if isinstance(piece, RowSlot) else None for piece in row]
 
 
 def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:

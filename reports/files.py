@@ -11,8 +11,8 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.export.export_limits import Export
-from autoparser.analysis.export.response_template import ExportTrial, Mismatch
-from autoparser.analysis.sources.template_loading import Fetched
+from autoparser.analysis.export.response_template import ExportMismatch, ExportTrial
+from autoparser.analysis.sources.template_loading import FetchedFiles
 
 from .blocks import Blocks, Row, heading, prose, rows
 from .places import provenance_words
@@ -28,12 +28,12 @@ class FetchedDocument(JsonDocument, frozen=True):
     """Sizes in bytes by names."""
 
 
-def fetched_document(found: Fetched) -> dict[str, Json]:
+def fetched_document(found: FetchedFiles) -> dict[str, Json]:
     """Return the same as values that JSON can hold."""
     return json_of(FetchedDocument(found.source, dict(found.files)))
 
 
-def fetch_report(found: Fetched, directory: str | None) -> Text:
+def fetch_report(found: FetchedFiles, directory: str | None) -> Text:
     """List the files with their sizes in bytes; ``directory`` is where they were written to."""
     sizes = [f"{size:,}" for size in found.files.values()]
     width = max(map(len, sizes), default=0)
@@ -44,7 +44,7 @@ def fetch_report(found: Fetched, directory: str | None) -> Text:
     return Text("\n".join([_headline(found), *lines, *where]))
 
 
-def _headline(found: Fetched) -> str:
+def _headline(found: FetchedFiles) -> str:
     words = provenance_words(found.source) or ""
     return words[:1].upper() + words[1:]
 
@@ -91,7 +91,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
             f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
         )
         found += prose(words, 0)
-    kind_of: dict[str, list[Mismatch]] = {}
+    kind_of: dict[str, list[ExportMismatch]] = {}
     for each in trial.mismatches:
         kind_of.setdefault(each.kind, []).append(each)
     for kind, alike in kind_of.items():
@@ -100,7 +100,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     return found
 
 
-def _mismatch(found: Mismatch) -> Iterator[Row]:
+def _mismatch(found: ExportMismatch) -> Iterator[Row]:
     yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
     yield "text", Text(shown(found.text))
     yield "expected", Text(visible(str(found.expected)))

@@ -16,7 +16,7 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.core.verdicts import Check, Crash
+from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.linting import LintFinding
@@ -116,7 +116,7 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
         )
 
 
-def _crashing(crash: Crash, words: str) -> OwnFinding:
+def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
     reason = visible(crash.reason).rstrip(".")
     return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)
 

@@ -12,13 +12,13 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, json_of
 from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
-from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, Unfixed
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
 from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
 from autoparser.analysis.editing.proof_conversations import ProofConversation
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.training_template import MismarkedTurn, TrainingTemplate
 from autoparser.analysis.history.trip_causes import Culprit
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, difference, heading, prose, rows, sentence
@@ -36,7 +36,7 @@ def fix_diff(run: FixRun) -> str:
 
 
 def fix_report(
-    run: FixRun, width: int, *, written: bool, unwritten: Sequence[Problem] = ()
+    run: FixRun, width: int, *, written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> Text:
     """Report of each template what was fixed and what not."""
     drawn: Blocks = []
@@ -302,7 +302,7 @@ class FindingFixDocument(JsonDocument, frozen=True):
     message: str
     """What the finding says."""
     fixed: bool
-    reason: Unfixed | None
+    reason: UnfixedReason | None
     """Why the finding stays; null where it is fixed."""
     why: str
     """The same in whole words; empty where it is fixed."""
@@ -348,7 +348,7 @@ class FixDocument(JsonDocument, frozen=True):
 
 
 def fix_document(
-    run: FixRun, *, written: bool, unwritten: Sequence[Problem] = ()
+    run: FixRun, *, written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> dict[str, Json]:
     """Return a run as JSON values."""
     return json_of(
@@ -407,5 +407,5 @@ def _proof_document(proof: ProvenEdit) -> FixProofDocument:
     )
 
 
-def _problem_document(problem: Problem) -> FixProblemDocument:
+def _problem_document(problem: InputProblem) -> FixProblemDocument:
     return FixProblemDocument(problem.path, problem.message, problem.hint)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
@@ -92,7 +92,7 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
     pairs: list[Row] = []
     for entry in dialogue:
         match entry:
-            case User():
+            case UserMessage():
                 pairs.append(("user", Text(shown(entry.text))))
             case ToolResult():
                 pairs.append(("tool", Text(shown(entry.text))))
@@ -130,11 +130,11 @@ def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
         yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))
 
 
-_PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
+_PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
 
 
 def _doubted(analysis: LearntFormat, name: str, text: Text) -> Text:
-    part = _PARTS.get(name.partition("_")[0], Part.CALLS)
+    part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
     if part not in analysis.formats.united.unconfirmed:
         return text
     return sentence(text, ("  not confirmed", DOUBT_STYLE))

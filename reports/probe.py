@@ -13,11 +13,11 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import (
-    Likeness,
     PartDifference,
+    PartLikeness,
     ReadPart,
-    Rung,
     ServedModel,
+    TextRoute,
 )
 from autoparser.analysis.engines.known_texts import ComparedPrompt
 from autoparser.analysis.engines.probed_texts import (
@@ -48,9 +48,9 @@ RANKED = 6
 """Parsers that are shown of each ranking."""
 
 _RUNGS = {
-    Rung.GIVEN: "given: the server is handed the texts, and nothing is generated",
-    Rung.FORCED: "forced: the model is made to write the texts",
-    Rung.SAMPLED: "sampled: the model writes what it likes",
+    TextRoute.GIVEN: "given: the server is handed the texts, and nothing is generated",
+    TextRoute.FORCED: "forced: the model is made to write the texts",
+    TextRoute.SAMPLED: "sampled: the model writes what it likes",
 }
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
@@ -178,7 +178,7 @@ def _at_edges(probe: ServerProbe) -> Blocks:
     first: dict[str, PartDifference] = {}
     for each in probe.texts:
         for found in each.differences:
-            if found.likeness is Likeness.EDGES:
+            if found.likeness is PartLikeness.EDGES:
                 first.setdefault(found.part, found)
     if not first:
         return []
@@ -290,7 +290,7 @@ class PartDifferenceDocument(JsonDocument, frozen=True):
     """A part of a message that is otherwise."""
 
     part: ReadPart
-    likeness: Likeness
+    likeness: PartLikeness
     meant: _Told
     came: _Told
 
@@ -354,7 +354,7 @@ class ProbeDocument(JsonDocument, frozen=True):
     prompts: tuple[ProbedPromptDocument, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
-    rung: Rung
+    rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
     """What cannot be seen so."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_format import ArgumentForm, Arguments, CallFormat, CallLimit
+from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json, MediaKind, Presence
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
@@ -15,12 +15,12 @@ from autoparser.analysis.core.text_format import (
     ContentParts,
     MediaSlot,
     MediaTreatment,
-    Part,
     PartsOutcome,
     Placeholder,
+    TurnPart,
 )
 from autoparser.analysis.core.turn_format import Begun, Formats
-from autoparser.analysis.core.turn_shape import ReasoningRetention, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_view import (
     ContentMode,
@@ -66,9 +66,9 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if analysis.formats.openings:
         yield "Prompts", gate_words(analysis)
     doubted = format_.unconfirmed
-    yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
-    yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
-    yield "Tool calls", _doubted(_calls(analysis), Part.CALLS in doubted)
+    yield "Reasoning", _doubted(_reasoning(analysis), TurnPart.REASONING in doubted)
+    yield "Content", _doubted(_content(analysis), TurnPart.CONTENT in doubted)
+    yield "Tool calls", _doubted(_calls(analysis), TurnPart.CALLS in doubted)
     if format_.calls is not None:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
@@ -128,7 +128,7 @@ def _reasoning(analysis: LearntFormat) -> Text:
         said.append("; never written from a field, only cut out of the content")
     elif field:
         said.append(f"; given as {visible(field)}")
-    if Part.REASONING in analysis.format.elsewhere:
+    if TurnPart.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     return sentence(said, kept_words(format_.retention))
 
@@ -139,7 +139,7 @@ def _forced(formats: Formats) -> str:
     under = {opening.written: opening.setting for opening in reversed(by_setting)}
     opens, closes = (
         f"with {setting_words(under[written])}" if under.get(written) else "by default"
-        for written in (Written.REASONING_OPEN, Written.REASONING_CLOSED)
+        for written in (PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED)
     )
     return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
 
@@ -150,8 +150,8 @@ def default_mode(learnt: LearntFormat) -> ReasoningMode:
     if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
         return mode
     by_default = {
-        Written.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
-        Written.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
+        PromptProgress.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
+        PromptProgress.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
     }
     return by_default.get(opening.written, ReasoningMode.TAG_BASED)
 
@@ -211,7 +211,7 @@ def _calls(analysis: LearntFormat) -> Text:
     said = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
         said.append("; all calls in one array")
-    if Part.CALLS in analysis.formats.united.unconfirmed:
+    if TurnPart.CALLS in analysis.formats.united.unconfirmed:
         return said
     return said.append(f"; {limit_words(calls)}")
 
@@ -369,7 +369,7 @@ SAMPLES: Mapping[JsonType, Json] = {
 }
 
 
-def value_samples(arguments: Arguments) -> Text:
+def value_samples(arguments: ArgumentFormat) -> Text:
     """Write one value of each type as the template writes it."""
     notation = arguments.members.values or arguments.values
     texts: list[Text] = []
