@@ -64,7 +64,7 @@ def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) ->
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
     from autoparser.analysis.overview.portrait import portray
-    from autoparser.reports.html import report_page
+    from autoparser.reports import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
     if asked_for.saved:
@@ -90,7 +90,7 @@ def _saved_page(
 ) -> str:
     from autoparser.analysis.overview.portrait import example_tools, written_grammar
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-    from autoparser.reports.html import saved_page
+    from autoparser.reports import saved_page
 
     learnt = asked_for.saved_format()
     loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
