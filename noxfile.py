@@ -82,6 +82,12 @@ def snapshots(session: nox.Session) -> None:
 
 
 @nox.session
+def picture(session: nox.Session) -> None:
+    """Draw the layers in ARCHITECTURE.md anew, from the contracts and the code."""
+    session.run("python", "-m", "tests.layer_picture")
+
+
+@nox.session
 def schemas(session: nox.Session) -> None:
     """Write anew the schemas of the documents in docs/, from the classes that they are made of."""
     session.env["UPDATE_DOCS"] = "1"

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 
     from autoparser.analysis.core.conversation import Tool
     from autoparser.analysis.lint.baselines import Baseline
-    from autoparser.analysis.lint.linting import FindingFilter, Profile
+    from autoparser.analysis.lint.linting import FindingFilter
     from autoparser.analysis.lint.other_jinjas import OtherJinja
     from autoparser.analysis.lint.project_run import LintRequest
     from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
+    from autoparser.analysis.lint.rule import Profile
     from autoparser.analysis.templates.worker_limits import Limits
 
 
@@ -113,10 +114,9 @@ class LintOptions:
         Raises AutoparserError where options and settings contradict each other, or leave no rule.
         """
         from autoparser.analysis.lint.hit import Confidence
-        from autoparser.analysis.lint.linting import rules_for
         from autoparser.analysis.lint.project_run import LintRequest
         from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
-        from autoparser.analysis.lint.registry import all_rules
+        from autoparser.analysis.lint.registry import all_rules, rules_for
         from autoparser.analysis.lint.rule import Need
         from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
         from autoparser.analysis.templates.worker_pool import usual_jobs
@@ -160,7 +160,7 @@ class LintOptions:
 
 def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
     """Return whose findings are shown: whoever selects rules and names none wants all they find."""
-    from autoparser.analysis.lint.linting import Profile
+    from autoparser.analysis.lint.rule import Profile
 
     if given is not None:
         return Profile(_one_of(given, [*Profile], "--profile"))

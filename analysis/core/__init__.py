@@ -1,1 +1,1 @@
-"""Messages, schemas, formats, verdicts and errors: the plain values that every wing shares."""
+"""Messages, schemas, formats, verdicts, errors: the plain values that wings share."""

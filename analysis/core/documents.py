@@ -12,13 +12,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import msgspec
 from msgspec import Meta, Struct, inspect, to_builtins
 
-from .conversation import Json
 from .errors import AutoparserError, is_mapping, kind_of, misspelt, suggest
+
+if TYPE_CHECKING:
+    from .conversation import Json
 
 # What a data class expects at a place, for the words about a value that is something else.
 

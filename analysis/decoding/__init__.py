@@ -1,1 +1,1 @@
-"""Constrained decoding: token masks, and answers that are written and judged under them."""
+"""Constrained decoding: token masks, and answers written and judged under them."""

@@ -1,1 +1,1 @@
-"""Edited templates: findings fixed, round trips preserved, and the proof of each edit."""
+"""Edited templates: findings fixed, round trips preserved, each edit proven."""

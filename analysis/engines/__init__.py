@@ -1,1 +1,1 @@
-"""vLLM, SGLang and llama.cpp: parser ranking, server probe, plugins and the chat endpoint."""
+"""vLLM, SGLang, llama.cpp: parser ranking, server probe, plugins, chat endpoint."""

@@ -1,1 +1,1 @@
-"""What becomes of a turn in later prompts: the renderer, token bridges and round trips."""
+"""What becomes of a turn in later prompts: renderer, token bridges, round trips."""

@@ -1,1 +1,1 @@
-"""Renders compared: probes, phases, and the format that they give, checked on its template."""
+"""Renders compared: probes, phases, and the format that they give, checked."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import ClassVar
 
 from autoparser.analysis.core.errors import one_line
@@ -13,7 +12,7 @@ from autoparser.shown import Shown
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
 from .lint_renders import quoted_reasons
 from .registry import all_rules, run_check
-from .rule import Concern, Need, Rule
+from .rule import Need, Profile, Rule
 from .subject import Subject
 
 # A hit of a rule on a template, with the rule's code and weight put to it.
@@ -158,43 +157,8 @@ def _distinct(codes: Iterable[str], but: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for code in codes if code != but))
 
 
-# Which findings are shown to whom; the others are folded into one line.
-#
-# Every rule looks whatever the profile is, since findings of one cause are merged first: what is
-# shown does not depend on what is not.
-
-
-class Profile(StrEnum):
-    """For whom a template is looked at."""
-
-    RELEASE = "release"
-    """Its author, before it ships: errors, and warnings that are not of a convention."""
-    STRICT = "strict"
-    """Whoever wants everything."""
-    ENGINES = "engines"
-    TRAINING = "training"
-    CACHE = "cache"
-
-    def shows(self, rule: Rule, severity: Severity) -> bool:
-        """Whether a finding of a rule is shown in this profile, if it has this severity."""
-        if self is Profile.STRICT:
-            return True
-        if self is Profile.RELEASE:
-            usual = rule.convention and severity is not Severity.ERROR
-            return not usual and severity is not Severity.INFO
-        return Concern(self.value) in rule.concerns
-
-
-def profiles_of(rule: Rule) -> tuple[Profile, ...]:
-    """Return the profiles that show what a rule finds where it weighs as usual."""
-    if not rule.default:
-        return tuple(each for each in Profile if each.value == rule.runs_for)
-    return tuple(each for each in Profile if each.shows(rule, rule.severity))
-
-
-def rules_for(profile: Profile) -> tuple[Rule, ...]:
-    """Return the rules that run in a profile beside those that always do."""
-    return tuple(rule for rule in all_rules() if profile.value == rule.runs_for)
+# Findings that are not shown are folded into one line. Every rule looks whatever the profile is,
+# since findings of one cause are merged first: what is shown does not depend on what is not.
 
 
 @dataclass(frozen=True, slots=True)

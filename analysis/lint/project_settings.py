@@ -24,9 +24,8 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import opened, read_bounded
 
 from .hit import Severity
-from .linting import Profile
 from .registry import UnknownRuleError, all_rules, rules_of
-from .rule import Rule
+from .rule import Profile, Rule
 
 # Globs against paths, as people know them from files of ignored paths.
 #

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from autoparser.analysis.core.errors import AutoparserError, suggest
 
-from .rule import Rule, read_rule
+from .rule import Profile, Rule, read_rule
 
 if TYPE_CHECKING:
     from .hit import Hit
@@ -99,3 +99,8 @@ def rules_of(selector: str) -> tuple[Rule, ...]:
         return all_rules()
     codes = [code for code in _pages() if len(wanted) > 1 and code.startswith(wanted)]
     return tuple(map(_rule_with, codes)) or (rule_of(selector),)
+
+
+def rules_for(profile: Profile) -> tuple[Rule, ...]:
+    """Return the rules that run in a profile beside those that always do."""
+    return tuple(rule for rule in all_rules() if profile.value == rule.runs_for)

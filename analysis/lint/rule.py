@@ -76,7 +76,7 @@ class RuleGroup(StrEnum):
 
 
 class Need(StrEnum):
-    """What a check cannot run without."""
+    """The input that a check requires."""
 
     SOURCE = "a template"
     RENDERS = "a template that compiles"
@@ -247,6 +247,34 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             return NoFix.OUTSIDE.words
         usual = {RuleGroup.TRAINING: NoFix.MARKERS, RuleGroup.SECURITY: NoFix.SUSPECT}
         return usual.get(self.group, NoFix.UNWRITTEN).words
+
+
+class Profile(StrEnum):
+    """For whom a template is looked at."""
+
+    RELEASE = "release"
+    """Its author, before it ships: errors, and warnings that are not of a convention."""
+    STRICT = "strict"
+    """Whoever wants everything."""
+    ENGINES = "engines"
+    TRAINING = "training"
+    CACHE = "cache"
+
+    def shows(self, rule: Rule, severity: Severity) -> bool:
+        """Whether a finding of a rule is shown in this profile, if it has this severity."""
+        if self is Profile.STRICT:
+            return True
+        if self is Profile.RELEASE:
+            usual = rule.convention and severity is not Severity.ERROR
+            return not usual and severity is not Severity.INFO
+        return Concern(self.value) in rule.concerns
+
+
+def profiles_of(rule: Rule) -> tuple[Profile, ...]:
+    """Return the profiles that show what a rule finds where it weighs as usual."""
+    if not rule.default:
+        return tuple(each for each in Profile if each.value == rule.runs_for)
+    return tuple(each for each in Profile if each.shows(rule, rule.severity))
 
 
 _PAGE = re.compile(

@@ -1,1 +1,1 @@
-"""What a model wrote, read by a format: the expression of a turn and the push parser."""
+"""What a model wrote, read by a format: the expression of a turn, the push parser."""

@@ -1,1 +1,1 @@
-"""From what a person names to a template and a tokenizer: files, the Hub, GGUF, encoders."""
+"""From a name to a template and a tokenizer: files, the Hub, GGUF, encoders."""

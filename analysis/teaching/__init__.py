@@ -1,1 +1,1 @@
-"""Formats learned from labelled examples, from outputs, and from what a model repository says."""
+"""Formats learned from labeled examples, from outputs, and files of model repositories."""

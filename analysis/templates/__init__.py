@@ -1,1 +1,1 @@
-"""Chat templates parsed, rendered, traced and edited, in a worker process with limits."""
+"""Chat templates parsed, rendered, traced and edited, in a worker with limits."""

@@ -9,7 +9,8 @@ from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.verdicts import AskedForm, Check, Failure
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.linting import LintFinding, LintReport, Profile
+from autoparser.analysis.lint.linting import LintFinding, LintReport
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.reports.places import lines_of, template_place
 from autoparser.reports.setting_words import setting_words

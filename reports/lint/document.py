@@ -20,10 +20,10 @@ from autoparser.analysis.core.text_format import Part
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.lint.hit import Confidence, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import Inspected, LintRun
-from autoparser.analysis.lint.linting import LintFinding, Profile
+from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_settings import FailOn
 from autoparser.analysis.lint.project_sources import Problem
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule import Need, Profile
 
 from .finding_words import line_place
 from .statistics import counted

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.lint.linting import profiles_of
-from autoparser.analysis.lint.rule import Rule, RuleGroup
+from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.linting import Profile, profiles_of
 from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.rule import Profile, profiles_of
 
 Run = Callable[..., Any]
 LINT = Path(__file__).parents[2] / "fixtures" / "lint"

@@ -18,10 +18,11 @@ from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.editing.lint_fixes import FixedTemplate, Unfixed, fix_sources, fixes_apart
-from autoparser.analysis.lint.linting import FindingFilter, Profile, rules_for
+from autoparser.analysis.lint.linting import FindingFilter
 from autoparser.analysis.lint.project_run import LintRequest
 from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
-from autoparser.analysis.lint.registry import all_rules, rule_of
+from autoparser.analysis.lint.registry import all_rules, rule_of, rules_for
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.sources.template_loading import load_template
 from autoparser.reports import template_diff
 

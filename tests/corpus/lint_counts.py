@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import LintRun
-from autoparser.analysis.lint.linting import FindingFilter, LintFinding, Profile, profiles_of
-from autoparser.analysis.lint.rule import Rule
+from autoparser.analysis.lint.linting import FindingFilter, LintFinding
+from autoparser.analysis.lint.rule import Profile, Rule, profiles_of
 
 PROFILES = (Profile.RELEASE, Profile.ENGINES, Profile.TRAINING, Profile.CACHE, Profile.STRICT)
 

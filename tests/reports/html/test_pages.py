@@ -15,7 +15,7 @@ from autoparser import ChatTemplate, analyze, load_template
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.linting import Profile
+from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of

@@ -263,7 +263,7 @@ def test_the_time_of_day_has_no_part_in_what_is_found(monkeypatch: pytest.Monkey
         def now() -> None:
             raise AssertionError
 
-    for module in ("loading.template.environment", "history.renderer.history_renders"):
+    for module in ("templates.environment", "history.history_renders"):
         monkeypatch.setattr(f"autoparser.analysis.{module}.datetime", Asked)
     text = "{{- strftime_now('%d %b %Y') }}" + TEXT
     codes = ("AP603", "AP605", "AP901", "AP908")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from autoparser.analysis.lint import inspection
@@ -180,7 +181,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
 
 def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> None:
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
-    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
     run = lint_project(replace(request(project, "drops.jinja"), rules=(RULES[0], needing)))
     assert found(run) == [("drops.jinja", "AP306")]
     assert run.problems == ()
@@ -198,7 +199,7 @@ def test_a_tokenizer_that_is_named_takes_the_place_of_the_one_beside(
         return SeenHits()
 
     monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", looking)
-    needing = replace(RULES[1], needs=Need.TOKENIZER)
+    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
     named, usual, beside = Path("named.json"), Path("usual.json"), project / "tokenizer.json"
     asked = replace(
         request(project, "drops.jinja"), rules=(needing,), settings=ProjectSettings(tokenizer=usual)

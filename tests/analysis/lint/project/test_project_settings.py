@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.linting import Profile
 from autoparser.analysis.lint.project_settings import (
     FailOn,
     ProjectSettings,
@@ -13,6 +12,7 @@ from autoparser.analysis.lint.project_settings import (
     find_settings,
     read_settings,
 )
+from autoparser.analysis.lint.rule import Profile
 
 FULL = """
 [tool.autoparser.lint]
