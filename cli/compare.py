@@ -145,11 +145,11 @@ def _compare_formats(
 
 def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet) -> None:
     from autoparser.reports import (
+        comparison_page,
         format_comparison_document,
         format_comparison_markdown,
         format_comparison_report,
     )
-    from autoparser.reports.html import comparison_page
 
     match form:
         case ComparisonForm.TEXT:
@@ -163,8 +163,12 @@ def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet)
 
 
 def _give(found: Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool) -> None:
-    from autoparser.reports import comparison_document, comparison_markdown, comparison_report
-    from autoparser.reports.html import comparison_page
+    from autoparser.reports import (
+        comparison_document,
+        comparison_markdown,
+        comparison_page,
+        comparison_report,
+    )
 
     match form:
         case ComparisonForm.TEXT:

@@ -59,7 +59,7 @@ def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> st
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
     from autoparser.analysis.overview.portrait import portray
-    from autoparser.reports.html import report_page
+    from autoparser.reports import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
     if source.saved:
@@ -83,7 +83,7 @@ def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> st
 def _saved_page(source: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.overview.portrait import example_tools, written_grammar
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-    from autoparser.reports.html import saved_page
+    from autoparser.reports import saved_page
 
     learnt = source.saved_format()
     loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)

@@ -127,7 +127,7 @@ class _WantedSurvey:
 
         if self.pages is None:
             return SurveyLook(self.linted)
-        from autoparser.reports.html import report_page
+        from autoparser.reports import report_page
 
         draw = partial(report_page, version=__version__, index=INDEX)
         return SurveyLook(self.linted, draw)
@@ -142,8 +142,7 @@ def _index(records: Sequence[Record], pages: SurveyReports) -> None:
 
 def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
     from autoparser.analysis.overview.survey import summary_of
-    from autoparser.reports import survey_report
-    from autoparser.reports.html import survey_page
+    from autoparser.reports import survey_page, survey_report
 
     summary = summary_of(records)
     if form is SurveyForm.HTML:
@@ -259,7 +258,7 @@ class SurveyReports:
 
     def write_index(self, summary: Summary, records: Sequence[Record], version: str) -> None:
         """Write the survey's page with links to those that are there."""
-        from autoparser.reports.html import survey_page
+        from autoparser.reports import survey_page
 
         pages = {
             record.source: page_name(record.source, record.sha256)

@@ -7,7 +7,10 @@ from .analysis import (
     section_report as section_report,
 )
 from .comparison import (
+    comparison_markdown as comparison_markdown,
+    comparison_page as comparison_page,
     comparison_report as comparison_report,
+    format_comparison_markdown as format_comparison_markdown,
     format_comparison_report as format_comparison_report,
 )
 from .comparison_json import (
@@ -45,10 +48,6 @@ from .learned import (
     learned_report as learned_report,
 )
 from .lint_findings import lint_findings_report as lint_findings_report
-from .markdown_comparison import (
-    comparison_markdown as comparison_markdown,
-    format_comparison_markdown as format_comparison_markdown,
-)
 from .message import (
     all_read as all_read,
     message_report as message_report,
@@ -85,7 +84,8 @@ from .roundtrip_json import (
 from .roundtrip_summary import roundtrip_screen as roundtrip_screen
 from .screen import screen_report as screen_report
 from .stream import chunk_report as chunk_report, end_report as end_report
-from .survey import survey_report as survey_report
+from .survey import survey_page as survey_page, survey_report as survey_report
+from .template_page import report_page as report_page, saved_page as saved_page
 from .tokens import (
     TokensDocument as TokensDocument,
     tokens_document as tokens_document,

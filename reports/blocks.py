@@ -10,8 +10,9 @@ a warning, something aside, is said by the names of styles below, which all pain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 from rich.style import Style
@@ -37,6 +38,16 @@ class Heading:
     """What the blocks after it are about."""
 
     title: Text
+    anchor: str = ""
+    """The section of a page that begins here; empty within a section."""
+    note: str = ""
+    """A word on the section, beside its title in the contents of a page."""
+    short: str = ""
+    """The title in the contents of a page, where that is not the same."""
+    lead: str = ""
+    """What a page says below it, for readers who do not come from a command's help."""
+    folded: bool = False
+    """Whether a page shows the section only to a click, a key or a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,8 @@ class Paragraph:
     indent: int = 2
     hang: int = 0
     """By how much more lines after the first are indented."""
+    look: str = ""
+    """On a page: lead, note, badges, bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,12 @@ class Facts:
     """Whether lines are broken between words, else wherever one is full."""
     label: int = 0
     """The least width of the labels' column."""
+    asides: tuple[str, ...] = ()
+    """What a page says beside each text, where a terminal has no room for it."""
+    sizes: tuple[int, ...] = ()
+    """The numbers in the texts, which a page draws as bars, too."""
+    look: str = ""
+    """On a page: small, said, rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +88,20 @@ class Excerpt:
     indent: int = 0
     broken: bool = True
     """Whether a long line is broken; one with a caret under it is not."""
+    label: str = ""
+    """What it is, for who cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)
-class TextDifference:
+class ShownDifference:
     """Two texts and where they differ, character by character."""
 
     pieces: tuple[DifferencePiece, ...]
     indent: int = 2
     origins: tuple[LineOrigins, LineOrigins] | None = None
     """Of the two texts: what one has alone begins with the template's line that wrote it."""
+    label: str = ""
+    """What it is, for who cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +114,8 @@ class DepartureSide:
     error: Text | None = None
     end: Text | None = None
     """What is said where the text has ended already."""
+    title: str = ""
+    """The label in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +130,25 @@ class Departure:
     """Cells of a line that are not the texts'."""
     by_cells: bool = False
     """Whether the texts are cut by what they take on a terminal, not by characters."""
+    places: tuple[str, ...] = ()
+    """All places where they part so, which a page folds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """Something that had one value and has another."""
+
+    name: Text
+    left: Text
+    right: Text
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChanges:
+    """Values before and after."""
+
+    title: str
+    changes: tuple[ValueChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +164,10 @@ class TableColumn:
     """Cells between it and the next."""
     cut: bool = False
     """Whether what is too long is cut, else it goes on in the next line."""
+    title: str = ""
+    """The head in full, for which a terminal has no room."""
+    bar_of: int = 0
+    """What a full bar stands for, which a page draws beside each number; 0: it draws none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +179,11 @@ class Table:
     indent: int = 0
     head: str = ASIDE
     """How the heads of the columns look."""
+    caption: str = ""
+    asides: tuple[str, ...] = ()
+    """What a page says below the name of each row."""
+    look: str = ""
+    """On a page: classes that say how wide its columns are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +193,60 @@ class Fitted:
     choose: Callable[[int], Blocks]
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Blocks that a page shows only once somebody opens them."""
+
+    summary: Text
+    blocks: Blocks
+    opened: bool = False
+    printed: bool = True
+    """Whether they are on paper all the same."""
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One of two things that stand beside each other."""
+
+    title: Text
+    blocks: Blocks
+    name: str = "both"
+    """Left, right, or both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Two things beside each other, or one."""
+
+    panels: tuple[Panel, ...]
+    caption: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a page draws, such as a plot, and what other painters show in its place."""
+
+    name: str
+    """Of a macro in ``page_templates/pictures.jinja``."""
+    data: object
+    instead: Blocks
+
+
 Block: TypeAlias = (
-    Gap | Heading | Paragraph | Facts | Excerpt | TextDifference | Departure | Table | Fitted
+    Gap
+    | Heading
+    | Paragraph
+    | Facts
+    | Excerpt
+    | ShownDifference
+    | Departure
+    | ValueChanges
+    | Table
+    | Fold
+    | Panels
+    | Picture
+    | Fitted
 )
 Blocks: TypeAlias = list[Block]
 
@@ -194,5 +299,68 @@ def difference(
     indent: int = 2,
     origins: tuple[LineOrigins, LineOrigins] | None = None,
 ) -> Blocks:
-    """Return two texts and where they differ; see `TextDifference`."""
-    return [TextDifference(tuple(pieces), indent, origins)]
+    """Return two texts and where they differ; see `ShownDifference`."""
+    return [ShownDifference(tuple(pieces), indent, origins)]
+
+
+def tagged(words: str, tag: str, **attributes: str) -> Text:
+    """Return words that a page puts into an element; other painters show them as they are."""
+    return Text(words, Style(meta={"tag": tag, **attributes}))
+
+
+def badge(words: str, kind: str) -> Text:
+    """Return a verdict in a word; `kind` is good, bad, doubt or plain."""
+    return tagged(words, "span", **{"class": f"badge {kind}"})
+
+
+def code(words: str) -> Text:
+    """Return a name that somebody types."""
+    return tagged(words, "code")
+
+
+def link(words: str, address: str) -> Text:
+    """Return words that lead to a place in the page, or to a page beside it."""
+    return tagged(words, "a", href=address)
+
+
+def small(words: str) -> Text:
+    """Return what is said aside."""
+    return tagged(words, "small")
+
+
+@dataclass(frozen=True, slots=True)
+class StyledRun:
+    """A stretch of words that look alike."""
+
+    words: str
+    styles: tuple[str, ...]
+    tags: tuple[Mapping[str, str], ...]
+    """Elements of a page around it, the outermost first, each with its attributes."""
+
+
+def styled_runs(text: Text) -> Iterator[StyledRun]:
+    """Cut a text where its looks change.
+
+    Backquotes tell markers apart on a terminal; elsewhere their own look does, so they are left
+    out.
+    """
+    runs = list(_runs(text))
+    marked = [False, *(MARKER in run.styles for run in runs), False]
+    for at, run in enumerate(runs, 1):
+        words = run.words
+        if not marked[at]:
+            words = words.removesuffix("`") if marked[at + 1] else words
+            words = words.removeprefix("`") if marked[at - 1] else words
+        if words:
+            yield replace(run, words=words)
+
+
+def _runs(text: Text) -> Iterator[StyledRun]:
+    plain = text.plain
+    cuts = sorted({0, len(plain), *(edge for span in text.spans for edge in span[:2])})
+    for start, end in pairwise(cuts):
+        styles = [text.style]
+        styles += [span.style for span in text.spans if span.start <= start < span.end]
+        names = [name for style in styles for name in str(style).split() if name != "none"]
+        tags = [style.meta for style in styles if isinstance(style, Style) and "tag" in style.meta]
+        yield StyledRun(plain[start:end], tuple(dict.fromkeys(names)), tuple(tags))

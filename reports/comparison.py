@@ -1,41 +1,42 @@
-"""What changed between two templates, for a terminal."""
+"""What changed between two templates: for a terminal, as Markdown, and as a page."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.formats.learned_format import LearntFormat
-from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.overview.compared_texts import RenderChange
 from autoparser.analysis.overview.comparison import AskedRenders, Comparison, FindingChange
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
-from .blocks import Blocks, Departure, DepartureSide, Row, blank, heading, prose, rows, sentence
+from .blocks import (
+    Blocks,
+    Departure,
+    DepartureSide,
+    Facts,
+    Heading,
+    Row,
+    ValueChange,
+    ValueChanges,
+    badge,
+    blank,
+    code,
+    prose,
+    rows,
+    sentence,
+)
+from .markdown import markdown_text
+from .pages import PageTop, page
+from .provenance import origin_of, short_name
 from .setting_words import setting_words, value_words
 from .terminal import report_text
-from .verdict import whole
+from .verdict import check_score, whole
 from .visible import LEGEND, shown, visible
 from .what_was_asked import asked_rows, equal_words
-
-__all__ = [
-    "NOT_RENDERED",
-    "WaysShown",
-    "comparison_report",
-    "counted",
-    "format_comparison_report",
-    "formats_words",
-    "origin_of",
-    "side_words",
-    "way_words",
-    "ways_shown",
-    "where_words",
-]
 
 NAMED = 4
 """Conversations that are named for one difference."""
@@ -56,47 +57,79 @@ def comparison_report(found: Comparison, width: int, *, in_full: bool = False) -
     Without `in_full` each section shows its first differences and counts the others, round trips
     are counted by what became of them, and what was asked is left out where anything differs.
     """
-    drawn = _head(found)
-    if in_full or found.equal:
-        drawn += _facts(found.facts)
-        drawn += _renders(found)
-        drawn += _trips(found)
-        drawn += _findings(found.findings)
-        return report_text(drawn + _asked(found), width)
-    drawn += _facts(found.facts, FIRST)
-    drawn += _renders(found, FIRST_WAYS)
-    drawn += _trips_counted(found)
-    drawn += _findings(found.findings, FIRST)
+    blocks = _whole(found) if in_full or found.equal else _at_first(found)
+    return report_text(blocks, width)
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """Write a comparison as Markdown, for a comment on a pull request."""
+    verdict = "no difference in behaviour" if found.equal else "they differ"
+    return markdown_text(f"Templates compared: {verdict}", _whole(found))
+
+
+def comparison_page(found: Comparison | FormatComparison, version: str) -> str:
+    """Write the page: one file that asks for nothing and runs nothing."""
+    names = f"{short_name(found.left)} → {short_name(found.right)}"
+    badges = [badge("equal", "good") if found.equal else badge("they differ", "doubt")]
+    badges += [
+        badge(f"{side} {check_score(each.check)}", "good" if each.check.ok else "bad")
+        for side, each in (("before", found.left), ("after", found.right))
+    ]
+    blocks = _learned(found) if isinstance(found, FormatComparison) else _whole(found)
+    return page(
+        PageTop(f"{names} · autoparser compare", "autoparser compare", names, badges),
+        [Heading(Text("Summary"), "summary"), *blocks],
+        version,
+    )
+
+
+def _whole(found: Comparison) -> Blocks:
+    asked = [(label, Text(words)) for label, words in asked_rows(found)]
+    return [
+        *_head(found),
+        *_facts(found.facts),
+        *_renders(found),
+        *_trips(found),
+        *_findings(found.findings),
+        Heading(Text("What was asked"), "asked"),
+        *rows(asked),
+    ]
+
+
+def _at_first(found: Comparison) -> Blocks:
     closing = Text("--full shows all, and what was asked and what was not.", style="dim")
-    return report_text([*drawn, *blank(), *prose(closing, indent=0)], width)
-
-
-def origin_of(analysis: LearntFormat) -> str:
-    """Say where a template came from, or which file holds what was learnt of it."""
-    if isinstance(analysis, SavedFormat):
-        return visible(analysis.file)
-    template = analysis.template
-    name = f" (named {template.name})" if template.name not in (None, "default") else ""
-    return visible(f"{template.origin or 'a text'}{name}")
-
-
-def formats_words(found: FormatComparison) -> str:
-    """Say whether two formats are alike, and whether one text wrote both."""
-    same = "the same text" if found.same_text else "different texts"
-    alike = "The formats are alike" if found.equal else "They differ"
-    return f"{alike}; they were learnt from {same}."
+    return [
+        *_head(found),
+        *_facts(found.facts, FIRST),
+        *_renders(found, FIRST_WAYS),
+        *_trips_counted(found),
+        *_findings(found.findings, FIRST),
+        *blank(),
+        *prose(closing, indent=0),
+    ]
 
 
 def format_comparison_report(found: FormatComparison, width: int) -> Text:
-    """Show what differs in what was learnt of two templates, nothing being rendered."""
-    words = Text(formats_words(found), style="green" if found.equal else "")
-    drawn = [
+    """Show what differs in what was learned of two templates, nothing being rendered."""
+    return report_text(_learned(found), width)
+
+
+def format_comparison_markdown(found: FormatComparison) -> str:
+    """Write what differs in what was learned as Markdown."""
+    verdict = "nothing that was learnt differs" if found.equal else "they differ"
+    return markdown_text(f"Formats compared: {verdict}", _learned(found))
+
+
+def _learned(found: FormatComparison) -> Blocks:
+    same = "the same text" if found.same_text else "different texts"
+    alike = "The formats are alike" if found.equal else "They differ"
+    words = f"{alike}; they were learnt from {same}."
+    return [
         *_compared_sides(found),
-        *prose(words, indent=0),
+        *prose(Text(words, style="green" if found.equal else ""), indent=0),
         *prose(Text(NOT_RENDERED, style="dim"), indent=0),
         *_facts(found.facts),
     ]
-    return report_text(drawn, width)
 
 
 def _compared_sides(found: Comparison | FormatComparison) -> Blocks:
@@ -112,15 +145,10 @@ def _head(found: Comparison) -> Blocks:
     drawn = _compared_sides(found)
     if found.equal:
         return [*drawn, *prose(Text(equal_words(found), style="green"), indent=0)]
-    return [*drawn, *prose(f"They differ: {', '.join(counted(found))}.", indent=0)]
+    return [*drawn, *prose(f"They differ: {', '.join(_counted(found))}.", indent=0)]
 
 
-def _asked(found: Comparison) -> Blocks:
-    pairs = [(label, Text(words)) for label, words in asked_rows(found)]
-    return [*heading("What was asked"), *rows(pairs)]
-
-
-def counted(found: Comparison) -> Iterator[str]:
+def _counted(found: Comparison) -> Iterator[str]:
     """Count what differs."""
     if found.facts:
         yield f"{len(found.facts)} fact{'s' * (len(found.facts) != 1)} of the format"
@@ -146,27 +174,30 @@ def _more(left_out: int) -> Blocks:
     return prose(Text(f"… {left_out} more", style="dim")) if left_out > 0 else []
 
 
+_OF_THE_TEMPLATE = frozenset({"switches", "generation prompt"})
+"""Aspects whose names the template chooses: they stand in code, where nothing is a mention."""
+
+
 def _facts(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
-    drawn: Blocks = []
-    if facts:
-        drawn = [*heading("The format"), *prose(Text(LEGEND, style="dim"))]
+    if not facts:
+        return []
+    drawn: Blocks = [
+        Heading(Text("The format"), "format", str(len(facts))),
+        *prose(Text(LEGEND, style="dim")),
+    ]
     for aspect, changes in groupby(facts[:most], key=lambda change: change.aspect):
-        drawn += prose(Text(aspect, style="bold"))
-        for change in changes:
-            drawn += _fact(change)
+        drawn.append(ValueChanges(aspect, tuple(map(_value_change, changes))))
     return drawn + _more(len(facts) - len(facts[:most]))
 
 
-def _fact(change: FactChange) -> Blocks:
+def _value_change(change: FactChange) -> ValueChange:
     turns = f", in turns of {'; '.join(change.turns)}" if change.turns else ""
-    pairs = [("-", _value(change.left, _LEFT)), ("+", _value(change.right, _RIGHT))]
-    return [
-        *prose(visible(f"{change.name}{turns}"), indent=4, hang=2),
-        *rows(pairs, indent=6, words=False),
-    ]
+    words = visible(f"{change.name}{turns}")
+    name = code(words) if change.aspect in _OF_THE_TEMPLATE else Text(words)
+    return ValueChange(name, _value(change.left, _LEFT), _value(change.right, _RIGHT))
 
 
-def side_words(value: Json) -> str:
+def _side_words(value: Json) -> str:
     """Return a fact's value as text; what is not text as JSON."""
     if value is None:
         return ABSENT
@@ -176,10 +207,10 @@ def side_words(value: Json) -> str:
 
 
 def _value(value: Json, style: str) -> Text:
-    return Text(side_words(value), style="dim" if value is None else style)
+    return Text(_side_words(value), style="dim" if value is None else style)
 
 
-def where_words(change: RenderChange, asked: AskedRenders) -> str:
+def _where_words(change: RenderChange, asked: AskedRenders) -> str:
     """Say under which settings and beside what a difference shows, such as "only with tools"."""
     settings = [each for each in change.under if each != asked.usual]
     named = " or ".join(setting_words(each) or "nothing set" for each in settings[:SETTINGS_NAMED])
@@ -189,71 +220,70 @@ def where_words(change: RenderChange, asked: AskedRenders) -> str:
     return ", ".join(words for words in (f"under {named}" if named else "", only) if words)
 
 
-def in_conversations(change: RenderChange) -> str:
+def _in_conversations(change: RenderChange) -> str:
     """Name the first conversations in which a difference shows, and count the others."""
     names = list(change.conversations)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{'; '.join(names[:NAMED])}{more}"
 
 
-@dataclass(frozen=True, slots=True)
-class WaysShown:
-    """The ways in which renders differ, with nothing set or under switches, and those shown."""
-
-    title: str
-    ways: int
-    shown: Sequence[RenderChange]
-    left_out: str
-    """How many ways are not shown, in words; empty where all are."""
-
-
-def ways_shown(found: Comparison) -> Iterator[WaysShown]:
-    """Return the ways that show with nothing set, and those that show under switches alone."""
+def _renders(found: Comparison, most: int | None = None) -> Blocks:
+    """Show the ways that show with nothing set, then those that show under switches alone."""
     asked = found.asked
     usual = [each for each in found.renders if asked.usual in each.under]
     switched = [each for each in found.renders if asked.usual not in each.under]
+    drawn: Blocks = []
     if usual:
-        yield _limited(f"Renders: {asked.differing} of {asked.renders} differ", usual)
+        counts = f"{asked.differing} of {asked.renders} differ"
+        drawn += _ways("renders", f"Renders: {counts}", usual, asked, most)
     if switched:
         otherwise = " in another way" if usual else ""
         counts = f"{asked.switched_differing} of {asked.switched} differ{otherwise}"
-        yield _limited(f"Renders under switches: {counts}", switched)
-
-
-def _limited(title: str, changes: Sequence[RenderChange]) -> WaysShown:
-    ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
-    left_out = len(changes) - WAYS
-    words = f"{left_out} more way{'s' * (left_out != 1)}: --format json has all of them"
-    return WaysShown(
-        f"{title}, in {ways}", len(changes), changes[:WAYS], words if left_out > 0 else ""
-    )
-
-
-def _renders(found: Comparison, most: int | None = None) -> Blocks:
-    drawn: Blocks = []
-    for ways in ways_shown(found):
-        drawn += heading(ways.title)
-        for change in ways.shown[:most]:
-            drawn += prose(way_words(change, found.asked), hang=2)
-            drawn.append(_departure(change))
-        if most is not None:
-            drawn += _more(ways.ways - most)
-        elif ways.left_out:
-            drawn += prose(ways.left_out)
+        title = f"Renders under switches: {counts}"
+        drawn += _ways("renders-under-switches", title, switched, asked, most)
     return drawn
 
 
-def way_words(change: RenderChange, asked: AskedRenders) -> str:
+_RENDERED = (
+    "Each conversation is rendered by both, in the shape that each takes, with nothing set and"
+    " under every value of a switch. What differs in the same way stands together; what is shown"
+    " begins a little before that place."
+)
+
+
+def _ways(
+    anchor: str,
+    title: str,
+    changes: Sequence[RenderChange],
+    asked: AskedRenders,
+    most: int | None,
+) -> Blocks:
+    ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
+    drawn: Blocks = [
+        Heading(Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED)
+    ]
+    for change in changes[:WAYS][:most]:
+        drawn += [*prose(_way_words(change, asked), hang=2), _departure(change)]
+    left_out = len(changes) - WAYS
+    if most is not None:
+        drawn += _more(len(changes) - most)
+    elif left_out > 0:
+        more = f"{left_out} more way{'s' * (left_out != 1)}"
+        drawn += prose(f"{more}: --format json has all of them")
+    return drawn
+
+
+def _way_words(change: RenderChange, asked: AskedRenders) -> str:
     """Say in how many renders, where and in which conversations a difference shows."""
-    where = where_words(change, asked)
-    return f"{change.renders}{', ' * bool(where)}{where}: {in_conversations(change)}"
+    where = _where_words(change, asked)
+    return f"{change.renders}{', ' * bool(where)}{where}: {_in_conversations(change)}"
 
 
 def _departure(change: RenderChange) -> Departure:
     """Return both texts from a little before where they part."""
     sides = (
-        ("-", _LEFT, change.left, change.left_error, change.left_line),
-        ("+", _RIGHT, change.right, change.right_error, change.right_line),
+        ("-", "before", _LEFT, change.left, change.left_error, change.left_line),
+        ("+", "after", _RIGHT, change.right, change.right_error, change.right_line),
     )
     return Departure(
         change.before,
@@ -263,9 +293,11 @@ def _departure(change: RenderChange) -> Departure:
                 None if text is None else Text(visible(text), style),
                 Text(f"raises: {visible(error)}", style),
                 Text("(the end)", style),
+                title if line is None else f"{title}, written by line {line}",
             )
-            for sign, style, text, error, line in sides
+            for sign, title, style, text, error, line in sides
         ),
+        places=tuple(map(visible, change.conversations)),
     )
 
 
@@ -279,11 +311,17 @@ def _trips(found: Comparison) -> Blocks:
         )
         for change in found.trips
     ]
-    return [*_trips_heading(found), *rows(pairs)]
+    return [_trips_heading(found), *rows(pairs)]
 
 
-def _trips_heading(found: Comparison) -> Blocks:
-    return heading(f"Round trips: {len(found.trips)} of {found.played} verdicts differ")
+def _trips_heading(found: Comparison) -> Heading:
+    return Heading(
+        Text(f"Round trips: {len(found.trips)} of {found.played} verdicts differ"),
+        "round-trips",
+        f"{len(found.trips)}/{found.played}",
+        short="Round trips",
+        lead="Whether a sampled turn comes back in the next prompt, and if not, why.",
+    )
 
 
 def _trips_counted(found: Comparison) -> Blocks:
@@ -296,7 +334,7 @@ def _trips_counted(found: Comparison) -> Blocks:
         for (left, right), count in became.most_common(FIRST)
     ]
     rest = _more(len(became) - FIRST)
-    return [*_trips_heading(found), *rows(pairs), *rest]
+    return [_trips_heading(found), *rows(pairs), *rest]
 
 
 def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blocks:
@@ -311,5 +349,13 @@ def _findings(findings: Sequence[FindingChange], most: int | None = None) -> Blo
         )
         for change in ordered[:most]
     ]
-    title = heading("Findings that appeared (+) or vanished (-)")
-    return [*title, *rows(pairs), *_more(len(ordered) - len(pairs))]
+    title = Heading(
+        Text("Findings that appeared (+) or vanished (-)"),
+        "findings",
+        str(len(findings)),
+        short="Findings",
+    )
+    lines = [change.finding.line for change in ordered[:most]]
+    asides = tuple("" if line is None else f"line {line}" for line in lines)
+    listed = Facts(tuple(pairs), asides=asides)
+    return [title, listed, *_more(len(ordered) - len(pairs))]

@@ -9,11 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
-from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.message_rendering import Fault, Rendering
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 
 from .decode import DecodeSetting
 

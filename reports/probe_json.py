@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import Likeness, PartDifference, ReadPart, Rung
 from autoparser.analysis.engines.known_texts import ComparedPrompt
@@ -24,7 +25,6 @@ from autoparser.analysis.engines.server_probe import (
     ServerProbe,
     probe_advice,
 )
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 __all__ = ["ProbeDocument", "probe_document"]

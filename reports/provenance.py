@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 
 from .visible import visible
-
-__all__ = ["provenance_words"]
 
 
 def provenance_words(source: Provenance | None) -> str | None:
@@ -23,3 +23,19 @@ def provenance_words(source: Provenance | None) -> str | None:
     if source.revision not in (None, source.commit):
         words += f", revision {visible(str(source.revision))}"
     return words if source.file is None else f"{words}, {visible(source.file)}"
+
+
+def origin_of(learnt: LearntFormat) -> str:
+    """Return where a template came from, or which file holds what was learned of it."""
+    if isinstance(learnt, SavedFormat):
+        return visible(learnt.file)
+    template = learnt.template
+    name = f" (named {template.name})" if template.name not in (None, "default") else ""
+    return visible(f"{template.origin or 'a text'}{name}")
+
+
+def short_name(learnt: LearntFormat) -> str:
+    """Return the last part of where a template came from."""
+    template = learnt.template
+    origin = template.origin or template.name or "a template"
+    return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

@@ -1,84 +1,88 @@
-"""A corpus at a glance, for a terminal."""
+"""A corpus at a glance, for a terminal and as a page with an index of its templates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import sep
 from pathlib import PurePath
 
 from rich.text import Text
 
-from autoparser.analysis.overview.survey import RecordShare, Summary
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.overview.survey import Record, RecordShare, Summary
 
-from .blocks import Blocks, Row, Table, TableColumn, heading, prose, rows, sentence
+from .blocks import (
+    Blocks,
+    Facts,
+    Heading,
+    Paragraph,
+    Picture,
+    Table,
+    TableColumn,
+    badge,
+    code,
+    link,
+    prose,
+    sentence,
+    small,
+)
+from .pages import PageScript, PageTop, page
 from .terminal import report_text
 from .visible import shown, visible
 
-__all__ = ["percent", "shared_folder", "survey_report"]
-
-FAMILIES = 12
-SWITCHES = 12
-FAILED = 12
-"""So many are shown."""
-_COLUMNS = (
-    TableColumn("", cut=True),
-    TableColumn("count", 6, right=True, gap=1),
-    TableColumn("checked", 8, right=True, gap=1),
-    TableColumn("trips", 8, right=True),
-)
+MOST = 12
+"""Families, switches and failures that a terminal shows."""
+MOST_ON_PAGE = 40
 
 
 def survey_report(summary: Summary, width: int) -> Text:
     """Report on a corpus in lines of at most `width` cells."""
     everything = summary.all
     analysed = everything.templates - len(summary.failed)
+    words = sentence(
+        (f"{everything.templates}", "bold"),
+        " templates, ",
+        (f"{analysed}", "bold"),
+        " analysed, the whole self-check passes for ",
+        (f"{everything.ok}", "bold"),
+        "; of the round trips ",
+        (_percent(everything.held, everything.played), "bold"),
+        " hold.",
+    )
     folder = shared_folder([each.source for each in (*summary.failed, *summary.crashing)])
-    drawn: Blocks = [
-        *prose(
-            sentence(
-                (f"{everything.templates}", "bold"),
-                " templates, ",
-                (f"{analysed}", "bold"),
-                " analysed, the whole self-check passes for ",
-                (f"{everything.ok}", "bold"),
-                "; of the round trips ",
-                (percent(everything.held, everything.played), "bold"),
-                " hold.",
-            ),
-            indent=0,
-        ),
-        *_shares("Reasoning", summary.reasoning),
-        *_shares("Content", summary.content),
-        *_shares("Tool calls", summary.tools),
-        *_families(summary),
-        *_pairs(
-            "Switches, and how many templates have them",
-            [(name, f"{count}") for name, count in summary.switches],
-            SWITCHES,
-        ),
-        *_pairs(
-            "Why round trips break",
-            [
-                (cause, f"{count} in {templates} templates")
-                for cause, count, templates in summary.causes
-            ],
-            len(summary.causes),
-        ),
-        *_pairs(
-            "Crash on what agents send",
-            [
-                (each.source.removeprefix(folder), each.check.crash or "")
-                for each in summary.crashing
-            ],
-            FAILED,
-        ),
-        *_pairs(
-            "Not analysed",
-            [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
-            FAILED,
-        ),
-    ]
-    return report_text(drawn, width)
+    return report_text([*prose(words, indent=0), *_sections(summary, folder, MOST)], width)
+
+
+_CLOSING = (
+    "This page is one file: it loads nothing, and runs nothing but what sorts and filters its"
+    " templates."
+)
+
+
+def survey_page(
+    summary: Summary,
+    records: Sequence[Record],
+    version: str,
+    pages: Mapping[str, str] | None = None,
+) -> str:
+    """Write the page: one file that asks for nothing, and runs what sorts and filters its index.
+
+    `pages` has the names of the templates' own pages, which lie beside it, by their sources.
+    """
+    many = f"{summary.all.templates} templates"
+    folder = shared_folder([each.source for each in records])
+    return page(
+        PageTop(f"{many} · autoparser survey", "autoparser survey", many, list(_badges(summary))),
+        [
+            Heading(Text("All templates"), "templates", str(len(records))),
+            *_index(records, folder, pages or {}),
+            *_sections(summary, folder, MOST_ON_PAGE),
+        ],
+        version,
+        script=PageScript.SURVEY_INDEX,
+        closing=_CLOSING,
+    )
 
 
 def shared_folder(sources: Sequence[str]) -> str:
@@ -92,50 +96,203 @@ def shared_folder(sources: Sequence[str]) -> str:
     return f"{PurePath(*shared)}{sep}" if shared else ""
 
 
-def percent(part: int, whole: int) -> str:
+def _percent(part: int, whole: int) -> str:
     """Return a share in percent; a dash where there is nothing to share."""
     return f"{part / whole:.0%}" if whole else "–"
 
 
-def _shares(title: str, shares: Sequence[RecordShare]) -> Blocks:
+def _badges(summary: Summary) -> Iterator[Text]:
+    everything, failed = summary.all, len(summary.failed)
+    analysed = everything.templates - failed
+    yield badge(f"{analysed} analysed", "plain")
+    kind = "good" if everything.ok == analysed else "doubt"
+    yield badge(f"self-check passes for {everything.ok}", kind)
+    yield badge(f"round trips: {_percent(everything.held, everything.played)} hold", "doubt")
+    if failed:
+        yield badge(f"{failed} not analysed", "bad")
+
+
+def _sections(summary: Summary, folder: str, most: int) -> Blocks:
+    whole = summary.all.templates
+    return [
+        *_shares("Reasoning", summary.reasoning, whole),
+        *_shares("Content", summary.content, whole),
+        *_shares("Tool calls", summary.tools, whole),
+        *_families(summary, folder, most),
+        *_pairs(
+            Heading(
+                Text("Switches, and how many templates have them"), "switches", short="Switches"
+            ),
+            [(name, f"{count}") for name, count in summary.switches],
+            most,
+            [count for _, count in summary.switches],
+        ),
+        *_pairs(
+            Heading(Text("Why round trips break"), "round-trips"),
+            [
+                (cause, f"{count} in {templates} templates")
+                for cause, count, templates in summary.causes
+            ],
+            len(summary.causes),
+            [count for _, count, _ in summary.causes],
+        ),
+        *_pairs(
+            Heading(Text("Crash on what agents send"), "crashing"),
+            [
+                (each.source.removeprefix(folder), each.check.crash or "")
+                for each in summary.crashing
+            ],
+            most,
+        ),
+        *_pairs(
+            Heading(Text("Not analysed"), "failed"),
+            [(each.source.removeprefix(folder), each.error or "") for each in summary.failed],
+            most,
+        ),
+    ]
+
+
+def _shares(title: str, shares: Sequence[RecordShare], whole: int) -> Blocks:
     if not shares:
         return []
-    named = [(share.name, share) for share in shares]
-    return [*heading(title), *_table(named)]
+    anchor = title.lower().replace(" ", "-")
+    return [Heading(Text(title), anchor), _table([(each.name, each) for each in shares], whole)]
 
 
-def _table(named: Sequence[tuple[str, RecordShare]]) -> Blocks:
+def _table(
+    named: Sequence[tuple[str, RecordShare]], whole: int, asides: tuple[str, ...] = ()
+) -> Table:
+    columns = (
+        TableColumn("", cut=True),
+        TableColumn("count", 6, right=True, gap=1, title="templates", bar_of=whole),
+        TableColumn("checked", 8, right=True, gap=1, title="self-check passes"),
+        TableColumn("trips", 8, right=True, title="round trips hold"),
+    )
     shares = (
         (
-            Text(name),
+            code(name),
             Text(str(share.templates)),
-            Text(percent(share.ok, share.templates)),
-            Text(percent(share.held, share.played)),
+            Text(_percent(share.ok, share.templates)),
+            Text(_percent(share.held, share.played)),
         )
         for name, share in named
     )
-    return [Table(_COLUMNS, tuple(shares), indent=2)]
+    look = "shares wide" if asides else "shares"
+    return Table(columns, tuple(shares), indent=2, asides=asides, look=look)
 
 
-def _families(summary: Summary) -> Blocks:
-    families = summary.families[:FAMILIES]
+def _families(summary: Summary, folder: str, most: int) -> Blocks:
+    families = summary.families[:most]
     if not families:
         return []
-    left = len(summary.families) - len(families)
-    named = [(shown(family.call), family.share) for family in families]
     title = f"Families: {len(summary.families)} ways to write a call"
-    drawn = [*heading(title), *_table(named)]
-    if left:
-        drawn += prose(Text(f"and {left} more", style="dim"))
-    return drawn
+    lead = "Templates are of one family if they write a call alike: the same text around slots."
+    asides = tuple(
+        visible(f"such as {', '.join(name.removeprefix(folder) for name in each.examples)}")
+        for each in families
+    )
+    named = [(shown(family.call), family.share) for family in families]
+    return [
+        Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
+        _table(named, families[0].share.templates, asides),
+        *_more(len(summary.families) - len(families)),
+    ]
 
 
-def _pairs(title: str, pairs: Sequence[tuple[str, str]], most: int) -> Blocks:
+def _pairs(
+    title: Heading, pairs: Sequence[tuple[str, str]], most: int, sizes: Sequence[int] = ()
+) -> Blocks:
     if not pairs:
         return []
-    listed: list[Row] = [(visible(name), Text(visible(words))) for name, words in pairs[:most]]
-    drawn = [*heading(title), *rows(listed)]
-    left = len(pairs) - most
-    if left > 0:
-        drawn += prose(Text(f"and {left} more", style="dim"))
-    return drawn
+    listed = tuple((visible(name), Text(visible(words))) for name, words in pairs[:most])
+    return [title, Facts(listed, sizes=tuple(sizes[:most])), *_more(len(pairs) - most)]
+
+
+def _more(left_out: int) -> Blocks:
+    return prose(Text(f"and {left_out} more", style="dim")) if left_out > 0 else []
+
+
+# The index of a page. It is whole without the page's script: what needs that is hidden until it
+# runs.
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFilter:
+    """What rows of the index are left by one column."""
+
+    name: str
+    column: int
+    options: tuple[tuple[str, str], ...]
+    """Values, and the words for them."""
+    counts: bool = False
+    """Whether the column counts something, and the values are `some` and `none`."""
+
+
+_SEVERITIES = {Severity.ERROR: "errors", Severity.WARNING: "warnings", Severity.INFO: "notes"}
+_WORDS = {"passes": "good", "fails": "bad", "not analysed": "bad"}
+"""Verdicts of the self-check, and how each looks."""
+
+
+def _index(records: Sequence[Record], folder: str, pages: Mapping[str, str]) -> Blocks:
+    """List all templates; `pages` has the names of their own pages by their sources."""
+    linted = any(record.findings is not None for record in records)
+    heads = ["template", "verdict", "round trips"]
+    heads += [*_SEVERITIES.values()] if linted else []
+    heads += ["reasoning", "calls", "switches"]
+    lead = (
+        "The verdict is that of the self-check: whether all fixed messages come out as the template"
+        " renders them."
+    )
+    lead += "" if linted else " What lint finds was not asked: --lint counts it."
+    cells = tuple(
+        (_name(record, folder, pages), *_cells(record, linted=linted), *_modes(record))
+        for record in records
+    )
+    columns = tuple(TableColumn(head) for head in heads)
+    return [
+        Paragraph(Text(lead), look="lead"),
+        Picture("controls", list(_choices(records, heads, linted=linted)), []),
+        Table(columns, cells, caption="All templates", look="all index"),
+    ]
+
+
+def _name(record: Record, folder: str, pages: Mapping[str, str]) -> Text:
+    name = visible(record.source.removeprefix(folder))
+    own = pages.get(record.source)
+    return Text(name) if own is None else link(name, own)
+
+
+def _verdict(record: Record) -> str:
+    return "not analysed" if record.error else "passes" if record.ok else "fails"
+
+
+def _cells(record: Record, *, linted: bool) -> Iterator[Text]:
+    verdict = _verdict(record)
+    figure = "" if record.error else small(f"{record.check.passed}/{record.check.total}")
+    yield sentence(badge(verdict, _WORDS[verdict]), " " if figure else "", figure)
+    yield Text(f"{record.held}/{record.played}" if record.played else "")
+    if linted:
+        found = record.findings
+        yield from (Text("" if found is None else str(found.get(each, 0))) for each in _SEVERITIES)
+
+
+def _modes(record: Record) -> Iterator[Text]:
+    yield code(record.reasoning or "")
+    yield code(record.tools or "")
+    yield Text(visible(", ".join(record.switches)))
+
+
+def _choices(
+    records: Sequence[Record], heads: Sequence[str], *, linted: bool
+) -> Iterator[ColumnFilter]:
+    def named(column: str, values: Sequence[str]) -> ColumnFilter:
+        options = tuple((each, each) for each in sorted(set(values)) if each)
+        return ColumnFilter(column, heads.index(column), options)
+
+    yield named("verdict", [_verdict(record) for record in records])
+    if linted:
+        errors = _SEVERITIES[Severity.ERROR]
+        told = (("some", "with errors"), ("none", "without errors"))
+        yield ColumnFilter(errors, heads.index(errors), told, counts=True)
+    yield named("reasoning", [record.reasoning or "" for record in records])
+    yield named("calls", [record.tools or "" for record in records])

@@ -5,7 +5,7 @@ Contract: the text is broken already, so that with styles or without it is the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
 from rich.cells import cell_len
@@ -17,13 +17,18 @@ from .blocks import (
     Excerpt,
     Facts,
     Fitted,
+    Fold,
     Gap,
     Heading,
+    Panel,
+    Panels,
     Paragraph,
+    Picture,
     Row,
+    ShownDifference,
     Table,
     TableColumn,
-    TextDifference,
+    ValueChanges,
     Words,
     sentence,
 )
@@ -69,7 +74,7 @@ def drawn_lines(blocks: Iterable[Block], width: int) -> Lines:
     return [line for block in blocks for line in _drawn(block, width)]
 
 
-def _drawn(block: Block, width: int) -> Lines:
+def _drawn(block: Block, width: int) -> Lines:  # noqa: C901, PLR0912 - a branch a kind
     match block:
         case Gap():
             return [Text()]
@@ -89,12 +94,20 @@ def _drawn(block: Block, width: int) -> Lines:
             )
         case Excerpt():
             return _excerpt(block, width)
-        case TextDifference():
+        case ShownDifference():
             return difference_lines(block.pieces, width, block.indent, block.origins)
         case Departure():
             return _departure(block, width)
+        case ValueChanges():
+            return [line for each in _changes(block) for line in _drawn(each, width)]
         case Table():
             return _table(block, width)
+        case Fold():
+            return drawn_lines([Paragraph(block.summary), *block.blocks], width)
+        case Panels():
+            return [line for each in block.panels for line in _panel(each, width)]
+        case Picture():
+            return drawn_lines(block.instead, width)
         case Fitted():
             return drawn_lines(block.choose(width), width)
         case _:
@@ -170,6 +183,17 @@ def _departure(block: Departure, width: int) -> Lines:
             shown.append_text(side.end)
         pairs.append((side.label, shown))
     return fact_lines([*pairs, *block.facts], width, indent=4, words=False)
+
+
+def _changes(block: ValueChanges) -> Iterator[Block]:
+    yield Paragraph(Text(block.title, style="bold"))
+    for change in block.changes:
+        yield Paragraph(change.name, indent=4, hang=2)
+        yield Facts((("-", change.left), ("+", change.right)), indent=6, at_words=False)
+
+
+def _panel(panel: Panel, width: int) -> Lines:
+    return drawn_lines([Paragraph(panel.title), *panel.blocks], width)
 
 
 def _table(block: Table, width: int) -> Lines:

@@ -14,9 +14,9 @@ from autoparser import analyze, load_template
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray
 from autoparser.analysis.overview.survey import record_of, summary_of
-from autoparser.reports.html import comparison_page, report_page, survey_page
+from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
-from tests.reports.html.hostile import hostile
+from tests.reports.hostile import hostile
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 

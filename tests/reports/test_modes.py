@@ -18,7 +18,7 @@ from autoparser.analysis.formats.format_view import (
     ReasoningMode,
     ToolFormat,
 )
-from autoparser.reports.html.tables import MEANINGS
+from autoparser.reports.template_page import MEANINGS
 from tests.fixture_analyses import analysed
 
 ROOT = Path(__file__).parents[2]

@@ -19,13 +19,13 @@ from autoparser.analysis.lint.rule import Profile
 from autoparser.analysis.overview.comparison import compare
 from autoparser.analysis.overview.portrait import portray, switch_views
 from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of
-from autoparser.reports.html import comparison_page, report_page, survey_page
+from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
 
 from .hostile import hostile
 
-FOLDER = Path(__file__).parents[3] / "fixtures" / "templates"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 NAMES = (
     "history-last-query",
     "j1-json-in-tags",
@@ -194,7 +194,7 @@ def test_a_hostile_template_is_text() -> None:
     analysis = analyze(hostile())
     text = report_page(portray(analysis), "1.2.3")
     checked(text)
-    assert "&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;" in text
+    assert "&lt;script&gt;document.title=&#34;owned&#34;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
     checked(comparison_page(compare(analysis, analysed("content-plain")), "1"))
 
@@ -219,7 +219,9 @@ def test_a_hostile_corpus_is_text() -> None:
     records.append(
         msgspec.structs.replace(records[1], source="c.jinja", findings={Severity.ERROR: 2})
     )
-    script = (FOLDER.parents[1] / "reports" / "html" / "survey_index.js").read_text("utf-8")
+    script = (FOLDER.parents[1] / "reports" / "page_templates" / "survey_index.js").read_text(
+        "utf-8"
+    )
     checked(survey_page(summary_of(records), records, "1.2.3"), script)
     pages = {"c.jinja": "c-0.html"}
     text = survey_page(summary_of(records), records, "1.2.3", pages)

@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.reports.html.element import markup
-from autoparser.reports.html.traced_prompt import traced_prompt
+from autoparser.reports.page_pictures import traced_prompt
+from autoparser.reports.pages import PageTop, page as page_text
 
 TEMPLATE = ChatTemplate(
     "{% macro turn(m) %}\n<{{ m.role }}>{{ m.content }}{% endmacro %}\n"
@@ -20,9 +20,13 @@ HOSTILE = '<b onclick="x">\u202e'
 
 
 @pytest.fixture(name="page")
-def page_of() -> str:
-    messages = [{"role": "user", "content": HOSTILE}]
-    return markup(traced_prompt(TEMPLATE.step_through({"messages": messages})))
+def hostile_page() -> str:
+    return page_of(TEMPLATE, [{"role": "user", "content": HOSTILE}])
+
+
+def page_of(template: ChatTemplate, messages: list[dict[str, str]]) -> str:
+    blocks = traced_prompt(template.step_through({"messages": messages}))
+    return page_text(PageTop("t", "k", "n", []), blocks, "1")
 
 
 def test_each_piece_leads_to_the_line_that_wrote_it(page: str) -> None:
@@ -47,7 +51,6 @@ def test_a_hostile_text_stays_text(page: str) -> None:
 
 
 def test_a_render_that_fails_says_why() -> None:
-    trace = ChatTemplate("a{{ messages[0].x.y }}").step_through({"messages": [{}]})
-    page = markup(traced_prompt(trace))
+    page = page_of(ChatTemplate("a{{ messages[0].x.y }}"), [{}])
     assert "cannot render the conversation" in page
     assert ">a</a>" in page

@@ -1,0 +1,177 @@
+"""The painter of Markdown: blocks as a comment on a pull request.
+
+Contract: what comes from a template stands in code or is escaped, so that it is inert: it makes no
+heading, no link and no mention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from rich.text import Text
+
+from .blocks import (
+    MARKER,
+    STRONG,
+    Block,
+    Departure,
+    Excerpt,
+    Facts,
+    Fitted,
+    Fold,
+    Gap,
+    Heading,
+    Panels,
+    Paragraph,
+    Picture,
+    ShownDifference,
+    Table,
+    ValueChanges,
+    Words,
+    styled_runs,
+)
+from .terminal import difference_lines
+from .visible import visible
+
+WIDTH = 100
+"""Cells of a line in a fence."""
+_BEFORE = 20
+"""Characters that are shown before the place where two texts part."""
+_SIGNS = {"-": "−", "+": "+"}
+_RUNS = re.compile("`+")
+
+
+def markdown_text(title: str, blocks: Iterable[Block]) -> str:
+    """Paint a report below a title."""
+    return "\n".join([f"### {title}", *_lines(blocks)]) + "\n"
+
+
+def _lines(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        yield from _painted(block)
+
+
+def _painted(block: Block) -> Iterator[str]:  # noqa: C901, PLR0912 - a branch a kind
+    match block:
+        case Gap():
+            return
+        case Heading():
+            yield from ("", f"#### {inline(block.title)}")
+        case Paragraph():
+            yield from ("", inline(block.words))
+        case Facts():
+            yield ""
+            for label, text in block.rows:
+                yield f"- {_label(str(label))}{inline(text)}"
+        case Excerpt():
+            yield from ("", *fenced([line.plain for line in block.lines]))
+        case ShownDifference():
+            drawn = difference_lines(block.pieces, WIDTH, 0, block.origins)
+            yield from ("", *fenced([line.plain for line in drawn], "diff"))
+        case Departure():
+            yield from _departure(block)
+        case ValueChanges():
+            yield from ("", f"| **{plain(block.title)}** | before | after |", "|---|---|---|")
+            for each in block.changes:
+                left, right = cell(each.left.plain), cell(each.right.plain)
+                yield f"| {inline(each.name)} | {left} | {right} |"
+        case Table():
+            yield from _table(block)
+        case Fold():
+            summary = inline(block.summary)
+            yield from ("", "<details><summary>", "", summary, "", "</summary>")
+            yield from (*_lines(block.blocks), "", "</details>")
+        case Panels():
+            for panel in block.panels:
+                yield from ("", inline(panel.title), *_lines(panel.blocks))
+        case Picture():
+            yield from _lines(block.instead)
+        case Fitted():
+            yield from _lines(block.choose(WIDTH))
+        case _:
+            assert_never(block)
+
+
+def _label(label: str) -> str:
+    if label in _SIGNS:
+        return f"{_SIGNS[label]} "
+    return f"{plain(label)}: " if label.strip() else ""
+
+
+def _departure(block: Departure) -> Iterator[str]:
+    yield ""
+    for side in block.sides:
+        sign = _label(side.label[:1] if side.label[:1] in _SIGNS else side.label)
+        if side.text is None:
+            yield f"- {sign}{inline(side.error or Text())}"
+        else:
+            yield f"- {sign}{code(f'{block.before[-_BEFORE:]}{side.text}')}"
+    for label, text in block.facts:
+        yield f"- {_label(label)}{inline(text)}"
+
+
+def _table(block: Table) -> Iterator[str]:
+    yield from ("", f"| {' | '.join(plain(each.head) for each in block.columns)} |")
+    yield f"|{'---|' * len(block.columns)}"
+    for cells in block.rows:
+        yield f"| {' | '.join(map(inline, cells))} |"
+
+
+def inline(words: Words) -> str:
+    """Return words on one line: markers as code, weighty ones strong, all else escaped."""
+    if isinstance(words, str):
+        return plain(words)
+    pieces: list[str] = []
+    for run in styled_runs(words):
+        if MARKER in run.styles or any(each["tag"] == "code" for each in run.tags):
+            pieces.append(cell(run.words))
+        elif STRONG in run.styles and run.words.strip() == run.words:
+            pieces.append(f"**{plain(run.words)}**")
+        else:
+            pieces.append(plain(run.words))
+    return "".join(pieces)
+
+
+_LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
+"""What GitHub makes a mention or a link of: it does not so within code."""
+_SIGN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@$^-])")
+
+
+def plain(text: str) -> str:
+    """Return words that Markdown shows as they are, in one line."""
+    pieces: list[str] = []
+    end = 0
+    seen = visible(text)
+    for match in _LIVE.finditer(seen):
+        pieces += [_escaped(seen[end : match.start()]), cell(match.group())]
+        end = match.end()
+    return "".join([*pieces, _escaped(seen[end:])])
+
+
+def _escaped(text: str) -> str:
+    return _SIGN.sub(r"\\\1", text)
+
+
+def cell(text: str) -> str:
+    """Return a code span for a table, whose columns end at any bar that is not escaped."""
+    return code(text).replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    """Put one line of text into a code span that nothing in it closes."""
+    inside = visible(text)
+    longest = max((len(run) for run in _RUNS.findall(inside)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if inside[:1] == "`" or inside[-1:] == "`" or not inside.strip() else ""
+    return f"{fence}{space}{inside}{space}{fence}"
+
+
+def fenced(lines: list[str], language: str = "") -> Iterator[str]:
+    """Fence lines so that nothing in them ends the fence."""
+    longest = max((len(run) for line in lines for run in _RUNS.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}{language}"
+    yield from lines
+    yield fence

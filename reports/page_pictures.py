@@ -1,0 +1,395 @@
+"""What a page draws of a template: its turn, its renders by line, its round trips and costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Message
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
+from autoparser.analysis.history.trip_causes import Cause
+from autoparser.analysis.history.trip_verdict import Outcome
+from autoparser.analysis.overview.portrait import MaskCost, Portrait
+from autoparser.analysis.overview.portrait_conversation import Conversation, Step, TokenStrip
+from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace
+
+from .blocks import (
+    Block,
+    Blocks,
+    Fold,
+    Heading,
+    Paragraph,
+    Picture,
+    Table,
+    TableColumn,
+    badge,
+    heading,
+    link,
+    prose,
+    rows,
+    sentence,
+    small,
+    tagged,
+)
+from .example import example_message, taken_apart, turn_spans
+from .example_call import ExampleSpan, call_spans, example_call
+from .render_trace import line_words, source_words
+from .roundtrip import ABOUT, conditions_of
+from .setting_words import setting_words
+from .turn import cut_at_prompt, turn_section
+from .visible import quoted, visible
+
+Bar = tuple[float, str, str]
+"""A piece of a bar: its size, how it looks, and what it is."""
+
+
+def _lead(words: str) -> Paragraph:
+    return Paragraph(Text(words), look="lead")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnGroup:
+    """Pieces of a turn that belong together; none: the generation prompt ends there."""
+
+    kind: str
+    spans: tuple[ExampleSpan, ...] = ()
+
+
+def turn_picture(learnt: LearntFormat) -> Picture:
+    """Draw a whole turn as blocks: what opens it, its parts, what ends it."""
+    format_ = learnt.formats.united
+    message = example_message(format_)
+    spans = turn_spans(format_, learnt.markers, message)
+    prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
+    before, after = cut_at_prompt(spans, prompt)
+    cut = [TurnGroup("cut")] if before else []
+    groups = [*_groups(learnt, message, before), *cut, *_groups(learnt, message, after)]
+    return Picture("turn", groups, turn_section(learnt))
+
+
+_KINDS = {"header": "opening", "turn": "end", "between": "between", "separator": "calls"}
+
+
+def _kind(span: ExampleSpan) -> str:
+    """Return to which group a piece belongs."""
+    first = span.label.split()[0]
+    return _KINDS.get(first, "calls" if first in ("call", "calls") else first)
+
+
+def _groups(
+    learnt: LearntFormat, message: Message, spans: Sequence[ExampleSpan]
+) -> Iterator[TurnGroup]:
+    format_ = learnt.formats.united
+    for kind, group in groupby(spans, key=_kind):
+        inner = [each for span in group for each in taken_apart(format_, message, span)]
+        yield TurnGroup(kind, tuple(inner))
+
+
+def call_picture(learnt: LearntFormat) -> Blocks:
+    """Take one call apart; nothing where the template writes no calls."""
+    calls = learnt.formats.united.calls
+    if calls is None:
+        return []
+    spans = call_spans(calls, example_call(learnt.formats.united, 0))
+    instead = rows([(span.label, quoted(span.text)) for span in spans], words=False)
+    return [*heading("One call, taken apart"), Picture("call", spans, instead)]
+
+
+_TRACED = (
+    "An invented conversation as this template renders it, piece by piece. A pointer over a piece"
+    " says which line wrote it; a click marks that line. Lines that did nothing here are grey."
+)
+
+
+def traced_prompt(trace: RenderTrace) -> Blocks:
+    """Draw the template's source beside a prompt."""
+    ran = {trace.sites[step.site].line for step in trace.steps}
+    ran |= {trace.sites[piece.site].line for piece in trace.pieces if piece.site is not None}
+    data = {
+        "lines": [line.expandtabs(4) for line in trace.text.split("\n")],
+        "ran": ran,
+        "pieces": [_piece(trace, piece) for piece in trace.pieces],
+    }
+    note = [] if trace.failure is None else [Text(visible(trace.failure.message))]
+    return [
+        Heading(Text("Which line wrote what"), "lines", lead=_TRACED),
+        *(Paragraph(words, look="note") for words in note),
+        Picture("traced", data, []),
+    ]
+
+
+def _piece(trace: RenderTrace, piece: PromptPiece) -> tuple[str, int | None, str]:
+    """Return a piece's text, the line that wrote it, and that line in words."""
+    if piece.site is None:
+        return piece.text, None, ""
+    title = f"line {line_words(trace, piece)}: {source_words(trace, piece.site).plain}"
+    return piece.text, trace.sites[piece.site].line, title
+
+
+FIRST = 3
+"""Strips of one cause that are shown; the others open."""
+_OUTCOMES = {Outcome.HOLDS: "good", Outcome.BREAKS: "bad", Outcome.RAISES: "bad"}
+
+NumberedTrip = tuple[int, Row, TokenStrip]
+
+
+def round_trips(portrait: Portrait) -> Blocks:
+    """Show whether what the model wrote comes back in the next prompt."""
+    found = portrait.round_trip
+    trips = [
+        (at, row, strip)
+        for at, (row, strip) in enumerate(zip(found.rows, portrait.strips, strict=True))
+    ]
+    holding = [each for each in trips if each[1].verdict.holds]
+    broken = [each for each in trips if not each[1].verdict.holds]
+    order = [cause for cause, _ in Counter(_cause(row) for _, row, _ in broken).most_common()]
+    broken.sort(key=lambda each: order.index(_cause(each[1])))
+    note = f"{len(holding)}/{len(trips)}"
+    drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), _lead(_about(found))]
+    drawn += _counts(found)
+    for stop, size in found.split_stops:
+        words = (
+            f"The stop string {visible(stop)} is {size} tokens: is this the model's own tokenizer?"
+        )
+        drawn.append(Paragraph(Text(words), look="note"))
+    drawn.append(_verdicts(found))
+    for cause, group in groupby(broken, key=lambda each: _cause(each[1])):
+        drawn += _of_cause(cause, list(group), len(trips))
+    if holding:
+        strips: Blocks = [_strip(*each) for each in holding]
+        drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
+    return drawn + _left_out(found)
+
+
+def _cause(row: Row) -> Cause:
+    return row.verdict.cause or Cause.REWRITTEN
+
+
+def _about(found: RoundTrip) -> str:
+    words = (
+        "The model writes a turn, the turn is parsed and put into the history, and the next prompt"
+        " is rendered. If that does not begin with the last prompt and the model's own text, a"
+        " prefix cache is lost from there on."
+    )
+    usual = setting_words(found.settings[0])
+    if usual:
+        words += f" Verdicts are with {usual}."
+    if not found.tokenized:
+        words += " There is no tokenizer, so the strips below are cut into words and signs of the"
+        words += " text, not into tokens."
+    return words
+
+
+def _counts(found: RoundTrip) -> Blocks:
+    if not found.rows:
+        return []
+    causes = Counter("holds" if row.verdict.holds else _cause(row).value for row in found.rows)
+    held = causes.pop("holds", 0)
+    pieces: list[Bar] = [(held, "good", "hold")] if held else []
+    pieces += [(count, "bad", cause) for cause, count in causes.most_common()]
+    words = ", ".join(f"{size} {label}" for size, _, label in pieces)
+    return [
+        Picture(
+            "counts", {"pieces": pieces, "whole": len(found.rows), "words": words}, prose(words)
+        )
+    ]
+
+
+def _verdicts(found: RoundTrip) -> Table:
+    heads = ("scenario", "next", "text", "tokens", "why it breaks")
+    cells = (_verdict_cells(row, at, found) for at, row in enumerate(found.rows))
+    return Table(tuple(map(TableColumn, heads)), tuple(cells), caption="Round trips")
+
+
+def _verdict_cells(row: Row, at: int, found: RoundTrip) -> tuple[Text, ...]:
+    verdict = row.verdict
+    tokens = verdict.tokens
+    cause = "" if verdict.cause is None else verdict.cause.value
+    kind = "green" if tokens is None or tokens.holds else "red"
+    others = [small(words) for words in conditions_of(row, found)]
+    return (
+        link(visible(row.scenario.name), f"#trip-{at}"),
+        Text(row.next.value),
+        badge(verdict.outcome.value, _OUTCOMES.get(verdict.outcome, "plain")),
+        Text("–") if tokens is None else Text(f"{tokens.reused}/{tokens.sampled}", kind),
+        sentence(cause, *(each for words in others for each in (" ", words))),
+    )
+
+
+def _of_cause(cause: Cause, found: Sequence[NumberedTrip], total: int) -> Blocks:
+    strips: Blocks = [_strip(*each) for each in found]
+    more = strips[FIRST:]
+    advice = [(each.reader.value, Text(each.text)) for each in advice_of(found[0][1])]
+    about = ABOUT[cause]
+    return [
+        Heading(sentence(cause.value, small(f" {len(found)} of {total}"))),
+        *prose(f"{about[:1].upper()}{about[1:]}."),
+        *strips[:FIRST],
+        *([Fold(Text(f"{len(more)} more that break so"), more, printed=False)] if more else []),
+        Fold(Text("What would fix it"), rows(advice)),
+    ]
+
+
+def _strip(at: int, row: Row, strip: TokenStrip) -> Block:
+    verdict = row.verdict
+    unit = "tokens" if strip.tokens else "pieces"
+    about = small(f" {visible(row.scenario.about)}") if row.scenario.about else ""
+    caption = sentence(
+        tagged(visible(row.scenario.name), "b"),
+        f", next {row.next.value}: {strip.reused} of {len(strip.pieces)} {unit} reused",
+        about,
+    )
+    raises = visible(verdict.reason) if verdict.outcome is Outcome.RAISES else ""
+    data = {"strip": strip, "anchor": f"trip-{at}", "caption": caption, "raises": raises}
+    return Picture("strip", data, prose(caption))
+
+
+def _left_out(found: RoundTrip) -> Blocks:
+    if not found.left_out:
+        return []
+    cells = tuple(
+        (Text(visible(scenario.name)), Text(coming.value), Text(visible(reason)))
+        for scenario, coming, reason in found.left_out
+    )
+    title = "scenarios that do not apply"
+    heads = tuple(map(TableColumn, ("scenario", "next", "why")))
+    table = Table(heads, cells, caption=title.capitalize())
+    return [Fold(Text(f"{len(cells)} {title}"), [table], printed=False)]
+
+
+def conversation(talk: Conversation) -> Blocks:
+    """Draw the next prompt of each turn: what of it is in the cache, and what is computed."""
+    broken = [step for step in talk.steps if step.breaks]
+    note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
+    title = Heading(Text("Ten turns"), "conversation", note)
+    if not talk.steps:
+        return [title, _lead(f"No conversation can be had: {visible(talk.stopped)}")]
+    longest = max(max(step.rendered, step.bridged or 0) for step in talk.steps)
+    data = {"longest": longest, "turns": [_turn(step, talk) for step in talk.steps]}
+    figures = _figures(talk)
+    drawn: Blocks = [
+        title,
+        _lead(f"The model takes {len(talk.steps)} turns. {_talk_verdict(talk)}"),
+        Picture("talk", data, []),
+    ]
+    if talk.stopped:
+        drawn.append(Paragraph(Text(f"It ends there: {visible(talk.stopped)}"), look="note"))
+    if broken:
+        drawn.append(Fold(Text("Where it breaks"), rows(map(_break, broken))))
+    words = prose(f"All figures are {talk.unit}.")
+    return [*drawn, Fold(Text("The figures"), [*words, figures])]
+
+
+def _talk_verdict(talk: Conversation) -> str:
+    if not talk.breaks:
+        return (
+            "Each prompt that is rendered from the messages begins with all that was computed"
+            " before, so a prefix cache holds, and a bridge is as good."
+        )
+    return (
+        f"After {talk.breaks} of them the prompt that is rendered from the messages does not begin"
+        f" with what was computed: {talk.thrown_away:,} {_unit(talk)} of it are thrown away. A"
+        " bridge goes on from the tokens as they are, and keeps reasoning that the template would"
+        " drop."
+    )
+
+
+def _unit(talk: Conversation) -> str:
+    """Name what is counted, in a word."""
+    return talk.unit.partition(",")[0]
+
+
+def _turn(step: Step, talk: Conversation) -> Mapping[str, object]:
+    rest = step.rendered - step.reused
+    rendered = f"{step.reused:,} of {step.rendered:,} {_unit(talk)} are in the cache"
+    if step.breaks:
+        rendered += f", {step.cached - step.reused:,} are thrown away"
+    before = _bridged_before(step, talk)
+    bridged = step.bridged or 0
+    words = f"{bridged:,} {_unit(talk)}, none of what came before is computed again"
+    return {
+        "number": step.turn,
+        "what": "calls" if step.calls else "answers",
+        "rendered": [(step.reused, "kept", ""), (rest, "again" if step.breaks else "fresh", "")],
+        "rendered_words": f"Turn {step.turn}, rendered again: {rendered}",
+        "computed": f"{rest:,}" if step.breaks else "",
+        "refusal": visible(step.refusal) if step.bridged is None else "",
+        "bridged": [(before, "kept", ""), (max(0, bridged - before), "fresh", "")],
+        "bridged_words": f"Turn {step.turn}, by bridge: {words}",
+        "keeps": bool(step.note),
+    }
+
+
+def _bridged_before(step: Step, talk: Conversation) -> int:
+    """Return what the bridge began with: its last prompt, and what the model wrote."""
+    at = talk.steps.index(step)
+    last = talk.steps[at - 1] if at else None
+    if last is None or last.bridged is None:
+        return step.cached
+    return step.cached - last.rendered + last.bridged
+
+
+def _break(step: Step) -> tuple[str, Text]:
+    return f"After turn {step.turn}", sentence(
+        "after ",
+        quoted(step.before[-24:]),
+        " was ",
+        quoted(step.written),
+        " is ",
+        quoted(step.instead),
+    )
+
+
+def _figures(talk: Conversation) -> Table:
+    heads = ("turn", "computed before", "next prompt", "in the cache", "thrown away", "by bridge")
+    cells = (
+        (
+            f"{step.turn}, {'calls' if step.calls else 'answers'}",
+            f"{step.cached:,}",
+            f"{step.rendered:,}",
+            f"{step.reused:,}",
+            f"{step.cached - step.reused:,}",
+            "none" if step.bridged is None else f"{step.bridged:,}",
+        )
+        for step in talk.steps
+    )
+    listed = tuple(tuple(map(Text, row)) for row in cells)
+    return Table(tuple(map(TableColumn, heads)), listed, caption="Ten turns in figures")
+
+
+_DECADE = (1, 2, 5)
+THOUSAND = 1000
+
+
+def masks(cost: MaskCost | None) -> Blocks:
+    """Draw how long a mask takes."""
+    title = Heading(Text("Mask cost"), "masks")
+    if cost is None:
+        return [title, _lead("Masks are made for a tokenizer: --tokenizer PATH gives one.")]
+    if cost.refusal:
+        return [title, _lead(f"No mask can be made: {visible(cost.refusal)}")]
+    words = (
+        f"{len(cost.microseconds)} masks: median {cost.median:.0f} µs, 99th percentile"
+        f" {cost.high:.0f} µs, slowest {cost.most:.0f} µs"
+    )
+    lead = (
+        f"The grammar above with this tokenizer: {cost.answers} answers were written at random,"
+        " and the mask before each token was timed, on the machine that made this page."
+    )
+    data = {"columns": list(_columns(cost.microseconds)), "words": words}
+    return [title, _lead(lead), Picture("columns", data, prose(words))]
+
+
+def _columns(times: Sequence[float]) -> Iterator[tuple[str, int]]:
+    """Count times by the decades that they lie in, each cut in three."""
+    bounds = [step * 10.0**power for power in range(-1, 7) for step in _DECADE]
+    first = max((at for at, bound in enumerate(bounds) if bound <= times[0]), default=0)
+    last = next((at for at, bound in enumerate(bounds) if bound > times[-1]), len(bounds) - 1)
+    for low, high in pairwise(bounds[first : last + 1]):
+        size = sum(low <= time < high for time in times)
+        yield f"{low / THOUSAND:g}k" if low >= THOUSAND else f"{low:g}", size

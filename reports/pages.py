@@ -1,0 +1,273 @@
+"""The painter of pages: blocks as one self-contained HTML text.
+
+Contract: a page asks for nothing and runs nothing. Its policy allows no request, and no script but
+one of ours that it names by its digest. Every value is escaped by Jinja, and before that passes
+`visible_lines`, so that nothing in it hides, moves a cursor or changes the writing direction. No
+address leaves the page but to one beside it: `address` refuses all others.
+
+The templates are in ``page_templates``: `page.jinja` is the shell, `blocks.jinja` has a macro a
+kind of block, `pictures.jinja` what only pages draw.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
+from rich.text import Text
+
+from .blocks import (
+    BAD,
+    DOUBT,
+    GOOD,
+    MARKER,
+    Block,
+    Blocks,
+    Fitted,
+    Gap,
+    Heading,
+    StyledRun,
+    Words,
+    joined,
+    styled_runs,
+)
+from .visible import runs, visible, visible_lines
+
+_CLASSES = {MARKER: "mark", BAD: "bad", GOOD: "good", DOUBT: "doubt"}
+"""Looks by what they say on a page."""
+_KEPT = frozenset({"bold", "dim", "italic"})
+_TAGS = frozenset({"a", "b", "code", "del", "ins", "q", "small", "span"})
+"""Elements that words may be put into."""
+_BESIDE = re.compile(r"[a-z0-9][a-z0-9-]*\.html")
+"""A page in the same folder: no other folder, scheme or host can be named in these signs."""
+_WIDTH = 100
+"""Cells by which blocks are chosen that depend on them."""
+_CONTEXT, _LONGEST = 240, 4000
+"""Characters that are shown of what two texts share beside a difference, and of the difference."""
+_ONE_FILE = "This page is one file: it loads nothing and runs nothing."
+
+
+class PageScript(Enum):
+    """The scripts that a page may have: files of this package, inlined as they are."""
+
+    SURVEY_INDEX = "survey_index.js"
+
+
+@dataclass(frozen=True, slots=True)
+class PageTop:
+    """What a page begins with."""
+
+    title: str
+    kind: str
+    """The command that writes it."""
+    name: str
+    """What it is about."""
+    badges: Sequence[Text]
+    index: str | None = None
+    """A page beside it that lists this one among others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """A heading with an anchor, and the blocks below it."""
+
+    heading: Heading
+    blocks: Blocks = field(default_factory=list[Block])
+
+    @property
+    def place(self) -> str:
+        """Where links to it lead; a browser opens what is folded around that."""
+        anchor = self.heading.anchor
+        return f"{anchor}-inside" if self.heading.folded else anchor
+
+
+def page(
+    top: PageTop,
+    blocks: Iterable[Block],
+    version: str,
+    *,
+    script: PageScript | None = None,
+    closing: str = _ONE_FILE,
+) -> str:
+    """Write a page that needs nothing but itself; without a script nothing in it can run."""
+    style = _own_file("page.css")
+    code = "" if script is None else _own_file(script.value)
+    allowed = f" script-src {_digest(code)};" if code else ""
+    return (
+        _environment()
+        .get_template("page.jinja")
+        .render(
+            top=top,
+            badges=joined(top.badges, " "),
+            sections=list(_sections(blocks)),
+            policy=f"default-src 'none'; style-src {_digest(style)};{allowed} img-src data:;"
+            " base-uri 'none'; form-action 'none'",
+            # Style and script are files of ours, and the only texts that are not escaped.
+            style=Markup(style),  # noqa: S704
+            script=Markup(code),  # noqa: S704
+            foot=f"autoparser {version}. {closing}",
+        )
+    )
+
+
+def _sections(blocks: Iterable[Block]) -> Iterator[PageSection]:
+    found: PageSection | None = None
+    for block in blocks:
+        if isinstance(block, Heading) and block.anchor:
+            if found is not None:
+                yield found
+            found = PageSection(block)
+        elif found is not None and not isinstance(block, Gap):
+            found.blocks.append(block)
+    if found is not None:
+        yield found
+
+
+@cache
+def _own_file(name: str) -> str:
+    folder = files("autoparser.reports") / "page_templates"
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FunctionLoader(_own_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        finalize=_written,
+    )
+    filters: dict[str, Callable[..., object]] = {
+        "address": address,
+        "chosen": _chosen,
+        "edges": _edges,
+        "kind": _kind,
+        "own_text": _own_text,
+        "shared_text": _shared_text,
+        "signs": signs,
+        "visible": visible,
+        "whole": _whole,
+    }
+    made.filters.update(filters)
+    return made
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def _chosen(block: Fitted) -> Blocks:
+    return block.choose(_WIDTH)
+
+
+def _written(value: object) -> object:
+    """Return what a template writes for a value; Jinja escapes what is not markup yet."""
+    if isinstance(value, Markup):
+        return value
+    return _words(value) if isinstance(value, Text) else visible_lines(str(value))
+
+
+def address(value: str) -> str:
+    """Return an address; raises ValueError for one that leaves the page and its folder."""
+    if value.startswith("#") or _BESIDE.fullmatch(value):
+        return value
+    raise ValueError(f"this address leads out of the page: {value!r}")
+
+
+def _words(words: Words) -> Markup:
+    """Return words with the looks that they have."""
+    if isinstance(words, str):
+        return escape(visible_lines(words))
+    return Markup().join(map(_run, styled_runs(words)))
+
+
+def _run(run: StyledRun) -> Markup:
+    classes = [_CLASSES.get(name, name) for name in run.styles if name in _CLASSES or name in _KEPT]
+    found = escape(visible_lines(run.words))
+    if "mark" in classes:
+        found = _element("code", {"class": " ".join(classes)}, found)
+    elif classes:
+        found = _element("span", {"class": " ".join(classes)}, found)
+    for tag in reversed(run.tags):
+        attributes = {name: value for name, value in tag.items() if name != "tag"}
+        found = _element(tag["tag"], attributes, found)
+    return found
+
+
+def _element(tag: str, attributes: dict[str, str], inside: Markup) -> Markup:
+    """Put markup into an element that words may have; no other has any attribute but these."""
+    if tag not in _TAGS or not attributes.keys() <= {"class", "href", "id"}:
+        raise ValueError(f"words have no element {tag} with {', '.join(attributes)}")
+    if "href" in attributes:
+        address(attributes["href"])
+    written = Markup().join(
+        Markup(' {}="{}"').format(name, visible(value)) for name, value in attributes.items()
+    )
+    return Markup("<{}{}>{}</{}>").format(tag, written, inside, tag)
+
+
+def signs(text: str, *, breaks: bool = True) -> Markup:
+    """Return a text with its signs; `breaks` begins a new line after each newline's sign."""
+    pieces: list[Markup] = []
+    for run, is_sign in runs(text):
+        if not is_sign:
+            pieces.append(escape(run))
+            continue
+        pieces.append(Markup('<span class="sign">{}</span>').format(run))
+        if breaks and run == "↵":
+            pieces.append(Markup("\n"))
+    return Markup().join(pieces)
+
+
+def _edges(text: str, *, breaks: bool = True) -> Markup:
+    """Return what a template writes itself: a core, and apart from it the whitespace around it."""
+    core = text.strip()
+    start = text.index(core)
+    pieces = [
+        Markup('<i class="edge">{}</i>').format(signs(edge.replace(" ", "␣"), breaks=breaks))
+        if edge
+        else Markup()
+        for edge in (text[:start], text[start + len(core) :])
+    ]
+    middle = Markup("<b>{}</b>").format(signs(core, breaks=breaks)) if core else Markup()
+    return Markup('<span class="lit">{}{}{}</span>').format(pieces[0], middle, pieces[1])
+
+
+def _shared_text(text: str, *, first: bool, last: bool) -> Markup:
+    """Return what two texts share: of a long one what stands beside their differences."""
+    if len(text) <= _CONTEXT * (2 - first - last):
+        return signs(text)
+    head = Markup() if first else signs(text[:_CONTEXT]) + Markup("\n")
+    tail = Markup() if last else Markup("\n") + signs(text[-_CONTEXT:])
+    left_out = len(text) - _CONTEXT * (2 - first - last)
+    return head + _left_out(left_out, "characters that both have") + tail
+
+
+def _own_text(text: str) -> Markup:
+    left = len(text) - _LONGEST
+    more = _left_out(left, "more characters") if left > 0 else Markup()
+    return signs(text[:_LONGEST]) + more
+
+
+def _left_out(count: int, what: str) -> Markup:
+    return Markup('<em class="more">… {} {}</em>').format(count, what)
+
+
+def _whole(lines: Sequence[Text]) -> Markup:
+    """Return lines of a text of ours or of an engine; their newlines break lines without a sign."""
+    return Markup("\n").join(map(_words, lines))
