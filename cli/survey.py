@@ -23,7 +23,12 @@ from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, keep_source, progress_of, result_to, say
 
 if TYPE_CHECKING:
-    from autoparser.analysis.overview.survey import Journal, Record, Summary, SurveyLook
+    from autoparser.analysis.overview.survey import (
+        SurveyJournal,
+        SurveyLook,
+        SurveyRecord,
+        SurveySummary,
+    )
 
 
 class SurveyForm(StrEnum):
@@ -115,7 +120,7 @@ class _WantedSurvey:
     pages: SurveyReports | None
     linted: bool
 
-    def done(self, record: Record) -> bool:
+    def done(self, record: SurveyRecord) -> bool:
         """Whether an earlier survey left all of it."""
         if record.error:
             return True
@@ -133,14 +138,14 @@ class _WantedSurvey:
         return SurveyLook(self.linted, draw)
 
 
-def _index(records: Sequence[Record], pages: SurveyReports) -> None:
+def _index(records: Sequence[SurveyRecord], pages: SurveyReports) -> None:
     from autoparser.analysis.overview.survey import summary_of
 
     pages.write_index(summary_of(records), records, __version__)
     say(f"the reports begin with {pages.folder / INDEX}")
 
 
-def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
+def _give(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
     from autoparser.analysis.overview.survey import summary_of
     from autoparser.reports import survey_page, survey_report
 
@@ -153,11 +158,11 @@ def _give(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
 
 def _records(
     sources: Sequence[str], wanted: _WantedSurvey, jobs: int, limits: Limits | None
-) -> list[Record]:
-    from autoparser.analysis.overview.survey import Journal, journal_of, line_of, surveying
+) -> list[SurveyRecord]:
+    from autoparser.analysis.overview.survey import SurveyJournal, journal_of, line_of, start_survey
 
     file = wanted.kept
-    journal = Journal() if file is None else journal_of(_content(file), str(file))
+    journal = SurveyJournal() if file is None else journal_of(_content(file), str(file))
     waiting = [(source, _digest(source)) for source in sources]
     before = {each: journal.records[each] for each in waiting if each in journal.records}
     known = {each: record for each, record in before.items() if wanted.done(record)}
@@ -166,7 +171,7 @@ def _records(
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
-        surveying(jobs, limits, wanted.look()) as surveyed,
+        start_survey(jobs, limits, wanted.look()) as surveyed,
         _appending(file, journal) as lines,
         progress_of(len(left), "surveying") as advance,
     ):
@@ -217,7 +222,7 @@ def _content(path: Path) -> bytes:
 
 
 @contextmanager
-def _appending(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
+def _appending(path: Path | None, journal: SurveyJournal) -> Generator[TextIO | None]:
     """Open the file after its whole lines. Raises AutoparserError."""
     if path is None:
         yield None
@@ -252,11 +257,13 @@ class SurveyReports:
         """Whether the page of this very text is there."""
         return (self.folder / page_name(source, digest)).is_file()
 
-    def write(self, record: Record, page: str) -> None:
+    def write(self, record: SurveyRecord, page: str) -> None:
         """Write a template's own page."""
         self._write(page_name(record.source, record.sha256), page)
 
-    def write_index(self, summary: Summary, records: Sequence[Record], version: str) -> None:
+    def write_index(
+        self, summary: SurveySummary, records: Sequence[SurveyRecord], version: str
+    ) -> None:
         """Write the survey's page with links to those that are there."""
         from autoparser.reports import survey_page
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.grammar.acceptance import Acceptance
+from autoparser.analysis.grammar.acceptance import TextAcceptance
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 
@@ -34,7 +34,7 @@ _PARTS = {
 
 
 def acceptance_report(
-    found: Acceptance, message: ParsedMessage | None, text: str, unit: str, width: int
+    found: TextAcceptance, message: ParsedMessage | None, text: str, unit: str, width: int
 ) -> Text:
     """Show whether a text was accepted; `unit` names what it was cut into."""
     if message is not None:
@@ -51,7 +51,7 @@ def acceptance_report(
     return report_text([*shown_place, *rows(_facts(found, unit))], width)
 
 
-def _facts(found: Acceptance, unit: str) -> list[Row]:
+def _facts(found: TextAcceptance, unit: str) -> list[Row]:
     where = Text("at the beginning" if found.part is None else _PARTS[found.part])
     if found.argument:
         where = sentence("in the argument ", quoted(found.argument))
@@ -88,7 +88,7 @@ def _way(first: str, last: str) -> Text:
     return quoted(first) if first == last else sentence(quoted(first), " to ", quoted(last))
 
 
-def _place_lines(text: str, found: Acceptance) -> list[Text]:
+def _place_lines(text: str, found: TextAcceptance) -> list[Text]:
     """Draw the line of the place, and a caret for each cell of what was refused."""
     start = max(text.rfind("\n", 0, found.place) + 1, found.place - _AROUND)
     end = text.find("\n", found.place)

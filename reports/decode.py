@@ -10,7 +10,7 @@ from rich.text import Text
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport
 from autoparser.analysis.decoding.answer_writers import ModelFigures
-from autoparser.analysis.decoding.message_rendering import Judgement
+from autoparser.analysis.decoding.message_rendering import AnswerJudgment
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
@@ -158,7 +158,7 @@ def _answers(report: DecodingReport) -> Blocks:
     return drawn
 
 
-def _verdict(judgement: Judgement) -> Iterator[str]:
+def _verdict(judgement: AnswerJudgment) -> Iterator[str]:
     if judgement.clean:
         yield "clean"
     elif not judgement.complaints and judgement.rendering is not None:

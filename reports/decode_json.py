@@ -12,7 +12,7 @@ from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
-from autoparser.analysis.decoding.message_rendering import Fault, Rendering
+from autoparser.analysis.decoding.message_rendering import AnswerFault, MessageRendering
 
 from .decode import DecodeSetting
 
@@ -23,8 +23,8 @@ def _key(word: Enum) -> str:
     return word.name.lower()
 
 
-_FaultKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Fault))})]
-_RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, Rendering))})]
+_FaultKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, AnswerFault))})]
+_RenderingKey = Annotated[str, Meta(extra_json_schema={"enum": list(map(_key, MessageRendering))})]
 
 
 class ExampleDocument(JsonDocument, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 __all__ = ["evidence_words"]
@@ -15,10 +15,14 @@ _KINDS = {
     EvidenceKind.OUTPUT: "outputs",
     EvidenceKind.WORDS: "the prompt's words alone",
 }
-_PARTS = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "tool calls"}
+_PARTS = {
+    TurnPart.REASONING: "reasoning",
+    TurnPart.CONTENT: "content",
+    TurnPart.CALLS: "tool calls",
+}
 
 
-def evidence_words(evidence: Iterable[tuple[Part, EvidenceKind]]) -> str:
+def evidence_words(evidence: Iterable[tuple[TurnPart, EvidenceKind]]) -> str:
     """Return what is known of each part, and from what; empty without any part.
 
     Example: `content: the template's renders; reasoning, tool calls: examples`.

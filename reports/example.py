@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.conversation import Message, Presence
-from autoparser.analysis.core.text_format import Layout, Part
+from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
 
@@ -20,7 +20,7 @@ __all__ = ["example_message", "taken_apart", "turn_spans"]
 
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
-_PART_OF = {Part.REASONING: "reasoning", Part.CONTENT: "content", Part.CALLS: "calls"}
+_PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
 
 
 def example_message(format_: TurnFormat) -> Message:
@@ -73,13 +73,13 @@ def turn_spans(format_: TurnFormat, markers: MarkerRegistry, message: Message) -
 
 
 def _turn(
-    format_: TurnFormat, layout: Layout, markers: MarkerRegistry, message: Message
+    format_: TurnFormat, layout: TurnLayout, markers: MarkerRegistry, message: Message
 ) -> Iterator[ExampleSpan]:
     for at, literal in enumerate(layout.literals):
         before = layout.parts[at - 1] if at else None
         after = layout.parts[at] if at < len(layout.parts) else None
         yield from _joint(format_, markers, literal, before, after)
-        if after is Part.CALLS and format_.calls is not None:
+        if after is TurnPart.CALLS and format_.calls is not None:
             yield from _calls(format_.calls, message)
         elif after is not None:
             yield ExampleSpan(
@@ -87,8 +87,8 @@ def _turn(
             )
 
 
-def _written_part(format_: TurnFormat, layout: Layout, part: Part, message: Message) -> str:
-    alone = Layout((part,), ("", ""), layout.reasoning, layout.content)
+def _written_part(format_: TurnFormat, layout: TurnLayout, part: TurnPart, message: Message) -> str:
+    alone = TurnLayout((part,), ("", ""), layout.reasoning, layout.content)
     return replace(format_, layouts={message.presence: alone}).write(message)
 
 
@@ -96,15 +96,15 @@ def _joint(
     format_: TurnFormat,
     markers: MarkerRegistry,
     literal: str,
-    before: Part | None,
-    after: Part | None,
+    before: TurnPart | None,
+    after: TurnPart | None,
 ) -> Iterator[ExampleSpan]:
     """Cut the literal between two parts: what closes the one, what opens the other."""
     rest = literal
     if before is None and rest.startswith(format_.header):
         yield ExampleSpan("header", format_.header)
         rest = rest[len(format_.header) :]
-    closer = {Part.REASONING: markers.reasoning_end, Part.CONTENT: markers.content_end}
+    closer = {TurnPart.REASONING: markers.reasoning_end, TurnPart.CONTENT: markers.content_end}
     marker = closer.get(before, "") if before is not None else ""
     if marker and marker in rest and before is not None:
         end = rest.index(marker) + len(marker)
@@ -116,7 +116,7 @@ def _joint(
     if after is None:
         yield ExampleSpan("turn ends", rest)
     elif rest.strip():
-        yield ExampleSpan(f"{after.value} {'open' if after is Part.CALLS else 'opens'}", rest)
+        yield ExampleSpan(f"{after.value} {'open' if after is TurnPart.CALLS else 'opens'}", rest)
     else:
         yield ExampleSpan("between", rest)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.turn_format import TurnFormat
@@ -62,20 +62,20 @@ def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[Exa
     return [ExampleSpan("call", text)]
 
 
-_VARIABLES = (Slot.ID, Slot.INDEX)
+_VARIABLES = (RowSlot.ID, RowSlot.INDEX)
 """Slots whose texts look like constants in an example; a name or a value does not."""
 
 
 def _call(calls: CallFormat, row: Row, call: ToolCall, position: int) -> Iterator[ExampleSpan]:
     values = {
-        Slot.NAME: call.name,
-        Slot.ID: call.id,
-        Slot.INDEX: str(calls.index_base + position),
+        RowSlot.NAME: call.name,
+        RowSlot.ID: call.id,
+        RowSlot.INDEX: str(calls.index_base + position),
     }
     for at, piece in enumerate(row):
-        if piece is Slot.ARGUMENTS:
+        if piece is RowSlot.ARGUMENTS:
             yield from _arguments(calls.arguments, call)
-        elif isinstance(piece, Slot):
+        elif isinstance(piece, RowSlot):
             variable = piece.value if piece in _VARIABLES else ""
             yield ExampleSpan(piece.value, values.get(piece, ""), written=True, variable=variable)
         else:
@@ -100,7 +100,7 @@ def _cut(
     yield ExampleSpan(label, text[done:])
 
 
-def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
+def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpan]:
     members = arguments.members
     text = arguments.write(call.arguments)
     # An indented notation begins a line with the margin wherever another has nothing.
@@ -117,11 +117,11 @@ def _arguments(arguments: Arguments, call: ToolCall) -> Iterator[ExampleSpan]:
             spans.append(ExampleSpan("separator", members.separator + line))
         written += 1
         pieces = {
-            Slot.KEY: members.key.write(key),
-            Slot.VALUE: (members.values or arguments.values).write(value, inner),
+            RowSlot.KEY: members.key.write(key),
+            RowSlot.VALUE: (members.values or arguments.values).write(value, inner),
         }
         for at, piece in enumerate(row):
-            if isinstance(piece, Slot):
+            if isinstance(piece, RowSlot):
                 spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
             else:
                 label = _between(row, at, "argument")
@@ -140,7 +140,7 @@ def _type_in(words: TypeWords, literal: str, at: int) -> list[tuple[int, int]]:
     return [] if edges is None else [(edges[0], len(literal) - edges[1])]
 
 
-def members_in_order(arguments: Arguments, call: ToolCall) -> list[tuple[str, Json]]:
+def members_in_order(arguments: ArgumentFormat, call: ToolCall) -> list[tuple[str, Json]]:
     """Return a call's arguments in the order in which they are written."""
     order = arguments.members.order.arrange(list(call.arguments))
     return [(key, call.arguments[key]) for key in order]
@@ -152,6 +152,6 @@ def _between(row: Row, at: int, whole: str) -> str:
     if at == len(row) - 1:
         return f"{whole} closes"
     before, after = row[at - 1], row[at + 1]
-    if isinstance(before, Slot) and isinstance(after, Slot):
+    if isinstance(before, RowSlot) and isinstance(after, RowSlot):
         return f"{before.value} to {after.value}"
     return "between"

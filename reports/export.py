@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from autoparser.analysis.export.export_limits import Export
-from autoparser.analysis.export.response_template import ExportTrial, Mismatch
+from autoparser.analysis.export.response_template import ExportMismatch, ExportTrial
 
 from .blocks import Blocks, Row, heading, prose, rows
 from .terminal import report_text
@@ -57,7 +57,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
             f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
         )
         found += prose(words, 0)
-    kind_of: dict[str, list[Mismatch]] = {}
+    kind_of: dict[str, list[ExportMismatch]] = {}
     for each in trial.mismatches:
         kind_of.setdefault(each.kind, []).append(each)
     for kind, alike in kind_of.items():
@@ -66,7 +66,7 @@ def _trial(trial: ExportTrial | None) -> Blocks:
     return found
 
 
-def _mismatch(found: Mismatch) -> Iterator[Row]:
+def _mismatch(found: ExportMismatch) -> Iterator[Row]:
     yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
     yield "text", Text(shown(found.text))
     yield "expected", Text(visible(str(found.expected)))

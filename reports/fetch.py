@@ -7,7 +7,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.sources.template_loading import Fetched
+from autoparser.analysis.sources.template_loading import FetchedFiles
 
 from .provenance import provenance_words
 from .visible import visible
@@ -23,12 +23,12 @@ class FetchedDocument(JsonDocument, frozen=True):
     """Sizes in bytes by names."""
 
 
-def fetched_document(found: Fetched) -> dict[str, Json]:
+def fetched_document(found: FetchedFiles) -> dict[str, Json]:
     """Return the same as values that JSON can hold."""
     return json_of(FetchedDocument(found.source, dict(found.files)))
 
 
-def fetch_report(found: Fetched, directory: str | None) -> Text:
+def fetch_report(found: FetchedFiles, directory: str | None) -> Text:
     """List the files with their sizes in bytes; ``directory`` is where they were written to."""
     sizes = [f"{size:,}" for size in found.files.values()]
     width = max(map(len, sizes), default=0)
@@ -39,6 +39,6 @@ def fetch_report(found: Fetched, directory: str | None) -> Text:
     return Text("\n".join([_headline(found), *lines, *where]))
 
 
-def _headline(found: Fetched) -> str:
+def _headline(found: FetchedFiles) -> str:
     words = provenance_words(found.source) or ""
     return words[:1].upper() + words[1:]

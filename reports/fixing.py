@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 
 from .blocks import Blocks, heading, prose, rows, sentence
 from .lint import problem_words
@@ -26,7 +26,7 @@ def fix_diff(run: FixRun) -> str:
 
 
 def fix_report(
-    run: FixRun, width: int, *, written: bool, unwritten: Sequence[Problem] = ()
+    run: FixRun, width: int, *, written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> Text:
     """Report of each template what was fixed and what not."""
     drawn: Blocks = []

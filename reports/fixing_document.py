@@ -8,8 +8,8 @@ from typing import Literal
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, json_of
 from autoparser.analysis.editing.edit_proof import ProvenEdit
-from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, Unfixed
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
+from autoparser.analysis.lint.project_sources import InputProblem
 
 from .preserving import template_diff
 
@@ -58,7 +58,7 @@ class FindingFixDocument(JsonDocument, frozen=True):
     message: str
     """What the finding says."""
     fixed: bool
-    reason: Unfixed | None
+    reason: UnfixedReason | None
     """Why the finding stays; null where it is fixed."""
     why: str
     """The same in whole words; empty where it is fixed."""
@@ -104,7 +104,7 @@ class FixDocument(JsonDocument, frozen=True):
 
 
 def fix_document(
-    run: FixRun, *, written: bool, unwritten: Sequence[Problem] = ()
+    run: FixRun, *, written: bool, unwritten: Sequence[InputProblem] = ()
 ) -> dict[str, Json]:
     """Return a run as JSON values."""
     return json_of(
@@ -163,5 +163,5 @@ def _proof(proof: ProvenEdit) -> FixProofDocument:
     )
 
 
-def _problem(problem: Problem) -> FixProblemDocument:
+def _problem(problem: InputProblem) -> FixProblemDocument:
     return FixProblemDocument(problem.path, problem.message, problem.hint)

@@ -15,7 +15,7 @@ from autoparser.analysis.core.provenance import (
     TemplateDocument,
     named_template,
 )
-from autoparser.analysis.grammar.acceptance import Acceptance
+from autoparser.analysis.grammar.acceptance import TextAcceptance
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
@@ -151,7 +151,7 @@ def _loosened(made: Grammar, form: GrammarForm) -> Iterator[LooseningDocument]:
 
 
 def acceptance_document(
-    found: Acceptance, message: ParsedMessage | None, text: str, unit: Literal["byte", "token"]
+    found: TextAcceptance, message: ParsedMessage | None, text: str, unit: Literal["byte", "token"]
 ) -> dict[str, Json]:
     """Return whether a text was accepted; `unit` names what it was cut into."""
     if message is not None:

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
-from autoparser.analysis.core.verdicts import Check, Crash
+from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .setting_words import UNCONFIRMED, setting_words
@@ -108,6 +108,6 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
         )
 
 
-def _crashing(crash: Crash, words: str) -> OwnFinding:
+def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
     reason = visible(crash.reason).rstrip(".")
     return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)

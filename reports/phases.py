@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, User
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
 from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
@@ -93,7 +93,7 @@ def dialogue_rows(dialogue: Dialogue) -> list[Row]:
     pairs: list[Row] = []
     for entry in dialogue:
         match entry:
-            case User():
+            case UserMessage():
                 pairs.append(("user", Text(shown(entry.text))))
             case ToolResult():
                 pairs.append(("tool", Text(shown(entry.text))))

@@ -8,7 +8,12 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.engines.engine_server import Likeness, PartDifference, Rung, ServedModel
+from autoparser.analysis.engines.engine_server import (
+    PartDifference,
+    PartLikeness,
+    ServedModel,
+    TextRoute,
+)
 from autoparser.analysis.engines.known_texts import ComparedPrompt
 from autoparser.analysis.engines.probed_texts import ParserScore, ProbedText, ReadVerdict
 from autoparser.analysis.engines.server_probe import AdviceKind, ServerProbe, probe_advice
@@ -27,9 +32,9 @@ RANKED = 6
 """Parsers that are shown of each ranking."""
 
 _RUNGS = {
-    Rung.GIVEN: "given: the server is handed the texts, and nothing is generated",
-    Rung.FORCED: "forced: the model is made to write the texts",
-    Rung.SAMPLED: "sampled: the model writes what it likes",
+    TextRoute.GIVEN: "given: the server is handed the texts, and nothing is generated",
+    TextRoute.FORCED: "forced: the model is made to write the texts",
+    TextRoute.SAMPLED: "sampled: the model writes what it likes",
 }
 _ADVICE = {
     AdviceKind.TEMPLATE: "The prompts differ: start the server with the template that was"
@@ -157,7 +162,7 @@ def _at_edges(probe: ServerProbe) -> Blocks:
     first: dict[str, PartDifference] = {}
     for each in probe.texts:
         for found in each.differences:
-            if found.likeness is Likeness.EDGES:
+            if found.likeness is PartLikeness.EDGES:
                 first.setdefault(found.part, found)
     if not first:
         return []

@@ -10,7 +10,12 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
-from autoparser.analysis.engines.engine_server import Likeness, PartDifference, ReadPart, Rung
+from autoparser.analysis.engines.engine_server import (
+    PartDifference,
+    PartLikeness,
+    ReadPart,
+    TextRoute,
+)
 from autoparser.analysis.engines.known_texts import ComparedPrompt
 from autoparser.analysis.engines.probed_texts import (
     NotAsked,
@@ -62,7 +67,7 @@ class PartDifferenceDocument(JsonDocument, frozen=True):
     """A part of a message that is otherwise."""
 
     part: ReadPart
-    likeness: Likeness
+    likeness: PartLikeness
     meant: _Told
     came: _Told
 
@@ -126,7 +131,7 @@ class ProbeDocument(JsonDocument, frozen=True):
     prompts: tuple[ProbedPromptDocument, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
-    rung: Rung
+    rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
     """What cannot be seen so."""

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of, changed
+from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of, changed_switches
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.history.trip_verdict import Difference, Outcome, Verdict
 
@@ -246,13 +246,13 @@ def conditions_of(row: Row, found: RoundTrip) -> Iterator[str]:
     """Say under which settings the verdict is another one."""
     usual = found.settings[0]
     if row.verdict.setting != usual:
-        yield f"only with {setting_words(changed(usual, row.verdict.setting))}"
+        yield f"only with {setting_words(changed_switches(usual, row.verdict.setting))}"
     groups: dict[str, list[Setting]] = {}
     for each in row.differing:
         words = each.outcome.value
         if not each.holds and str(each.cause) != words:
             words += f" ({each.cause})"
-        groups.setdefault(words, []).append(changed(usual, each.setting))
+        groups.setdefault(words, []).append(changed_switches(usual, each.setting))
     for words, settings in groups.items():
         least = [each for each in settings if not _covered(each, settings)]
         named = " or ".join(setting_words(each) or "no switch set" for each in least)

@@ -18,7 +18,7 @@ from autoparser.analysis.history.round_trips import (
     Row,
     advice_of,
     code_of,
-    fixing,
+    fixing_setting,
 )
 from autoparser.analysis.history.scenarios import (
     Answers,
@@ -187,7 +187,7 @@ def _row(row: Row) -> RowDocument:
         row.next,
         _verdict(row.verdict),
         tuple(map(_verdict, row.others)),
-        None if row.verdict.holds else fixing(row),
+        None if row.verdict.holds else fixing_setting(row),
         tuple(advice_of(row)),
     )
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.formats.learned_format import LearntFormat
 
@@ -133,7 +133,7 @@ def _notes(format_: TurnFormat, message: Message) -> Iterator[Text]:
         yield joined(told, "; ")
     for note in turn_notes(format_, message):
         yield Text(note)
-    if Part.CALLS in format_.unconfirmed:
+    if TurnPart.CALLS in format_.unconfirmed:
         yield sentence("calls", doubt())
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.learned_format import LearntFormat
 
@@ -104,31 +104,31 @@ def _writes(format_: TurnFormat) -> Text:
     said = sentence("the prompt ends with ", _ends(format_.openings))
     if format_.later_openings:
         said = sentence(said, ", behind earlier turns also with ", _ends(format_.later_openings))
-    if Part.REASONING in format_.elsewhere:
+    if TurnPart.REASONING in format_.elsewhere:
         said.append("; no reasoning is written")
     return said
 
 
-def _ends(openings: Sequence[Opening]) -> Text:
+def _ends(openings: Sequence[TurnOpening]) -> Text:
     texts = dict.fromkeys(opening.text for opening in openings)
     return joined([quoted(text) if text else Text("nothing") for text in texts], " or ")
 
 
 def _telling(format_: TurnFormat) -> list[str]:
     """Name the settings of a format, those left out that only say more of the same."""
-    told: list[Opening] = []
+    told: list[TurnOpening] = []
     for opening in sorted(format_.openings, key=lambda opening: len(opening.setting)):
         if not any(_covers(other, opening) for other in told):
             told.append(opening)
     return [_of(opening) for opening in told]
 
 
-def _covers(one: Opening, other: Opening) -> bool:
+def _covers(one: TurnOpening, other: TurnOpening) -> bool:
     same = all(repr(other.setting.get(name)) == repr(one.setting[name]) for name in one.setting)
     return same and one.tools is other.tools
 
 
-def _of(opening: Opening | None) -> str:
+def _of(opening: TurnOpening | None) -> str:
     setting = "" if opening is None else setting_words(opening.setting)
     bare = "" if opening is None or opening.tools else " without tools"
     return f"{setting or 'nothing set'}{bare}"

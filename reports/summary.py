@@ -10,9 +10,9 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import ArgumentForm, CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats
-from autoparser.analysis.core.turn_shape import ReasoningRetention, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.formats.format_view import (
     ContentMode,
@@ -72,9 +72,9 @@ def summary_rows(analysis: LearntFormat) -> Iterator[Row]:
     if analysis.formats.openings:
         yield "Prompts", gate_words(analysis)
     doubted = format_.unconfirmed
-    yield "Reasoning", _doubted(_reasoning(analysis), Part.REASONING in doubted)
-    yield "Content", _doubted(_content(analysis), Part.CONTENT in doubted)
-    yield "Tool calls", _doubted(_calls(analysis), Part.CALLS in doubted)
+    yield "Reasoning", _doubted(_reasoning(analysis), TurnPart.REASONING in doubted)
+    yield "Content", _doubted(_content(analysis), TurnPart.CONTENT in doubted)
+    yield "Tool calls", _doubted(_calls(analysis), TurnPart.CALLS in doubted)
     if format_.calls is not None:
         yield "Arguments", _arguments(analysis, format_.calls)
         yield "Values", value_samples(format_.calls.arguments)
@@ -134,7 +134,7 @@ def _reasoning(analysis: LearntFormat) -> Text:
         said.append("; never written from a field, only cut out of the content")
     elif field:
         said.append(f"; given as {visible(field)}")
-    if Part.REASONING in analysis.format.elsewhere:
+    if TurnPart.REASONING in analysis.format.elsewhere:
         said.append(f"; only with {setting_words(analysis.formats.fullest.setting)}")
     return sentence(said, kept_words(format_.retention))
 
@@ -145,7 +145,7 @@ def _forced(formats: Formats) -> str:
     under = {opening.written: opening.setting for opening in reversed(by_setting)}
     opens, closes = (
         f"with {setting_words(under[written])}" if under.get(written) else "by default"
-        for written in (Written.REASONING_OPEN, Written.REASONING_CLOSED)
+        for written in (PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED)
     )
     return f"the generation prompt opens it {opens}, and writes an empty block {closes}"
 
@@ -156,8 +156,8 @@ def default_mode(learnt: LearntFormat) -> ReasoningMode:
     if mode is not ReasoningMode.FORCED_CLOSED or opening is None:
         return mode
     by_default = {
-        Written.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
-        Written.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
+        PromptProgress.REASONING_OPEN: ReasoningMode.FORCED_OPEN,
+        PromptProgress.REASONING_CLOSED: ReasoningMode.FORCED_CLOSED,
     }
     return by_default.get(opening.written, ReasoningMode.TAG_BASED)
 
@@ -217,7 +217,7 @@ def _calls(analysis: LearntFormat) -> Text:
     said = sentence(words.get(view.tools, ""), _around(view.markers), " ", _mode(view.tools))
     if view.flags.tools_array_wrapped:
         said.append("; all calls in one array")
-    if Part.CALLS in analysis.formats.united.unconfirmed:
+    if TurnPart.CALLS in analysis.formats.united.unconfirmed:
         return said
     return said.append(f"; {limit_words(calls)}")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, heading, prose, rows, sentence
@@ -31,11 +31,11 @@ def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
         yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))
 
 
-_PARTS = {"reasoning": Part.REASONING, "content": Part.CONTENT}
+_PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
 
 
 def _doubted(analysis: LearntFormat, name: str, text: Text) -> Text:
-    part = _PARTS.get(name.partition("_")[0], Part.CALLS)
+    part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
     if part not in analysis.formats.united.unconfirmed:
         return text
     return sentence(text, ("  not confirmed", DOUBT_STYLE))

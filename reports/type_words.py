@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autoparser.analysis.core.call_format import Arguments
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 
@@ -32,7 +32,7 @@ class TypeWords:
     """Each word, and the types of which it is said."""
 
 
-def type_words(arguments: Arguments) -> TypeWords:
+def type_words(arguments: ArgumentFormat) -> TypeWords:
     """Find the words that say a type; none where rows differ in more than words."""
     rows = {
         kind: row
@@ -45,7 +45,7 @@ def type_words(arguments: Arguments) -> TypeWords:
     edges: dict[int, tuple[int, int]] = {}
     for at, piece in enumerate(first):
         texts = [str(row[at]) for row in rows.values()]
-        if isinstance(piece, Slot) or len({*texts}) == 1:
+        if isinstance(piece, RowSlot) or len({*texts}) == 1:
             continue
         found = _word_edges(texts)
         if found is None:
@@ -54,8 +54,8 @@ def type_words(arguments: Arguments) -> TypeWords:
     return TypeWords(edges, _spoken(rows, edges))
 
 
-def _slots(row: Row) -> list[Slot | None]:
-    return [piece if isinstance(piece, Slot) else None for piece in row]
+def _slots(row: Row) -> list[RowSlot | None]:
+    return [piece if isinstance(piece, RowSlot) else None for piece in row]
 
 
 def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 
@@ -25,7 +25,7 @@ SAMPLES: Mapping[JsonType, Json] = {
 }
 
 
-def value_samples(arguments: Arguments) -> Text:
+def value_samples(arguments: ArgumentFormat) -> Text:
     """Write one value of each type as the template writes it."""
     notation = arguments.members.values or arguments.values
     texts: list[Text] = []

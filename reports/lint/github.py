@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.reports.visible import visible
 
 from .finding_words import (
@@ -49,7 +49,7 @@ def _lines(run: LintRun) -> Iterator[str]:
         yield f"autoparser lint: {words}"
 
 
-def _unused(template: Inspected) -> Iterator[str]:
+def _unused(template: InspectedTemplate) -> Iterator[str]:
     for ignore in template.unused:
         line = template.line_in_file(ignore.line)
         words = f"{template_title(template)}: {unused_words(ignore)}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.visible import visible
 
@@ -53,12 +53,12 @@ def junit_report(run: LintRun) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
-def _cases(template: Inspected, run: LintRun) -> list[_Case]:
+def _cases(template: InspectedTemplate, run: LintRun) -> list[_Case]:
     found = [_case(template, each, fails=run.fails(each)) for each in template.findings]
     return found or [_Case("no finding", "")]
 
 
-def _case(template: Inspected, finding: LintFinding, *, fails: bool) -> _Case:
+def _case(template: InspectedTemplate, finding: LintFinding, *, fails: bool) -> _Case:
     fix = f"\nfix: {visible(finding.fix)}" if finding.fix else ""
     line = _at(template.line_in_file(finding.line))
     words = message_words(template, finding)

@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 from autoparser.analysis.lint.baselines import digest_of
 from autoparser.analysis.lint.hit import Confidence, Severity
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.visible import visible
 
@@ -103,7 +103,7 @@ def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
 
 
 def _result(
-    template: Inspected, finding: LintFinding, indices: Mapping[str, int]
+    template: InspectedTemplate, finding: LintFinding, indices: Mapping[str, int]
 ) -> Mapping[str, object]:
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
     identity = "\0".join((template.name or "", finding.code, digest_of(finding)))
@@ -127,7 +127,7 @@ def _result(
     return found
 
 
-def _notification(problem: Problem) -> Mapping[str, object]:
+def _notification(problem: InputProblem) -> Mapping[str, object]:
     return {
         "level": "error",
         "message": {"text": _plain(problem_words(problem))},

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from rich.text import Text
 
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.reports.blocks import Blocks, blank, prose, sentence
 from autoparser.reports.evidence_words import evidence_words
 from autoparser.reports.places import FilePlace, place_text
@@ -64,7 +64,7 @@ def _summary(run: LintRun) -> Text:
     return Text(f"{summary_words(run)}.", style=style)
 
 
-def _place(template: Inspected, line: int | None) -> Text:
+def _place(template: InspectedTemplate, line: int | None) -> Text:
     """Return a place to click at; the template's line alone where it is not one of the file."""
     place = line_place(template, line)
     if place is None:
@@ -80,7 +80,7 @@ class _Writer:
     explained: set[str] = field(default_factory=set[str])
     """Codes whose pages stand above."""
 
-    def template(self, template: Inspected) -> Blocks:
+    def template(self, template: InspectedTemplate) -> Blocks:
         drawn = prose(Text(template_title(template), style="bold underline"), indent=0)
         for finding in template.findings:
             drawn += self.finding(template, finding)
@@ -97,7 +97,7 @@ class _Writer:
             drawn += prose(sentence(("note ", "dim"), told), hang=2)
         return drawn
 
-    def finding(self, template: Inspected, finding: LintFinding) -> Blocks:
+    def finding(self, template: InspectedTemplate, finding: LintFinding) -> Blocks:
         style = SEVERITY_STYLES[finding.severity]
         head = sentence(
             (f"{finding.severity.value} {finding.code} ", style), (finding.rule.name, "bold")
@@ -130,7 +130,7 @@ class _Writer:
         self.explained.add(finding.code)
         return page_lines(finding.rule, INDENT)
 
-    def problems(self, problems: tuple[Problem, ...]) -> Blocks:
+    def problems(self, problems: tuple[InputProblem, ...]) -> Blocks:
         drawn = prose(Text("Problems", style="bold underline"), indent=0)
         for each in problems:
             place = Text(visible(each.path), style="bold")

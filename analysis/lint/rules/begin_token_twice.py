@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -17,7 +17,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     render = subject.play(dialogue, generation=True)
     if not token or not render.rendered:
         return
-    evidence = (alone(render, "two user messages and an answer"),)
+    evidence = (show_render(render, "two user messages and an answer"),)
     count = render.text.count(token)
     if token * 2 in render.text:
         yield Hit("the prompt begins with two begin tokens in a row", evidence, severity=_HEAVY)

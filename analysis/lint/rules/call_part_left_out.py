@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called
+from autoparser.analysis.lint.rule_conversations import render_last_call
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if part:
                 yield Hit(
                     f"{part} is not written in '{played.name}'",
-                    (alone(played.render, played.name),),
+                    (show_render(played.render, played.name),),
                     line=played.render.line_at(span.texts[0].start),
                     setting=played.conversation.setting,
                 )
@@ -32,13 +32,13 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _nameless(subject: Subject) -> Iterator[Hit]:
     """Look for a call whose arguments are all that is written of it."""
-    call, render = subject.call(), called(subject)
+    call, render = subject.call(), render_last_call(subject)
     value = subject.marks.values[0]
     behind = render.text.partition(subject.marks.user)[2]
     if value in behind and call.name not in behind and call.id not in behind:
         yield Hit(
             "the name of a called function is never written",
-            (alone(render, "a call"),),
+            (show_render(render, "a call"),),
             line=render.line_of(value),
         )
 

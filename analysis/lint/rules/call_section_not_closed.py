@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -25,6 +25,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
             f"after one call the model does not read {close.strip()!r}, which closes two",
-            (compared(one, "one call", two, "two calls"),),
+            (compare_renders(one, "one call", two, "two calls"),),
             line=two.line_of(close.strip()),
         )

@@ -6,7 +6,7 @@ from typing import Any
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -57,7 +57,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         why = "it is told of tools" if defined else "the template reads them"
         yield Hit(
             f"the model never sees its own tool calls: {why}, but nothing of a call is written",
-            (compared(hidden[-1], "with a tool call", plain, "with an answer instead"),),
+            (compare_renders(hidden[-1], "with a tool call", plain, "with an answer instead"),),
             line=parting_line(hidden[0], plain),
         )
 

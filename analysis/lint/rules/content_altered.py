@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.message_battery import long_text
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, said
+from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "
@@ -46,8 +46,9 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
             if wrote == given:
                 given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
-            (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
+            f"the content of {role} messages is changed: {quote_text(given)} becomes"
+            f" {quote_text(wrote)}",
+            (compare_renders(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
             line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
@@ -58,8 +59,8 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
         what = "changed" if text[-_END:] in render.text[start:] else "cut"
         yield Hit(
             f"the content of {role} messages is {what}: of {len(text):,} characters {kept:,} are"
-            f" written as they are, up to {quoted(text[kept:][:_END])}",
-            (compared(render, f"{role}: a long text", plain, f"{role}: a word"),),
+            f" written as they are, up to {quote_text(text[kept:][:_END])}",
+            (compare_renders(render, f"{role}: a long text", plain, f"{role}: a word"),),
             line=render.line_of(word),
         )
 
@@ -77,8 +78,8 @@ def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
     """Return a question, and what else has a text here."""
     shape, marks = subject.shape, subject.marks
     answers = [Message(texts["assistant"])] if "assistant" in texts else []
-    asked = shape.messages((User(texts.get("user", marks.user)), *answers), marks.system)
+    asked = shape.messages((UserMessage(texts.get("user", marks.user)), *answers), marks.system)
     if "system" not in texts:
         return asked
-    first = [said("system", shape.user_text(texts["system"]))]
+    first = [role_message("system", shape.user_text(texts["system"]))]
     return [*first, *(each for each in asked if each["role"] != "system")]

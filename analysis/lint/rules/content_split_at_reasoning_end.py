@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 SHORTEST, LONGEST = 3, 60
@@ -29,9 +29,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         for render, plain in zip(marked, usual, strict=True):
             if behind in render.text and before not in render.text:
                 yield Hit(
-                    f"of a content that holds {quoted(constant.strip())}, what stands before it"
+                    f"of a content that holds {quote_text(constant.strip())}, what stands before it"
                     " is lost",
-                    (compared(render, "with the marker", plain, "without"),),
+                    (compare_renders(render, "with the marker", plain, "without"),),
                     line=render.line_of(behind),
                 )
                 return
@@ -49,4 +49,4 @@ def _constants(subject: Subject) -> list[str]:
 
 
 def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
-    return told(subject, content), went_on(subject, content)
+    return render_answer(subject, content), went_on(subject, content)

@@ -6,7 +6,7 @@ from itertools import islice
 
 from autoparser.analysis.core.text_alignment import differing_parts
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -73,7 +73,7 @@ def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) 
     what = f"{before[:60]!r} becomes {after[:60]!r}"
     return Hit(
         f"where a user says {constant!r}, the prompt changes elsewhere, too: {what}",
-        (compared(render, f"with {constant!r}", plain, "without"),),
+        (compare_renders(render, f"with {constant!r}", plain, "without"),),
         line=parting_line(render, plain),
         severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,
     )

@@ -7,7 +7,7 @@ from autoparser.analysis.core.conversation import ToolResult
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -30,9 +30,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                 at = prefix_length(render.text, whole.text)
                 yield Hit(
                     f"in '{played.name}' the prompt of its first {len(begun.dialogue)} messages"
-                    f" changes: {quoted(render.text[at : at + CONTEXT])} becomes"
-                    f" {quoted(whole.text[at : at + CONTEXT])}",
-                    (compared(render, "the beginning", whole, "the whole conversation"),),
+                    f" changes: {quote_text(render.text[at : at + CONTEXT])} becomes"
+                    f" {quote_text(whole.text[at : at + CONTEXT])}",
+                    (compare_renders(render, "the beginning", whole, "the whole conversation"),),
                     line=render.line_at(at),
                     setting=conversation.setting,
                 )

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.lint_renders import NOON, compare_renders
 from autoparser.analysis.lint.other_environments import CLOCK
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 yield Hit(
                     f"on {day:%Y-%m-%d} the prompt says something else than on {NOON:%Y-%m-%d},"
                     " besides the date",
-                    (compared(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
+                    (compare_renders(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
                 )
                 return
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -26,9 +26,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             if text in beside.render.text and any(map(beside.holds, beside.said(Voice.SYSTEM))):
                 yield Hit(
-                    f"in '{beside.name}' the default {quoted(text)} is written, too;"
+                    f"in '{beside.name}' the default {quote_text(text)} is written, too;"
                     f" in '{given.name}' the given system message takes its place",
-                    (compared(beside.render, beside.name, given.render, given.name),),
+                    (compare_renders(beside.render, beside.name, given.render, given.name),),
                     line=beside.render.line_of(text),
                 )
                 return

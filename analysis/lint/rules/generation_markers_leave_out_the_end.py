@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.marker_pairs import render_marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,7 +15,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not subject.template.marks_generation:
         return
     content = subject.marks.content
-    found = marked(subject, (subject.user, Message(content)))
+    found = render_marked(subject, (subject.user, Message(content)))
     if found is None or not found.blocks or content not in found.blocks[-1]:
         return
     inside = found.blocks[-1].rpartition(content)[2].strip()

@@ -5,7 +5,7 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.other_environments import engines_on
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -42,7 +42,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             outcome = "is written otherwise"
         yield Hit(
             f"with keys that are None, as client libraries send them, {what} {outcome}",
-            (compared(given, "with keys that are None", without, "without them"),),
+            (compare_renders(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
             engines=_asked(subject, what, given, without),

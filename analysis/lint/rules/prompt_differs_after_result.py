@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -23,8 +23,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if tail.count(header) > 1 and not played.conversation.setting:
             yield Hit(
                 f"'{played.name}' ends with {tail.count(header)} generation prompts,"
-                f" {quoted(tail)}",
-                (alone(played.render, played.name),),
+                f" {quote_text(tail)}",
+                (show_render(played.render, played.name),),
                 line=played.render.line_at(len(played.render.text) - 1),
             )
             return
@@ -37,9 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             and (header in tail) != (header in text.before)
         ):
             yield Hit(
-                f"after a tool's result the prompt goes on with {quoted(tail)},"
-                f" and the answer in the history with {quoted(text.before)}",
-                (compared(asked.render, asked.name, answered.render, answered.name),),
+                f"after a tool's result the prompt goes on with {quote_text(tail)},"
+                f" and the answer in the history with {quote_text(text.before)}",
+                (compare_renders(asked.render, asked.name, answered.render, answered.name),),
                 line=last_line(asked.render),
                 setting=answered.conversation.setting,
             )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -22,6 +22,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if word in running.text and over.rendered and word not in over.text:
         yield Hit(
             "the reasoning of a tool loop is dropped when the next user message comes",
-            (compared(running, "while the loop runs", over, "after another message"),),
+            (compare_renders(running, "while the loop runs", over, "after another message"),),
             line=running.line_of(word),
         )

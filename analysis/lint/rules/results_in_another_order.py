@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,10 +26,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     turned = subject.play((*asked, other, one), tools=True, generation=True)
     if not _told_apart(usual, texts) or not _called(usual, calls):
         return
-    evidence = (compared(turned, "the second result first", usual, "in the order of the calls"),)
+    evidence = (
+        compare_renders(turned, "the second result first", usual, "in the order of the calls"),
+    )
     if turned.error is not None:
         yield Hit(
-            f"a request whose results come in another order than the calls {failed(turned)}",
+            f"a request whose results come in another order than the calls {failure_words(turned)}",
             evidence,
             line=turned.error.line,
             severity=Severity.WARNING if turned.error.refused else None,

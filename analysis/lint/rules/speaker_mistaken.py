@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if user in assistant or assistant in user:
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, user):
             yield Hit(
-                f"answers stand under the header of questions, {quoted(user)}",
+                f"answers stand under the header of questions, {quote_text(user)}",
                 # Without a generation prompt it may be that nobody is meant to answer.
                 severity=None
                 if any(each.text for each in subject.format.openings)
@@ -71,8 +71,8 @@ def _short(said: str) -> bool:
 def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
     return Hit(
-        f"{text.spoken.voice} stands under the header {quoted(header)} in '{played.name}'",
-        (alone(played.render, played.name),),
+        f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played.name}'",
+        (show_render(played.render, played.name),),
         line=played.render.line_at(text.start - 1),
         setting=played.conversation.setting,
         # Some models know no system role, and are told so.

@@ -7,8 +7,8 @@ from jinja2 import nodes
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone
-from autoparser.analysis.lint.other_environments import ordinary
+from autoparser.analysis.lint.lint_renders import Render, show_render
+from autoparser.analysis.lint.other_environments import ordinary_conversations
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
     )
     found: dict[str, tuple[str, Render]] = {}
-    for what, render, _ in ordinary(subject):
+    for what, render, _ in ordinary_conversations(subject):
         given = {word.lower() for message in render.messages for word in _words(message)}
         given |= {word.lower() for tool in subject.offered or () for word in _words(tool)}
         for marker in _MARKER.findall(render.text):
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     for what, render in [*found.values()][:1]:
         yield Hit(
             f"the prompt holds {', '.join(found)}, which no text of the template does",
-            (alone(render, what),),
+            (show_render(render, what),),
         )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -33,6 +33,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if alone.rendered and given.rendered:
         yield Hit(
             "the model is never told which tools a caller offers",
-            (compared(given, "with tools", alone, "without tools"),),
+            (compare_renders(given, "with tools", alone, "without tools"),),
             line=parting_line(given, alone),
         )

@@ -10,11 +10,11 @@ from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     Render,
-    alone,
-    compared,
+    compare_renders,
     line_of_the_lost,
-    listed,
+    list_words,
     parting_line,
+    show_render,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if partly is not None:
         yield Hit(
             f"not all tools are described to the model in '{partly.name}'",
-            (alone(partly.render, partly.name),),
+            (show_render(partly.render, partly.name),),
             line=next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _excused(partly) else None,
             setting=partly.conversation.setting,
@@ -47,7 +47,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         meant = _excused(none)
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
-            (compared(none.render, none.name, kept.render, kept.name),),
+            (compare_renders(none.render, none.name, kept.render, kept.name),),
             line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
             setting=none.conversation.setting,
@@ -83,7 +83,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     if "description" in never and described[:_BEGINNING] in single.text:
         yield Hit(
             f"the description of a tool is cut, which has {len(described)} characters",
-            (alone(single, "a tool with a long description"),),
+            (show_render(single, "a tool with a long description"),),
             line=single.line_of(described[:_BEGINNING]),
             severity=Severity.WARNING,
         )
@@ -93,8 +93,8 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         lost = [each for each in _missing(render, plain[:count]) if each not in never]
         if lost:
             yield Hit(
-                f"of {count} tools {listed(lost)} are not all written, of {count - 1} they are",
-                (compared(render, f"{count} tools", fewer, f"{count - 1} tools"),),
+                f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
+                (compare_renders(render, f"{count} tools", fewer, f"{count - 1} tools"),),
                 line=parting_line(render, fewer),
                 severity=None if "name" in lost else Severity.WARNING,
             )
@@ -105,7 +105,11 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
             f" it is given: {unusual['name']}",
-            (compared(render, "a tool with such a name", single, "a tool with a plain name"),),
+            (
+                compare_renders(
+                    render, "a tool with such a name", single, "a tool with a plain name"
+                ),
+            ),
             line=render.line_of(_signs(unusual)["description"]),
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -23,6 +23,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if two.text.find(name) > answer > 0 and (before or one.text.find(name) > 0):
         yield Hit(
             "each question moves the definitions of the tools to the end of the conversation",
-            (compared(one, "one question", two, "two questions"),),
+            (compare_renders(one, "one question", two, "two questions"),),
             line=two.line_of(name),
         )

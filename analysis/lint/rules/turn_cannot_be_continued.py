@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -24,10 +24,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if at < 0:
         yield Hit(
             "a turn that was begun cannot be continued: its text is not in the prompt",
-            (alone(render, "a turn that was begun"),),
+            (show_render(render, "a turn that was begun"),),
         )
     elif not render.text[:at].endswith(begun):
         yield Hit(
             "a turn that was begun is continued after another text than was begun",
-            (alone(render, "a turn that was begun"),),
+            (show_render(render, "a turn that was begun"),),
         )

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from jinja2 import Undefined
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.other_environments import elsewhere, engines_at, environment
+from autoparser.analysis.lint.lint_renders import show_render
+from autoparser.analysis.lint.other_environments import (
+    engines_at,
+    other_environment,
+    render_elsewhere,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -26,14 +30,14 @@ class NamedUndefined(Undefined):
 @rule("AP805")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render ordinary conversations with a nothing that shows itself."""
-    for each in elsewhere(subject, environment(undefined=NamedUndefined)):
+    for each in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
         names = dict.fromkeys(_MARKED.findall(each.text))
         # Where the marks change more than themselves, a condition looked at them.
         if names and _MARKED.sub("", each.text) == each.usual.text:
             line = each.usual.line_at(each.text.find(OPEN))
             yield Hit(
                 f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
-                (alone(each.usual, each.what),),
+                (show_render(each.usual, each.what),),
                 line=line,
                 engines=engines_at(subject, line),
             )
