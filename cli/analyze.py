@@ -11,19 +11,17 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
-    EncoderOption,
     JsonOption,
-    NameOption,
     OutputOption,
-    RevisionOption,
-    SourceArgument,
     TokenizerOption,
     ToolsOption,
+    chosen_form,
     format_option,
+    refuse_full,
 )
 from .output import Outlet, keep_source, result_to, say
 from .request import check_standard_input, read_functions
-from .source import NamedSource
+from .source import LearntSource, NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,10 +48,8 @@ class AnalysisForm(StrEnum):
 
 
 def analyze(
-    source: SourceArgument = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
+    *,
+    source: LearntSource,
     phase: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,19 +101,19 @@ def analyze(
     Exit code: 0 if it does, 1 if some messages come out differently or the template crashes on
     what agents send, or on a tool of --tools, 2 if there is nothing to analyze.
     """
-    form = _form(form, as_json)
+    form = chosen_form(form, as_json, AnalysisForm.JSON) or AnalysisForm.TEXT
     as_text = form is AnalysisForm.TEXT
     _check_show(show, alone=as_text and not (phase or diffs or full))
     if full and not as_text:
-        raise AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
+        raise refuse_full(form)
     if form is AnalysisForm.JSON and (phase or diffs):
         raise AutoparserError(
             "JSON holds every phase in full already", hint="leave out --phase and --diffs"
         )
-    asked_for = NamedSource(source, name, revision, encoder)
-    keep_source(source, output)
-    check_standard_input(source, tools)
-    of_file = asked_for.saved or form is AnalysisForm.FILE
+    source.check()
+    keep_source(source.source, output)
+    check_standard_input(source.source, tools)
+    of_file = source.saved or form is AnalysisForm.FILE
     if tools is not None and (of_file or phase or show is not None):
         raise AutoparserError(
             "--tools shows what of the tools reaches the prompt, in a report or in JSON",
@@ -129,9 +125,9 @@ def analyze(
             "a saved format holds no renders, which --phase and --diffs show",
             hint="leave them out, or report on the template itself",
         )
-    analysis = asked_for.learnt(tokenizer, noted=False)
+    analysis = source.learnt(tokenizer, noted=False)
     wanted = _phases(analysis, phase or [])
-    unwritten = () if of_file else _unwritten(asked_for, analysis, tokenizer)
+    unwritten = () if of_file else _unwritten(source, analysis, tokenizer)
     found = None if offered is None else _tools_in_prompt(analysis, offered)
     with result_to(output) as outlet:
         if form is AnalysisForm.FILE:
@@ -154,7 +150,7 @@ def analyze(
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
 
-        say(f"{asked_for.label}: {check_score(check)}, see {output}")
+        say(f"{source.label}: {check_score(check)}, see {output}")
     return 0 if analysis.ok and not (found is not None and found.crashes) else FAILURES
 
 
@@ -176,7 +172,7 @@ class AskedBeside(NamedTuple):
 
 
 def _unwritten(
-    asked_for: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
+    source: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render writes."""
     from autoparser.analysis.formats.saved_format import SavedFormat
@@ -184,16 +180,7 @@ def _unwritten(
 
     if isinstance(analysis, SavedFormat) or not asks_for_tokens(analysis):
         return ()
-    return unwritten_tokens(analysis, asked_for.added_tokens(tokenizer))
-
-
-def _form(form: AnalysisForm | None, short: bool) -> AnalysisForm:
-    """Return the form that is asked for. Raises AutoparserError where options contradict."""
-    if short and form not in (None, AnalysisForm.JSON):
-        raise AutoparserError(
-            f"--json and --format {form} contradict each other", hint="leave one of them out"
-        )
-    return AnalysisForm.JSON if short else form or AnalysisForm.TEXT
+    return unwritten_tokens(analysis, source.added_tokens(tokenizer))
 
 
 def _check_show(show: str | None, *, alone: bool) -> None:

@@ -22,7 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
-    from .isolation import Command
+    from .options import Command
 
 
 class _NoPlainValue(Exception):
@@ -175,7 +175,9 @@ def _work(name: str) -> Callable[[Command], Command]:
         case "decode" | "debug" | "engines" | "lint" | "fix" | "survey" | "serve" | "probe":
             return in_workers
         case _:
-            return lambda command: command
+            from .options import with_groups
+
+            return with_groups
 
 
 class LazyCommands(Mapping[str, Any]):

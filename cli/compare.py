@@ -18,6 +18,7 @@ from .options import (
     RevisionOption,
     SwitchOption,
     format_option,
+    refuse_full,
 )
 from .output import Outlet, doing, keep_source, result_to
 from .request import read_switches, warn_of_switches
@@ -92,14 +93,14 @@ def compare(
     compare.
     """
     if full and form is not ComparisonForm.TEXT:
-        raise AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
+        raise refuse_full(form)
     for source in (left, right):
         keep_source(source, output)
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.overview.comparison import compare_templates as compared
 
-    setting = read_switches(switch or [])
+    setting = read_switches(switch)
     sources = [
         NamedSource(source, name, own or revision)
         for source, own in ((left, left_revision), (right, right_revision))

@@ -15,15 +15,11 @@ from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
-    NameOption,
-    RevisionOption,
-    SourceArgument,
     SwitchOption,
-    TemplateOption,
     ToolsOption,
 )
-from .request import read_switches, read_tools, read_value, warn_of_switches
-from .source import STANDARD_INPUT, NamedSource
+from .request import file_value, read_switches, read_tools, warn_of_switches
+from .source import STANDARD_INPUT, TemplateSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.conversation import Tool
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def debug(
-    source: SourceArgument = None,
+    *,
     conversation: Annotated[
         str | None,
         typer.Option(
@@ -47,9 +43,7 @@ def debug(
     ] = None,
     tools: ToolsOption = None,
     switch: SwitchOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    template_place: TemplateOption = None,
+    source: TemplateSource,
     limits: Limits | None = None,
 ) -> None:
     """Debug a template in the terminal: which line wrote what, and why.
@@ -66,7 +60,7 @@ def debug(
             "the debugger needs the package textual, which is not installed",
             hint="pip install 'autoparser-chat[debug]', or use autoparser render --trace",
         )
-    if source == STANDARD_INPUT or not _has_terminal():
+    if source.source == STANDARD_INPUT or not _has_terminal():
         raise AutoparserError(
             "the debugger needs a terminal to read from and to draw on",
             hint="run it in one, on a file, or use autoparser render --trace",
@@ -77,10 +71,10 @@ def debug(
 
     from .debugger import DebuggerApp
 
-    asked_for = NamedSource(source, name, revision, template_place=template_place)
-    template = asked_for.template()
-    switches = read_switches(switch or [])
-    warn_of_switches(asked_for.label, template, switches)
+    source.check()
+    template = source.template()
+    switches = read_switches(switch)
+    warn_of_switches(source.label, template, switches)
     template.check_syntax()
     # A file alone knows no special tokens, and many templates fail without.
     known = tokens_of(template, suggestions_of(template))
@@ -93,7 +87,7 @@ def debug(
     other = None if beside is None else _conversation(beside, shipped, offered)
     named = [each for each in (first, other) if each is not None]
     others = [each for each in shipped if each.name not in {one.name for one in named}]
-    DebuggerApp(asked_for.label, template, [*named, *others], other).run()
+    DebuggerApp(source.label, template, [*named, *others], other).run()
 
 
 def _has_textual() -> bool:
@@ -121,6 +115,6 @@ def _conversation(
             hint=spelling_hint(named, names, f"name a file, or one of {', '.join(names)}"),
         )
     if found is None:
-        value = read_value(Path(named), "the conversation")
+        value = file_value(Path(named), "the conversation")
         found = replace(shipped[0], about="from a file").edited(value, named)
     return found if tools is None else replace(found, tools=tools)

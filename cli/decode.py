@@ -14,30 +14,17 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
-    EncoderOption,
     EngineName,
-    EngineOption,
-    JsonOption,
-    JsonSchemaOption,
     LoosenOption,
-    NameOption,
-    NoParallelOption,
-    OutputOption,
-    PromptOption,
-    RevisionOption,
-    ServedModelOption,
-    ServerOption,
-    SourceArgument,
-    SwitchOption,
-    TextOrJsonOption,
+    ResultOptions,
+    ServerOptions,
+    ServerTimeoutOption,
     TokenizerOption,
-    ToolChoiceOption,
-    ToolsOption,
-    is_json,
+    help_order,
 )
 from .output import keep_source, progress_of, result_to, warn
-from .request import read_request, warn_of, warn_of_loosened
-from .source import STANDARD_INPUT, NamedSource
+from .request import ChatRequestOptions, warn_of, warn_of_loosened
+from .source import STANDARD_INPUT, LearntSource, NamedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.decoding.answer_judge import DecodingReport, DecodingTrial
@@ -70,19 +57,38 @@ class SamplerName(StrEnum):
     TRANSFORMERS = "transformers"
 
 
+@help_order(
+    "tools",
+    "tokenizer",
+    "walks",
+    "seed",
+    "limit",
+    "tool_choice",
+    "no_parallel",
+    "json_schema",
+    "prompt",
+    "sampler",
+    "model",
+    "device",
+    "batch",
+    "server",
+    "engine",
+    "served_model",
+    "server_timeout",
+    "loosen",
+    "free_reasoning",
+    "show",
+    "switch",
+)
 def decode(
-    source: SourceArgument = None,
-    tools: ToolsOption = None,
+    *,
+    request_options: ChatRequestOptions,
     tokenizer: TokenizerOption = None,
     walks: Annotated[int, typer.Option(metavar="N", min=1, help="How many answers.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first answer's seed.")] = 0,
     limit: Annotated[
         int, typer.Option(metavar="TOKENS", min=1, help="Tokens after which an answer is cut.")
     ] = 4000,
-    tool_choice: ToolChoiceOption = "auto",
-    no_parallel: NoParallelOption = False,
-    json_schema: JsonSchemaOption = None,
-    prompt: PromptOption = None,
     sampler: Annotated[
         SamplerName, typer.Option(help="What chooses the tokens: random, or a model.")
     ] = SamplerName.RANDOM,
@@ -99,12 +105,8 @@ def decode(
             metavar="N", min=1, help=f"Answers that a model writes side by side. [default: {BATCH}]"
         ),
     ] = None,
-    server: ServerOption = None,
-    engine: EngineOption = None,
-    served_model: ServedModelOption = "",
-    server_timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
-    ] = 120.0,
+    backend: ServerOptions,
+    server_timeout: ServerTimeoutOption = 120.0,
     loosen: LoosenOption = False,
     free_reasoning: Annotated[
         bool,
@@ -115,13 +117,8 @@ def decode(
     show: Annotated[
         bool, typer.Option("--show", help="Show every answer, and what was found out about it.")
     ] = False,
-    switch: SwitchOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    source: LearntSource,
+    result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
     """Write answers under the grammar of a request, and check every one of them.
@@ -136,22 +133,19 @@ def decode(
     Exit code: 0 if nothing is wrong with any, 1 if something is, or if the template spoils what
     users send, 2 if there is nothing to decode.
     """
-    as_json = is_json(form, as_json)
+    as_json = result.is_json
     _check_use(
         sampler,
         tokenizer=tokenizer,
         model=model,
         device=device,
         batch=batch,
-        server=server,
-        engine=engine,
+        backend=backend,
         free_reasoning=free_reasoning,
     )
-    asked_for = NamedSource(source, name, revision, encoder)
-    keep_source(source, output)
-    request = read_request(
-        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
-    )
+    source.check()
+    keep_source(source.source, result.output)
+    request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
 
     # Imported here so that help does without the engine.
@@ -161,12 +155,12 @@ def decode(
     from autoparser.analysis.decoding.message_rendering import NoTurns
     from autoparser.analysis.formats.saved_format import SavedFormat
 
-    analysis = asked_for.learnt(tokenizer, isolate=limits)
-    warn_of(asked_for.label, analysis, request)
+    analysis = source.learnt(tokenizer, isolate=limits)
+    warn_of(source.label, analysis, request)
     turns: TemplateTurns | NoTurns
     if isinstance(analysis, SavedFormat):
         turns = NoTurns("a saved format has no template that would write it again")
-        warn(asked_for.label, "a saved format has no template that could judge the answers, too")
+        warn(source.label, "a saved format has no template that could judge the answers, too")
     else:
         turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
         if given is None and turns.prompted.rendered:
@@ -174,35 +168,38 @@ def decode(
     options = request.options
     grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
     if loosen:
-        warn_of_loosened(asked_for.label, grammar.loosened("lark" if server is None else "gbnf"))
+        warn_of_loosened(
+            source.label, grammar.loosened("lark" if backend.server is None else "gbnf")
+        )
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
     loaded = None if model is None else load_model_of(model, device or "auto")
-    if server is not None:
+    if backend.server is not None:
         ours, named = bytes_tokenizer(grammar)
     else:
         ours, named = load_tokenizer_of(
-            tokenizer, model, asked_for, analysis, grammar, loaded, stops=free_reasoning
+            tokenizer, model, source, analysis, grammar, loaded, stops=free_reasoning
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
-    fit = MarkerFit() if server is not None else trial.fit
+    fit = MarkerFit() if backend.server is not None else trial.fit
     warn_of_markers(named, fit)
     size = Size(walks, seed, limit)
     figures = None
     if loaded is not None:
         report, figures = by_model(trial, loaded, size, batch or BATCH)
-    elif server is not None and engine is not None:
-        asks = CompletionServer(server, ServerEngine(engine.value), served_model, server_timeout)
+    elif backend.server is not None and backend.engine is not None:
+        engine = ServerEngine(backend.engine.value)
+        asks = CompletionServer(backend.server, engine, backend.served_model, server_timeout)
         report = by_server(trial, asks, size)
     else:
         report = by_chance(trial, size)
-    words = _words(model, server, engine)
+    words = _words(model, backend)
     from autoparser.reports import DecodeSetting
 
     told = DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
-    _give(report, told, analysis, output, as_json=as_json, show=show)
+    _give(report, told, analysis, result.output, as_json=as_json, show=show)
     return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 
@@ -213,8 +210,7 @@ def _check_use(
     model: Path | None,
     device: str | None,
     batch: int | None,
-    server: str | None,
-    engine: EngineName | None,
+    backend: ServerOptions,
     free_reasoning: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
@@ -223,7 +219,7 @@ def _check_use(
         raise AutoparserError(
             "--sampler transformers has no model to ask", hint="name one with --model DIR"
         )
-    if modelled and server is not None:
+    if modelled and backend.server is not None:
         raise AutoparserError(
             "--sampler transformers and --server both write the answers", hint="give one of them"
         )
@@ -233,29 +229,29 @@ def _check_use(
             raise AutoparserError(
                 f"{option} is for a model that runs here", hint="add --sampler transformers"
             )
-    if server is not None and tokenizer is not None:
+    if backend.server is not None and tokenizer is not None:
         raise AutoparserError(
             "--server answers with text, which is judged without a tokenizer",
             hint="leave out --tokenizer",
         )
-    if server is not None and free_reasoning:
+    if backend.server is not None and free_reasoning:
         raise AutoparserError(
             "--free-reasoning is for a mask that is made here", hint="leave out --server"
         )
-    if server is not None and engine is None:
+    if backend.server is not None and backend.engine is None:
         names = ", ".join(EngineName)
         raise AutoparserError(
             "--server needs to know what runs there, as each engine takes a grammar otherwise",
             hint=f"add --engine, one of {names}",
         )
-    if server is None and engine is not None:
+    if backend.server is None and backend.engine is not None:
         raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
 
 
-def _words(model: Path | None, server: str | None, engine: EngineName | None) -> str:
+def _words(model: Path | None, backend: ServerOptions) -> str:
     if model is not None:
         return f"the model {model}"
-    return f"{engine} at {server}" if server is not None else "at random"
+    return "at random" if backend.server is None else f"{backend.engine} at {backend.server}"
 
 
 def _give(
@@ -350,7 +346,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
 def load_tokenizer_of(
     given: Path | None,
     model: Path | None,
-    asked_for: NamedSource,
+    source: NamedSource,
     analysis: LearntFormat,
     grammar: Grammar,
     loaded: LoadedModel | None,
@@ -368,15 +364,15 @@ def load_tokenizer_of(
     if loaded is not None:
         path = given or model or Path()
         return tokenizer_of(path, vocab_size=loaded.width), str(path)
-    local = given or _beside(asked_for.source)
+    local = given or _beside(source.source)
     if local is not None and local.exists():
         return tokenizer_of(local), str(local)
     # What is not a path has no directory that declares the end of an answer; the template does.
-    found = asked_for.tokenizer(given, analysis.template, segmenting=False)
+    found = source.tokenizer(given, analysis.template, segmenting=False)
     if found is None:
         return made_tokenizer(grammar, stops=stops), MADE
     end = analysis.template.special_tokens.get("eos_token")
-    return tokenizer_of(found, eos=end), str(given or asked_for.source)
+    return tokenizer_of(found, eos=end), str(given or source.source)
 
 
 def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:

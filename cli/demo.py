@@ -10,7 +10,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError
 
-from .options import JsonOption, TextOrJsonOption, is_json
+from .options import PrintedOptions
 from .output import result_to, write_file
 
 DIRECTORY = Path("autoparser-demo")
@@ -18,12 +18,12 @@ FILES = ("chat_template.jinja", "tools.yaml", "output.txt")
 
 
 def demo(
+    *,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="DIR", help="Write the files to this directory."),
     ] = DIRECTORY,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
+    result: PrintedOptions,
 ) -> None:
     """Write files to try the commands on: a template, tools, an output of its model.
 
@@ -34,7 +34,7 @@ def demo(
     """
     from autoparser.reports import demo_report
 
-    as_json = is_json(form, as_json)
+    as_json = result.is_json
     texts = {output / name: _text_of(name) for name in FILES}
     for path, text in texts.items():
         if path.exists() and (path.is_dir() or path.read_bytes() != text.encode()):

@@ -11,16 +11,8 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
-    EncoderOption,
-    JsonOption,
-    NameOption,
-    OutputOption,
-    RevisionOption,
-    SourceArgument,
-    TemplateOption,
-    TextOrJsonOption,
+    ResultOptions,
     TokenizerOption,
-    is_json,
 )
 from .output import doing, keep_source, result_to
 from .source import NamedSource
@@ -30,7 +22,7 @@ FINDINGS = 1
 
 
 def engines(
-    source: SourceArgument = None,
+    *,
     python: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,13 +33,8 @@ def engines(
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    template_place: TemplateOption = None,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    source: NamedSource,
+    result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
     """Try the parsers of vLLM, SGLang and llama.cpp on what a template writes, and rank them.
@@ -60,9 +47,9 @@ def engines(
 
     Exit code: 0 if some parsers read every text, 1 if none do, 2 if there is no engine to ask.
     """
-    as_json = is_json(form, as_json)
-    asked_for = NamedSource(source, name, revision, encoder, template_place)
-    keep_source(source, output)
+    as_json = result.is_json
+    source.check()
+    keep_source(source.source, result.output)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.engines.engine_ranking import try_engines
@@ -70,11 +57,11 @@ def engines(
 
     found = _engines(python or [sys.executable])
     with doing("analyzing") as say:
-        analysis = asked_for.analysis(asked_for.template(tokenizer), isolate=limits)
-        held = asked_for.tokenizer(tokenizer, analysis.template, segmenting=False)
+        analysis = source.analysis(source.template(tokenizer), isolate=limits)
+        held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
-        tried = try_engines(asked_for.label, analysis, found, say, vocabulary)
-    with result_to(output) as outlet:
+        tried = try_engines(source.label, analysis, found, say, vocabulary)
+    with result_to(result.output) as outlet:
         if as_json:
             outlet.json(engines_document(tried))
         else:

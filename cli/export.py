@@ -11,18 +11,14 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
-    EncoderOption,
-    NameOption,
     OutputOption,
-    RevisionOption,
-    SourceArgument,
     SwitchOption,
     TokenizerOption,
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
 from .request import read_switches, warn_of_settings
-from .source import NamedSource
+from .source import LearntSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +46,7 @@ class ExportDialect(StrEnum):
 
 
 def export(
-    source: SourceArgument = None,
+    *,
     form: Annotated[
         ExportForm,
         format_option(
@@ -78,9 +74,7 @@ def export(
     ] = None,
     switch: SwitchOption = None,
     tokenizer: TokenizerOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
+    source: LearntSource,
 ) -> int:
     """Write the format of a chat template for another program.
 
@@ -92,17 +86,17 @@ def export(
     """
     # There is one form so far; what another needs is decided here.
     del form
-    asked_for = NamedSource(source, name, revision, encoder)
-    keep_source(source, output)
-    switches = read_switches(switch or [])
+    source.check()
+    keep_source(source.source, output)
+    switches = read_switches(switch)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.export.export_limits import TemplateDialect
     from autoparser.analysis.export.response_template import response_template
     from autoparser.reports import export_report, json_text
 
-    analysis = asked_for.learnt(tokenizer)
-    warn_of_settings(asked_for.label, analysis, switches)
+    analysis = source.learnt(tokenizer)
+    warn_of_settings(source.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     eos = analysis.template.special_tokens.get("eos_token", "")
     exported = response_template(format_, TemplateDialect(dialect), eos)
@@ -111,7 +105,7 @@ def export(
         outlet.json(exported.document)
     warnings = list(_warnings(analysis, json_text(exported.document)))
     for warning in warnings:
-        warn(asked_for.label, warning)
+        warn(source.label, warning)
     print_report(export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS

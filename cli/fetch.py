@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from .options import JsonOption, RevisionOption, TextOrJsonOption, is_json
+from .options import PrintedOptions, RevisionOption
 from .output import result_to
 
 
 def fetch(
+    *,
     model: Annotated[
         str,
         typer.Argument(
@@ -27,8 +28,7 @@ def fetch(
             "--output", "-o", metavar="DIR", help="Write the files to this new directory, too."
         ),
     ] = None,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
+    result: PrintedOptions,
 ) -> None:
     """Fetch what a model has of chat templates, special tokens and tokenizers, and no weights.
 
@@ -41,7 +41,7 @@ def fetch(
     from autoparser.analysis.sources.template_loading import fetch as fetched
     from autoparser.reports import fetch_report, fetched_document
 
-    as_json = is_json(form, as_json)
+    as_json = result.is_json
     found = fetched(model, revision=revision, to=output)
     with result_to(None) as outlet:
         if as_json:

@@ -10,29 +10,12 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
-from .lint_options import lint_cache, lint_request, lint_settings
+from .lint_options import LintOptions
 from .options import (
-    BaselineOption,
-    CacheDirOption,
-    ConfigOption,
-    ExtendSelectOption,
-    IgnoreOption,
-    IsolatedOption,
-    JobsOption,
-    JsonOption,
-    MinConfidenceOption,
-    MinSeverityOption,
-    NoCacheOption,
-    OutputOption,
-    ProfileOption,
-    RevisionOption,
-    SelectOption,
+    ResultOptions,
     SourcesArgument,
-    TemplateOption,
-    TextOrJsonOption,
-    TokenizerOption,
     UnsafeFixesOption,
-    is_json,
+    help_order,
 )
 from .output import keep_source, print_report, report_width, result_to, say, write_file
 
@@ -48,17 +31,27 @@ PROBLEMS = 2
 """The exit code where some input could not be looked at, or not to the end."""
 
 
+@help_order(
+    "select",
+    "ignore",
+    "extend_select",
+    "config",
+    "isolated",
+    "baseline",
+    "profile",
+    "min_severity",
+    "min_confidence",
+    "unsafe_fixes",
+    "write",
+    "diff",
+    "form",
+    "as_json",
+    "output",
+)
 def fix(
+    *,
     sources: SourcesArgument,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    extend_select: ExtendSelectOption = None,
-    config: ConfigOption = None,
-    isolated: IsolatedOption = False,
-    baseline: BaselineOption = None,
-    profile: ProfileOption = None,
-    min_severity: MinSeverityOption = None,
-    min_confidence: MinConfidenceOption = "low",
+    options: LintOptions,
     unsafe_fixes: UnsafeFixesOption = False,
     write: Annotated[
         bool, typer.Option("--write", help="Change the files; without it they stay as they are.")
@@ -66,15 +59,7 @@ def fix(
     diff: Annotated[
         bool, typer.Option("--diff", help="Beside --write: show the unified diff, too.")
     ] = False,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
-    template_place: TemplateOption = None,
-    tokenizer: TokenizerOption = None,
-    revision: RevisionOption = None,
-    jobs: JobsOption = None,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
+    result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
     """Fix what lint shows: the smallest edits that renders prove to change nothing else.
@@ -87,31 +72,19 @@ def fix(
     Exit code: 0 if nothing remains to fix, 1 if a finding stays or a change was not written, 2 if
     an input cannot be looked at, or not to the end, or written.
     """
-    as_json = is_json(form, as_json)
-    if isolated and config is not None:
-        raise AutoparserError("--config and --isolated contradict each other", hint="leave one out")
+    as_json = result.is_json
+    options.check()
     for source in sources:
-        keep_source(source, output)
+        keep_source(source, result.output)
     # Imported here so that help does without the engine.
     from autoparser.analysis.editing.lint_fixes import fix_sources
 
-    request = lint_request(
-        sources,
-        lint_settings(config, isolated=isolated),
-        (select, ignore, extend_select),
-        min_confidence=min_confidence,
-        shown=(profile, min_severity),
-        template_place=template_place,
-        tokenizer=tokenizer,
-        baseline=baseline,
-        revision=revision,
-        jobs=jobs,
-        limits=limits,
-        cache=lint_cache(cache_dir, wanted=not no_cache),
-    )
+    request = options.request(sources, options.settings(), options.cache_folder(), limits)
     run = fix_sources(request, unsafe=unsafe_fixes)
     unwritten = write_fixed(run) if write else ()
-    _give(run, unwritten, output, as_json=as_json, written=write, shows_diff=diff or not write)
+    _give(
+        run, unwritten, result.output, as_json=as_json, written=write, shows_diff=diff or not write
+    )
     if run.problems or unwritten:
         return PROBLEMS
     return REMAINING if run.remaining or (run.changed and not write) else 0

@@ -12,24 +12,15 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
-    EncoderOption,
-    JsonSchemaOption,
     LoosenOption,
-    NameOption,
-    NoParallelOption,
     OutputOption,
-    PromptOption,
-    RevisionOption,
-    SourceArgument,
-    SwitchOption,
     TokenizerOption,
-    ToolChoiceOption,
-    ToolsOption,
     format_option,
+    help_order,
 )
 from .output import Outlet, keep_source, result_to, warn
-from .request import read_output, read_request, warn_of, warn_of_loosened
-from .source import STANDARD_INPUT, NamedSource
+from .request import ChatRequestOptions, read_output, warn_of, warn_of_loosened
+from .source import STANDARD_INPUT, LearntSource, NamedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.core.provenance import NamedTemplate
@@ -52,8 +43,23 @@ class GrammarFormat(StrEnum):
     JSON = "json"
 
 
+@help_order(
+    "form",
+    "accepts",
+    "tools",
+    "tokenizer",
+    "tool_choice",
+    "no_parallel",
+    "json_schema",
+    "strict",
+    "lazy",
+    "loosen",
+    "prompt",
+    "switch",
+)
 def grammar(
-    source: SourceArgument = None,
+    *,
+    request_options: ChatRequestOptions,
     form: Annotated[
         GrammarFormat | None,
         format_option(
@@ -71,11 +77,7 @@ def grammar(
             " what was allowed there; by the tokens of --tokenizer, else by bytes.",
         ),
     ] = None,
-    tools: ToolsOption = None,
     tokenizer: TokenizerOption = None,
-    tool_choice: ToolChoiceOption = "auto",
-    no_parallel: NoParallelOption = False,
-    json_schema: JsonSchemaOption = None,
     strict: Annotated[
         bool | None,
         typer.Option(
@@ -90,12 +92,8 @@ def grammar(
         typer.Option("--lazy", help="Begin with the calls, for engines that wait for a trigger."),
     ] = False,
     loosen: LoosenOption = False,
-    prompt: PromptOption = None,
-    switch: SwitchOption = None,
     output: OutputOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
+    source: LearntSource,
 ) -> int:
     """Write the grammar that keeps a model to the format, the tools and their schemas.
 
@@ -105,14 +103,12 @@ def grammar(
     Exit code: 0 if it is written, 1 if the output of --accepts is refused, 2 if it cannot be
     written.
     """
-    asked_for = NamedSource(source, name, revision, encoder)
-    keep_source(source, output)
-    request = read_request(
-        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
-    )
-    text = None if accepts is None else _read_answer(accepts, source)
+    source.check()
+    keep_source(source.source, output)
+    request = request_options.read()
+    text = None if accepts is None else _read_answer(accepts, source.source)
 
-    analysis = asked_for.learnt(tokenizer)
+    analysis = source.learnt(tokenizer)
     made = analysis.grammar(
         request.tools,
         chat_template_kwargs=request.setting,
@@ -121,21 +117,21 @@ def grammar(
         lazy=lazy,
         loosen=loosen,
     )
-    warn_of(asked_for.label, analysis, request)
+    warn_of(source.label, analysis, request)
     if text is not None:
-        loaded = asked_for.tokenizer(tokenizer, analysis.template, segmenting=True)
+        loaded = source.tokenizer(tokenizer, analysis.template, segmenting=True)
         with result_to(output) as outlet:
             return _give_acceptance(made, form, loaded, text, outlet)
     form = form or GrammarFormat.GBNF
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK
-        known = _opaque(asked_for, tokenizer, analysis, needed=lark)
+        known = _opaque(source, tokenizer, analysis, needed=lark)
     if known is not None:
-        _warn_of_markers(asked_for.label, made, known)
+        _warn_of_markers(source.label, made, known)
     written = _written(made, form, known, analysis.template)
     if loosen and form in _HELD_BY:
-        warn_of_loosened(asked_for.label, made.loosened(_HELD_BY[form]))
+        warn_of_loosened(source.label, made.loosened(_HELD_BY[form]))
     with result_to(output) as outlet:
         outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
@@ -184,12 +180,12 @@ def _give_acceptance(
 
 
 def _opaque(
-    asked_for: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
+    source: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
-    loaded = asked_for.tokenizer(
+    loaded = source.tokenizer(
         tokenizer,
         analysis.template,
         segmenting=False,

@@ -7,7 +7,6 @@ template, tokenizer or schema can exhaust is the worker's.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -19,6 +18,8 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.sources.local_files import pipe_seconds
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
+from .options import Command, add_options, grouped_values, option_parameter
+
 MEGABYTE = 1_000_000
 
 RENDERS = 12
@@ -29,8 +30,6 @@ BESIDE_RENDER = 10.0
 
 isolation: ContextVar[bool] = ContextVar("isolation", default=True)
 """Whether commands use workers where the options do not say; tests that look inside do without."""
-
-Command = Callable[..., Any]
 
 
 def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Parameter]:
@@ -46,53 +45,55 @@ def _options(seconds: float | None, *, one_render: bool) -> Sequence[inspect.Par
     if not one_render and seconds is not None:
         usual += f", and {limits.render_seconds:g} a render"
     return [
-        _option(
+        option_parameter(
             "timeout",
-            float | None,
-            typer.Option(
-                metavar="SECONDS",
-                min=0.1,
-                help=f"{time} [default: {usual}]",
-                show_default=False,
-            ),
+            Annotated[
+                float | None,
+                typer.Option(
+                    metavar="SECONDS",
+                    min=0.1,
+                    help=f"{time} [default: {usual}]",
+                    show_default=False,
+                ),
+            ],
         ),
-        _option(
+        option_parameter(
             "memory",
-            int | None,
-            typer.Option(
-                metavar="MB",
-                min=10,
-                help=f"Memory that it may take. [default: {megabytes}]",
-                show_default=False,
-            ),
+            Annotated[
+                int | None,
+                typer.Option(
+                    metavar="MB",
+                    min=10,
+                    help=f"Memory that it may take. [default: {megabytes}]",
+                    show_default=False,
+                ),
+            ],
         ),
-        _option(
+        option_parameter(
             "max_output",
-            int | None,
-            typer.Option(
-                metavar="CHARACTERS",
-                min=1,
-                help=f"How long a render may become. [default: {limits.characters}]",
-                show_default=False,
-            ),
+            Annotated[
+                int | None,
+                typer.Option(
+                    metavar="CHARACTERS",
+                    min=1,
+                    help=f"How long a render may become. [default: {limits.characters}]",
+                    show_default=False,
+                ),
+            ],
         ),
-        _option(
+        option_parameter(
             "no_isolation",
-            bool,
-            typer.Option(
-                "--no-isolation",
-                help="Trust the template: no worker process, no limits.",
-                show_default=False,
-            ),
+            Annotated[
+                bool,
+                typer.Option(
+                    "--no-isolation",
+                    help="Trust the template: no worker process, no limits.",
+                    show_default=False,
+                ),
+            ],
             default=False,
         ),
     ]
-
-
-def _option(name: str, kind: object, option: Any, *, default: object = None) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]
-    )
 
 
 def in_worker(
@@ -108,16 +109,17 @@ def in_worker(
     """
 
     def made(command: Command) -> Command:
-        def run(limits: Limits | None, arguments: dict[str, Any]) -> object:
+        def run(limits: Limits | None, values: dict[str, Any]) -> object:
+            arguments = grouped_values(command, values)
             if limits is None:
                 return command(**arguments)
             # Later: who starts no worker does not wait for what starts processes.
             from autoparser.analysis.templates.worker_pool import run_task
 
-            file = arguments.get("source")
+            file = values.get("source")
             return run_task(command, limits=limits, file=file, terminal=True, **arguments)
 
-        return _with_options(command, run, seconds, one_render=one_render, harmless=harmless)
+        return _with_limits(command, run, seconds, one_render=one_render, harmless=harmless)
 
     return made
 
@@ -128,18 +130,18 @@ def in_workers(command: Command) -> Command:
     None stands for no isolation.
     """
 
-    def run(limits: Limits | None, arguments: dict[str, Any]) -> object:
+    def run(limits: Limits | None, values: dict[str, Any]) -> object:
         # What the command reads and writes itself is not under a worker's limits.
         before = pipe_seconds.set(None if limits is None else limits.seconds)
         try:
-            return command(**arguments, limits=limits)
+            return command(**grouped_values(command, values), limits=limits)
         finally:
             pipe_seconds.reset(before)
 
-    return _with_options(command, run, None, one_render=False)
+    return _with_limits(command, run, None, one_render=False)
 
 
-def _with_options(
+def _with_limits(
     command: Command,
     run: Callable[[Limits | None, dict[str, Any]], object],
     seconds: float | None,
@@ -147,19 +149,21 @@ def _with_options(
     one_render: bool,
     harmless: Callable[[dict[str, Any]], bool] = lambda _: False,
 ) -> Command:
-    added = _options(seconds, one_render=one_render)
-
-    @functools.wraps(command)
-    def wrapped(**arguments: Any) -> object:
-        timeout, memory, characters, trusted = (arguments.pop(each.name) for each in added)
+    def run_limited(
+        values: dict[str, Any],
+        timeout: float | None,
+        memory: int | None,
+        characters: int | None,
+        trusted: bool,
+    ) -> object:
         asked = timeout or memory or characters
         if trusted and asked:
             raise AutoparserError(
                 "--no-isolation leaves no worker to hold to a limit",
                 hint="leave out --timeout, --memory and --max-output, or it",
             )
-        if trusted or not isolation.get() or (not asked and harmless(arguments)):
-            return run(None, arguments)
+        if trusted or not isolation.get() or (not asked and harmless(values)):
+            return run(None, values)
         given = timeout or seconds or cast("float", DEFAULT_LIMITS.seconds)
         soon = DEFAULT_LIMITS.render_seconds
         limits = Limits(
@@ -171,13 +175,6 @@ def _with_options(
             memory=DEFAULT_LIMITS.memory if memory is None else memory * MEGABYTE,
             characters=characters or DEFAULT_LIMITS.characters,
         )
-        return run(limits, arguments)
+        return run(limits, values)
 
-    signature = inspect.signature(command, eval_str=True)
-    own = [each for each in signature.parameters.values() if each.name != "limits"]
-    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *added)]
-    wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    # Typer reads both.
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    del wrapped.__dict__["__wrapped__"]
-    return wrapped
+    return add_options(command, _options(seconds, one_render=one_render), run_limited)

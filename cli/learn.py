@@ -12,19 +12,15 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
-    EncoderOption,
     JsonOption,
-    NameOption,
     OutputOption,
-    RevisionOption,
-    SourceArgument,
-    TemplateOption,
     TokenizerOption,
     ToolsOption,
+    chosen_form,
     format_option,
 )
 from .output import keep_source, print_report, report_width, result_to, say
-from .request import read_log, read_tools, read_value
+from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -49,7 +45,7 @@ class LearntForm(StrEnum):
 
 
 def learn(
-    source: SourceArgument = None,
+    *,
     examples: Annotated[
         Path | None,
         typer.Option(
@@ -77,10 +73,7 @@ def learn(
     as_json: JsonOption = False,
     output: OutputOption = None,
     tokenizer: TokenizerOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    template_place: TemplateOption = None,
+    source: NamedSource,
 ) -> int:
     """Learn from what a model wrote how it writes what its template never renders.
 
@@ -104,20 +97,16 @@ def learn(
         raise AutoparserError(
             "examples and outputs are two ways to learn", hint="leave one of them out"
         )
-    asked_for = NamedSource(source, name, revision, encoder, template_place)
-    keep_source(source, output)
-    if as_json and form not in (None, LearntForm.JSON):
-        raise AutoparserError(
-            f"--json and --format {form} contradict each other", hint="leave one of them out"
-        )
-    form = LearntForm.JSON if as_json else form
+    source.check()
+    keep_source(source.source, output)
+    form = chosen_form(form, as_json, LearntForm.JSON)
     to_file = form is LearntForm.FILE or (form is None and output is not None)
     read = (
         _from_examples(examples)
         if examples is not None
-        else _from_outputs(outputs or Path(), tools, asked_for.added_tokens(tokenizer))
+        else _from_outputs(outputs or Path(), tools, source.added_tokens(tokenizer))
     )
-    learnt = read(asked_for.analysis(asked_for.template(tokenizer)))
+    learnt = read(source.analysis(source.template(tokenizer)))
     _give(learnt, output, to_file=to_file, as_json=form is LearntForm.JSON)
     return 0 if learnt.ok else ODD
 
@@ -157,7 +146,7 @@ def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
     from autoparser.analysis.learning.examples import given_examples
     from autoparser.analysis.teaching.example_learning import learn as taught
 
-    given = given_examples(read_value(path, "the examples"), str(path))
+    given = given_examples(file_value(path, "the examples"), str(path))
 
     def learnt(analysis: Analysis) -> _Learnt:
         found = taught(analysis, given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,30 +18,16 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from . import DISTRIBUTION
 from .fix import fix_files
-from .lint_options import lint_cache, lint_request, lint_settings
+from .lint_options import LintOptions
 from .options import (
-    BaselineOption,
-    CacheDirOption,
-    ConfigOption,
     ExitZeroOption,
-    ExtendSelectOption,
-    IgnoreOption,
-    IsolatedOption,
-    JobsOption,
-    MinConfidenceOption,
-    MinSeverityOption,
-    NoCacheOption,
     OutputOption,
-    ProfileOption,
-    RevisionOption,
-    SelectOption,
     SourcesArgument,
-    TemplateOption,
-    TokenizerOption,
     ToolsOption,
     UnsafeFixesOption,
     WatchOption,
     format_option,
+    help_order,
 )
 from .output import PLAIN_WIDTH, keep_source, progress_of, result_to, write_file
 from .request import check_standard_input, read_functions
@@ -159,14 +145,40 @@ MANY = 8
 """Fewer templates are done before a bar could be read."""
 
 
+@help_order(
+    "select",
+    "ignore",
+    "extend_select",
+    "config",
+    "isolated",
+    "baseline",
+    "write_baseline",
+    "fail_on",
+    "profile",
+    "min_severity",
+    "exit_zero",
+    "min_confidence",
+    "form",
+    "output",
+    "report",
+    "statistics",
+    "explain",
+    "show_evidence",
+    "template_place",
+    "tokenizer",
+    "tools",
+    "engines",
+    "python",
+    "revision",
+    "jobs",
+    "watch",
+    "no_cache",
+    "cache_dir",
+)
 def lint(
+    *,
     sources: SourcesArgument,
-    select: SelectOption = None,
-    ignore: IgnoreOption = None,
-    extend_select: ExtendSelectOption = None,
-    config: ConfigOption = None,
-    isolated: IsolatedOption = False,
-    baseline: BaselineOption = None,
+    options: LintOptions,
     write_baseline: Annotated[
         bool,
         typer.Option("--write-baseline", help="Write all findings to the file of --baseline."),
@@ -180,10 +192,7 @@ def lint(
             show_default=False,
         ),
     ] = None,
-    profile: ProfileOption = None,
-    min_severity: MinSeverityOption = None,
     exit_zero: ExitZeroOption = False,
-    min_confidence: MinConfidenceOption = "low",
     form: Annotated[
         Format,
         format_option(
@@ -209,8 +218,6 @@ def lint(
         bool,
         typer.Option("--show-evidence", help="Show the renders by which each finding was seen."),
     ] = False,
-    template_place: TemplateOption = None,
-    tokenizer: TokenizerOption = None,
     tools: ToolsOption = None,
     engines: Annotated[
         bool,
@@ -228,11 +235,7 @@ def lint(
             " several times.",
         ),
     ] = None,
-    revision: RevisionOption = None,
-    jobs: JobsOption = None,
     watch: WatchOption = False,
-    no_cache: NoCacheOption = False,
-    cache_dir: CacheDirOption = None,
     fix: Annotated[
         bool,
         typer.Option(
@@ -255,8 +258,7 @@ def lint(
         statistics=statistics,
         explain=explain or show_evidence,
         write=write_baseline,
-        baseline=baseline,
-        isolated=isolated and config is not None,
+        options=options,
         unsafe=unsafe_fixes and not fix,
     )
     for source in sources:
@@ -267,31 +269,25 @@ def lint(
         _check_watch(sources, write=write_baseline or fix)
     jinjas = _jinjas(python or [], wanted=engines)
     offered = () if tools is None else read_functions(tools)
-    cache = lint_cache(cache_dir, wanted=not no_cache)
+    cache = options.cache_folder()
+    # What is written as known is all that is found.
+    counted = replace(options, baseline=None) if write_baseline else options
 
     def asked() -> LintRequest:
-        return lint_request(
+        return counted.request(
             sources,
-            lint_settings(config, isolated=isolated),
-            (select, ignore, extend_select),
+            counted.settings(),
+            cache,
+            limits,
             fail_on=fail_on,
-            min_confidence=min_confidence,
-            shown=(profile, min_severity),
-            template_place=template_place,
-            tokenizer=tokenizer,
-            baseline=None if write_baseline else baseline,
-            revision=revision,
-            jobs=jobs,
-            limits=limits,
             jinjas=jinjas,
             tools=offered,
-            cache=cache,
         )
 
     def once() -> int:
         run = _run(asked())
-        if write_baseline and baseline is not None:
-            return _give_baseline(run, baseline)
+        if write_baseline and options.baseline is not None:
+            return _give_baseline(run, options.baseline)
         shown = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
         _give(run, form, output, shown)
         for other, file in also:
@@ -306,8 +302,9 @@ def lint(
         return once()
     from autoparser.analysis.lint.project_run import places_of
 
-    settings = lint_settings(config, isolated=isolated)
-    beside = [*places_of(sources, settings), settings.file, baseline, tokenizer, tools]
+    settings = options.settings()
+    files = [settings.file, options.baseline, options.tokenizer, tools]
+    beside = [*places_of(sources, settings), *files]
     return watching(", ".join(sources), once, beside=beside)
 
 
@@ -328,19 +325,17 @@ def _check_use(
     statistics: bool,
     explain: bool,
     write: bool,
-    baseline: Path | None,
-    isolated: bool,
+    options: LintOptions,
     unsafe: bool,
 ) -> None:
     """Raise AutoparserError for options that contradict each other."""
     if unsafe:
         raise AutoparserError("--unsafe-fixes is of --fix", hint="add --fix")
-    if write and baseline is None:
+    if write and options.baseline is None:
         raise AutoparserError(
             "--write-baseline does not say which file", hint="add --baseline FILE"
         )
-    if isolated:
-        raise AutoparserError("--config and --isolated contradict each other", hint="leave one out")
+    options.check()
     if statistics and form not in (Format.TEXT, Format.JSON):
         raise AutoparserError(
             f"--statistics is not of {form}", hint="JSON has them in any case, text shows them"

@@ -1,12 +1,30 @@
-"""What `lint` shows of which templates, as options and settings say; `fix` fixes just that."""
+"""The options that lint and fix share, and the request that they describe beside the settings."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
-from autoparser.analysis.templates.worker_limits import Limits
+
+from .options import (
+    BaselineOption,
+    CacheDirOption,
+    ConfigOption,
+    ExtendSelectOption,
+    IgnoreOption,
+    IsolatedOption,
+    JobsOption,
+    MinConfidenceOption,
+    MinSeverityOption,
+    NoCacheOption,
+    ProfileOption,
+    RevisionOption,
+    SelectOption,
+    TemplateOption,
+    TokenizerOption,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,108 +36,128 @@ if TYPE_CHECKING:
     from autoparser.analysis.lint.project_run import LintRequest
     from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
     from autoparser.analysis.lint.rule import Profile
+    from autoparser.analysis.templates.worker_limits import Limits
 
 
-def lint_cache(given: Path | None, *, wanted: bool) -> Path | None:
-    """Return the folder of the cache. Raises AutoparserError for one that there cannot be."""
-    if not wanted:
-        return None
-    if given is None:
-        from platformdirs import user_cache_path
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """The options of lint and fix: how templates are read, by which rules, and what counts."""
 
-        return user_cache_path("autoparser", appauthor=False) / "lint"
-    try:
-        given.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AutoparserError(
-            f"this cannot be the folder of the cache ({error.strerror or type(error).__name__})",
-            file=str(given),
-            hint="name another one with --cache-dir, or give --no-cache",
-        ) from None
-    return given
+    select: SelectOption = None
+    ignore: IgnoreOption = None
+    extend_select: ExtendSelectOption = None
+    config: ConfigOption = None
+    isolated: IsolatedOption = False
+    baseline: BaselineOption = None
+    profile: ProfileOption = None
+    min_severity: MinSeverityOption = None
+    min_confidence: MinConfidenceOption = "low"
+    template_place: TemplateOption = None
+    tokenizer: TokenizerOption = None
+    revision: RevisionOption = None
+    jobs: JobsOption = None
+    no_cache: NoCacheOption = False
+    cache_dir: CacheDirOption = None
 
+    def check(self) -> None:
+        """Raise AutoparserError for options that contradict each other."""
+        if self.isolated and self.config is not None:
+            raise AutoparserError(
+                "--config and --isolated contradict each other", hint="leave one out"
+            )
 
-def lint_settings(config: Path | None, *, isolated: bool) -> ProjectSettings:
-    """Return the settings that a project has, or none."""
-    # Imported here so that help does without the engine.
-    from autoparser.analysis.lint.project_settings import (
-        ProjectSettings,
-        find_settings,
-        read_settings,
-    )
+    def settings(self) -> ProjectSettings:
+        """Return the settings of the project, or empty ones."""
+        # Imported here so that help does without the engine.
+        from autoparser.analysis.lint.project_settings import (
+            ProjectSettings,
+            find_settings,
+            read_settings,
+        )
 
-    if isolated:
-        return ProjectSettings()
-    return find_settings(Path.cwd()) if config is None else read_settings(config)
+        if self.isolated:
+            return ProjectSettings()
+        return find_settings(Path.cwd()) if self.config is None else read_settings(self.config)
 
+    def cache_folder(self) -> Path | None:
+        """Return the folder of the cache, made where it is named. Raises AutoparserError."""
+        if self.no_cache:
+            return None
+        if self.cache_dir is None:
+            from platformdirs import user_cache_path
 
-def lint_request(
-    sources: Sequence[str],
-    settings: ProjectSettings,
-    chosen: tuple[Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
-    *,
-    min_confidence: str,
-    shown: tuple[str | None, str | None],
-    template_place: str | None,
-    tokenizer: Path | None,
-    baseline: Path | None,
-    revision: str | None,
-    jobs: int | None,
-    limits: Limits | None,
-    cache: Path | None,
-    fail_on: str | None = None,
-    jinjas: tuple[OtherJinja, ...] = (),
-    tools: tuple[Tool, ...] = (),
-) -> LintRequest:
-    """Return what is to be looked at and what of it counts, as options and settings say.
+            return user_cache_path("autoparser", appauthor=False) / "lint"
+        try:
+            self.cache_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise AutoparserError(
+                f"this cannot be the folder of the cache ({reason})",
+                file=str(self.cache_dir),
+                hint="name another one with --cache-dir, or give --no-cache",
+            ) from None
+        return self.cache_dir
 
-    `chosen` are the rules to select, to ignore and to add, `shown` the profile and the severity.
-    Raises AutoparserError where that contradicts itself, or leaves no rule.
-    """
-    from autoparser.analysis.lint.hit import Confidence
-    from autoparser.analysis.lint.project_run import LintRequest
-    from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
-    from autoparser.analysis.lint.registry import all_rules, rules_for
-    from autoparser.analysis.lint.rule import RuleNeed
-    from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
-    from autoparser.analysis.templates.worker_pool import usual_jobs
+    def request(
+        self,
+        sources: Sequence[str],
+        settings: ProjectSettings,
+        cache: Path | None,
+        limits: Limits | None,
+        *,
+        fail_on: str | None = None,
+        jinjas: tuple[OtherJinja, ...] = (),
+        tools: tuple[Tool, ...] = (),
+    ) -> LintRequest:
+        """Return which templates are looked at and what of it counts.
 
-    select, ignore, extend = chosen
-    selected = settings.select if select is None else _listed(select)
-    profile = _profile(settings, shown[0], chosen=selected is not None)
-    beside = [each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS]
-    if selected is None:
-        beside += [each.code for each in rules_for(profile)]
-    choice = RuleChoice(
-        selected,
-        settings.ignore if ignore is None else _listed(ignore),
-        (*settings.extend_select, *_listed(extend or []), *beside),
-    )
-    rules = choice.rules
-    if not rules:
-        raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
-    for given in (tokenizer, settings.tokenizer):
-        if given is not None:
-            # Read once here, so that it is an error of its own and not one of every template.
-            load_tokenizer(given)
-    usual = settings.fail_on or FailOn.ERROR
-    return LintRequest(
-        tuple(sources),
-        rules,
-        settings,
-        usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
-        Confidence(_one_of(min_confidence, [*Confidence], "--min-confidence")),
-        _filter(settings, profile, shown[1], choice),
-        tokenizer,
-        None if baseline is None else _baseline(baseline),
-        revision,
-        template_place,
-        jobs or usual_jobs(),
-        limits,
-        jinjas,
-        cache,
-        tools,
-    )
+        Raises AutoparserError where options and settings contradict each other, or leave no rule.
+        """
+        from autoparser.analysis.lint.hit import Confidence
+        from autoparser.analysis.lint.project_run import LintRequest
+        from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
+        from autoparser.analysis.lint.registry import all_rules, rules_for
+        from autoparser.analysis.lint.rule import RuleNeed
+        from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
+        from autoparser.analysis.templates.worker_pool import usual_jobs
+
+        selected = settings.select if self.select is None else _listed(self.select)
+        profile = _profile(settings, self.profile, chosen=selected is not None)
+        beside = [
+            each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS
+        ]
+        if selected is None:
+            beside += [each.code for each in rules_for(profile)]
+        choice = RuleChoice(
+            selected,
+            settings.ignore if self.ignore is None else _listed(self.ignore),
+            (*settings.extend_select, *_listed(self.extend_select or []), *beside),
+        )
+        rules = choice.rules
+        if not rules:
+            raise AutoparserError("no rule is left to look", hint="select more, or ignore less")
+        for given in (self.tokenizer, settings.tokenizer):
+            if given is not None:
+                # Read once here, so that it is an error of its own and not one of every template.
+                load_tokenizer(given)
+        usual = settings.fail_on or FailOn.ERROR
+        return LintRequest(
+            tuple(sources),
+            rules,
+            settings,
+            usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
+            Confidence(_one_of(self.min_confidence, [*Confidence], "--min-confidence")),
+            _filter(settings, profile, self.min_severity, choice),
+            self.tokenizer,
+            None if self.baseline is None else _baseline(self.baseline),
+            self.revision,
+            self.template_place,
+            self.jobs or usual_jobs(),
+            limits,
+            jinjas,
+            cache,
+            tools,
+        )
 
 
 def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:

@@ -1,20 +1,148 @@
-"""The options that several commands share: each has one spelling, one meaning and one help text.
+"""The options that several commands share, and how commands take them in groups.
 
 Contract: an option that more than one command takes is defined here (the limits of workers in
-`isolation.py`), and no command gives it another meaning. ``--format``
-chooses a form, ``-o`` writes the result to a file, ``--jobs`` counts processes. ``--json`` is short
-for ``--format json`` where text is the default form and JSON another.
+`isolation.py`), and no command gives it another meaning. ``--format`` chooses a form, ``-o`` writes
+the result to a file, ``--jobs`` counts processes. ``--json`` is short for ``--format json`` where
+text is the default form and JSON another.
+
+A group is a data class whose fields are options, such as `ResultOptions`. A command takes it as one
+parameter. `flat_parameters` puts its options in that parameter's place, for typer; `grouped_values`
+makes the group of their values again, for the command:
+
+    def engines(python: PythonOption = None, *, result: ResultOptions) -> int: ...
+    # autoparser engines [--python PATH] [--format FORM] [--json] [--output FILE]
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Command = Callable[..., Any]
+
+Form = TypeVar("Form", bound=StrEnum)
+
+
+class LeftOut(frozenset[str]):
+    """The options of a group that a command does not have."""
+
+
+def leave_out(*names: str) -> LeftOut:
+    """Return what stands in the annotation of a group that a command takes in part."""
+    return LeftOut(names)
+
+
+def help_order(*names: str) -> Callable[[Command], Command]:
+    """Let the help of a command begin with these options, for groups that others interrupt."""
+
+    def mark(command: Command) -> Command:
+        command.__dict__["help_order"] = {name: place for place, name in enumerate(names)}
+        return command
+
+    return mark
+
+
+def flat_parameters(command: Command) -> list[inspect.Parameter]:
+    """Return the options of a command and of its groups, in the order of its help."""
+    found: list[inspect.Parameter] = []
+    for parameter in _signature(command).parameters.values():
+        group = _group(parameter)
+        if parameter.name == LIMITS:
+            continue
+        if group is None:
+            found.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        types = inspect.get_annotations(group, eval_str=True)
+        found += [
+            option_parameter(field.name, types[field.name], default=field.default)
+            for field in fields(group)
+            if field.name not in _left_out(parameter)
+        ]
+    order: Mapping[str, int] = getattr(command, "help_order", {})
+    return sorted(found, key=lambda each: order.get(each.name, len(order)))
+
+
+LIMITS = "limits"
+"""The parameter of commands that get the limits of workers; it is not an option itself."""
+
+
+def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect.Parameter:
+    """Return the parameter of an option."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a command, of the values of all its options."""
+    found: dict[str, Any] = {}
+    for parameter in _signature(command).parameters.values():
+        group = _group(parameter)
+        if group is not None:
+            names = {field.name for field in fields(group)} - _left_out(parameter)
+            found[parameter.name] = group(**{name: values[name] for name in names})
+        elif parameter.name in values:
+            found[parameter.name] = values[parameter.name]
+    return found
+
+
+def add_options(
+    command: Command, added: Sequence[inspect.Parameter], run: Callable[..., object]
+) -> Command:
+    """Return a command with more options.
+
+    `run` gets the values of the command's own options by name, and those of the added ones.
+    """
+    parameters = [*flat_parameters(command), *added]
+
+    @functools.wraps(command)
+    def wrapped(**values: Any) -> object:
+        more = [values.pop(each.name) for each in added]
+        return run(values, *more)
+
+    wrapped.__dict__["__signature__"] = _signature(command).replace(parameters=parameters)
+    # Typer reads both.
+    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+    del wrapped.__dict__["__wrapped__"]
+    return wrapped
+
+
+def with_groups(command: Command) -> Command:
+    """Return a command that takes the options of its groups one by one."""
+
+    def run(values: dict[str, Any]) -> object:
+        return command(**grouped_values(command, values))
+
+    return add_options(command, (), run)
+
+
+@functools.cache
+def _signature(command: Command) -> inspect.Signature:
+    return inspect.signature(command, eval_str=True)
+
+
+def _group(parameter: inspect.Parameter) -> type[DataclassInstance] | None:
+    """Return the class of a parameter that is a group, or None."""
+    kind = parameter.annotation
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    return kind if isinstance(kind, type) and is_dataclass(kind) else None
+
+
+def _left_out(parameter: inspect.Parameter) -> frozenset[str]:
+    marks = get_args(parameter.annotation)
+    return next((each for each in marks if isinstance(each, LeftOut)), LeftOut())
+
 
 SOURCES = (
     "A template file, a model directory, a tokenizer_config.json, a GGUF file, - for standard"
@@ -197,6 +325,10 @@ ServedModelOption = Annotated[
     str, typer.Option(metavar="NAME", help="The model's name at the server, if it wants one.")
 ]
 
+ServerTimeoutOption = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
+]
+
 OutputOption = Annotated[
     Path | None,
     typer.Option(
@@ -240,10 +372,45 @@ TextOrJsonOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 
 
-def is_json(form: TextOrJson | None, short: bool) -> bool:
-    """Whether JSON is asked for, in either way. Raises AutoparserError where both contradict."""
-    if short and form is TextOrJson.TEXT:
+def chosen_form(form: Form | None, short: bool, json: Form) -> Form | None:
+    """Return the form that is asked for, with `--json` or without.
+
+    Raises AutoparserError where both contradict each other.
+    """
+    if short and form not in (None, json):
         raise AutoparserError(
-            "--json and --format text contradict each other", hint="leave one of them out"
+            f"--json and --format {form} contradict each other", hint="leave one of them out"
         )
-    return short or form is TextOrJson.JSON
+    return json if short else form
+
+
+def refuse_full(form: str) -> AutoparserError:
+    """Return the error for `--full` beside a form that leaves nothing out."""
+    return AutoparserError(f"--full is of text, and {form} holds all", hint="leave out one")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOptions:
+    """The form of a result that is text or JSON, and where it goes."""
+
+    form: TextOrJsonOption = None
+    as_json: JsonOption = False
+    output: OutputOption = None
+
+    @property
+    def is_json(self) -> bool:
+        """Whether JSON is asked for. Raises AutoparserError where two options contradict."""
+        return chosen_form(self.form, self.as_json, TextOrJson.JSON) is TextOrJson.JSON
+
+
+PrintedOptions = Annotated[ResultOptions, leave_out("output")]
+"""Those of a command whose --output is a folder of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The server that completes text."""
+
+    server: ServerOption = None
+    engine: EngineOption = None
+    served_model: ServedModelOption = ""

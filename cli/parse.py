@@ -14,25 +14,13 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import (
-    EncoderOption,
-    JsonOption,
-    JsonSchemaOption,
-    NameOption,
-    NoParallelOption,
-    OutputOption,
-    PromptOption,
-    RevisionOption,
-    SourceArgument,
-    SwitchOption,
-    TextOrJsonOption,
+    ResultOptions,
     TokenizerOption,
-    ToolChoiceOption,
-    ToolsOption,
-    is_json,
+    help_order,
 )
 from .output import Outlet, keep_source, result_to
-from .request import AskedRequest, read_output, read_request, warn_of
-from .source import STANDARD_INPUT, NamedSource
+from .request import AskedRequest, ChatRequestOptions, read_output, warn_of
+from .source import STANDARD_INPUT, LearntSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearntFormat
@@ -54,26 +42,31 @@ class Reasoning(StrEnum):
     RAW = "raw"
 
 
+@help_order(
+    "tools",
+    "given",
+    "prompt",
+    "switch",
+    "tool_choice",
+    "json_schema",
+    "strip_code_fence",
+    "no_parallel",
+)
 def parse(
-    source: SourceArgument = None,
-    tools: ToolsOption = None,
+    *,
+    request_options: ChatRequestOptions,
     given: Annotated[
         Path | None,
         typer.Option(
             "--input", "-i", metavar="FILE", help="The model's output; else standard input."
         ),
     ] = None,
-    prompt: PromptOption = None,
-    switch: SwitchOption = None,
-    tool_choice: ToolChoiceOption = "auto",
-    json_schema: JsonSchemaOption = None,
     strip_code_fence: Annotated[
         bool,
         typer.Option(
             "--strip-code-fence", help="Leave out the fence of Markdown around that answer."
         ),
     ] = False,
-    no_parallel: NoParallelOption = False,
     cut: Annotated[
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
     ] = False,
@@ -110,12 +103,8 @@ def parse(
         ),
     ] = None,
     tokenizer: TokenizerOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    source: LearntSource,
+    result: ResultOptions,
 ) -> int:
     """Read a model's output as the template writes it: reasoning, content, tool calls.
 
@@ -127,24 +116,22 @@ def parse(
     """
     if chunk is not None and not stream:
         raise AutoparserError("--chunk is the size of --stream's chunks", hint="add --stream")
-    if strip_code_fence and json_schema is None:
+    if strip_code_fence and request_options.json_schema is None:
         raise AutoparserError(
             "--strip-code-fence is for an answer by a JSON schema", hint="add --json-schema FILE"
         )
-    if source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
+    if source.source == STANDARD_INPUT and (given is None or str(given) == STANDARD_INPUT):
         raise AutoparserError(
             "the template and the output cannot both come from standard input",
             hint="give the output with --input FILE",
         )
-    as_json = is_json(form, as_json)
-    asked_for = NamedSource(source, name, revision, encoder)
-    keep_source(source, output)
-    request = read_request(
-        tools, tool_choice, json_schema, prompt, switch, parallel=not no_parallel
-    )
+    as_json = result.is_json
+    source.check()
+    keep_source(source.source, result.output)
+    request = request_options.read()
     text = read_output(given)
 
-    analysis = asked_for.learnt(tokenizer)
+    analysis = source.learnt(tokenizer)
     parser = analysis.parser(
         request.tools,
         chat_template_kwargs=request.setting,
@@ -156,10 +143,10 @@ def parse(
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.
         call_ids=lambda _name, _index: "",
     )
-    warn_of(asked_for.label, analysis, request)
+    warn_of(source.label, analysis, request)
     why = _explained(analysis, request, text, complete=not cut) if explain else None
     give = partial(_give_stream, size=chunk or CHUNK) if stream else _give_message
-    with result_to(output) as outlet:
+    with result_to(result.output) as outlet:
         message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
 
     from autoparser.reports import all_read

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import JsonOption, OutputOption, TextOrJsonOption, is_json
+from .options import ResultOptions
 from .output import result_to
 
 MISSING = 1
@@ -21,6 +21,7 @@ class PluginTask(StrEnum):
 
 
 def plugins(
+    *,
     task: Annotated[
         PluginTask, typer.Argument(metavar="check", help="Look at them.", show_default=False)
     ],
@@ -39,9 +40,7 @@ def plugins(
         float,
         typer.Option(metavar="SECONDS", min=0.1, help="How long importing the engines may take."),
     ] = 300.0,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    result: ResultOptions,
 ) -> int:
     """See whether vLLM and SGLang find this package's parser, here or in another environment.
 
@@ -52,12 +51,12 @@ def plugins(
     Exit code: 0 if nothing is missing, 1 if something is, 2 if the environment cannot be asked.
     """
     del task
-    as_json = is_json(form, as_json)
+    as_json = result.is_json
     from autoparser.analysis.engines.plugin_check import plugin_check
     from autoparser.reports import plugins_document, plugins_report
 
     found = plugin_check(python, imports=not no_import, timeout=import_timeout)
-    with result_to(output) as outlet:
+    with result_to(result.output) as outlet:
         if as_json:
             outlet.json(plugins_document(found))
         else:

@@ -13,19 +13,14 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     ExitZeroOption,
-    JsonOption,
-    NameOption,
-    OutputOption,
-    RevisionOption,
+    ResultOptions,
     ServedModelOption,
-    SourceArgument,
+    ServerTimeoutOption,
     SwitchOption,
-    TextOrJsonOption,
-    is_json,
 )
 from .output import Outlet, keep_source, result_to, say, warn
 from .request import read_switches, warn_of_switches
-from .source import NamedSource
+from .source import NamedSource, ServedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.analysis import Analysis
@@ -49,15 +44,14 @@ class RungName(StrEnum):
 
 
 def probe(
+    *,
     url: Annotated[
         str,
         typer.Argument(
             metavar="URL", help="A running server: http://127.0.0.1:PORT.", show_default=False
         ),
     ],
-    source: SourceArgument = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
+    source: ServedSource,
     switch: SwitchOption = None,
     served_model: ServedModelOption = "",
     rung: Annotated[
@@ -80,16 +74,12 @@ def probe(
             metavar="KEY", envvar="AUTOPARSER_API_KEY", help="The server's key.", show_default=False
         ),
     ] = "",
-    server_timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="How long to wait for the server.")
-    ] = 120.0,
+    server_timeout: ServerTimeoutOption = 120.0,
     edges: Annotated[
         bool, typer.Option("--edges", help="Whitespace at the edges of a part counts, too.")
     ] = False,
     exit_zero: ExitZeroOption = False,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    result: ResultOptions,
     limits: Limits | None = None,
 ) -> int:
     """See what a running vLLM, SGLang or llama-server makes of prompts and of answers.
@@ -103,9 +93,9 @@ def probe(
     Exit code: 0 if all is as it is meant, 1 if something is not or nothing could be asked, 2 if
     there is no server to probe.
     """
-    as_json = is_json(form, as_json)
-    settings = read_switches(switch or [])
-    keep_source(source, output)
+    as_json = result.is_json
+    settings = read_switches(switch)
+    keep_source(source.source, result.output)
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.engines.engine_server import TextRoute
     from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
@@ -115,7 +105,7 @@ def probe(
     address = checked_address(url, anywhere=yes)
     with ProbeClient(address, timeout=server_timeout, key=api_key) as client:
         server = server_at(client, served_model)
-        template, label = _template(server.served, source, name, revision)
+        template, label = _template(server.served, source)
         warn_of_switches(label, template, settings)
         analysis = analyzed(template, isolate=limits or False)
         if not analysis.check.ok:
@@ -128,30 +118,28 @@ def probe(
             rung=None if rung is None else TextRoute(rung.value),
             ranked=not no_ranking,
         )
-    with result_to(output) as outlet:
+    with result_to(result.output) as outlet:
         _give(found, analysis, label, outlet, as_json=as_json)
     return 0 if exit_zero or found.ok(edges=edges) else FOUND
 
 
-def _template(
-    served: ServedModel, source: str | None, name: str | None, revision: str | None
-) -> tuple[ChatTemplate, str]:
+def _template(served: ServedModel, source: NamedSource) -> tuple[ChatTemplate, str]:
     """Return the template, and what messages call it. Raises AutoparserError."""
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
-    if source is None and served.template is not None:
+    if source.source is None and served.template is not None:
         return ChatTemplate(served.template, dict(served.special_tokens)), SERVED
-    named = source or served.template_place
+    named = source.source or served.template_place
     if named is None:
         raise AutoparserError(
             "the server does not say which template it serves", hint="name it after the address"
         )
-    if source is None:
+    if source.source is None:
         say(f"the template is that of {named}, which the server says it serves")
-    asked_for = NamedSource(named, name, revision)
-    found = asked_for.template()
+    source = replace(source, source=named)
+    found = source.template()
     tokens = {**served.special_tokens, **found.special_tokens}
-    return replace(found, special_tokens=tokens), asked_for.label
+    return replace(found, special_tokens=tokens), source.label
 
 
 def _give(

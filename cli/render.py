@@ -12,13 +12,8 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 
 from .options import (
-    EncoderOption,
-    NameOption,
     OutputOption,
-    RevisionOption,
-    SourceArgument,
     SwitchOption,
-    TemplateOption,
     TokenizerOption,
     ToolsOption,
     format_option,
@@ -50,7 +45,7 @@ class RenderForm(StrEnum):
 
 
 def render(
-    source: SourceArgument = None,
+    *,
     messages: Annotated[
         Path | None,
         typer.Option(
@@ -91,10 +86,7 @@ def render(
             " generation markers by which transformers knows what the model writes."
         ),
     ] = RenderForm.TEXT,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    template_place: TemplateOption = None,
+    source: NamedSource,
     output: OutputOption = None,
 ) -> None:
     """Render messages to the prompt, exactly as transformers does.
@@ -115,25 +107,25 @@ def render(
         "--tokens": tokens or None,
         "--trace": trace or None,
         # An encoder may give ids, which it reads.
-        "--tokenizer": tokenizer if encoder is None else None,
+        "--tokenizer": tokenizer if source.encoder is None else None,
     }
     _check({option for option, value in about.items() if value is not None}, form)
 
-    asked_for = NamedSource(source, name, revision, encoder, template_place)
-    keep_source(source, output)
+    source.check()
+    keep_source(source.source, output)
     if form is RenderForm.TRAINING:
         with result_to(output) as outlet:
-            passed = _give_training(asked_for, outlet)
+            passed = _give_training(source, outlet)
         if not passed:
             raise typer.Exit(1)
         return
-    check_standard_input(source, messages, tools)
+    check_standard_input(source.source, messages, tools)
     conversation = read_messages(messages) if messages is not None else []
     offered = None if tools is None else read_tools(tools)
     # Any other variables of the template, whose names mypy cannot know.
-    switches: dict[str, Any] = {**read_switches(switch or [])}
-    template = asked_for.template(tokenizer)
-    warn_of_switches(asked_for.label, template, switches)
+    switches: dict[str, Any] = {**read_switches(switch)}
+    template = source.template(tokenizer)
+    warn_of_switches(source.label, template, switches)
     prompt = generation_prompt
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
@@ -144,12 +136,12 @@ def render(
             failure = _give_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
         elif tokens:
             needed = "--tokens needs a tokenizer"
-            loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
+            loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
             _give_tokens(
                 template,
-                asked_for,
+                source,
                 cast("Tokenizer", loaded),
-                asked_for.tokenizer_name(tokenizer),
+                source.tokenizer_name(tokenizer),
                 conversation,
                 offered,
                 switches,
@@ -226,7 +218,7 @@ def _check(given: set[str], form: RenderForm) -> None:
 
 def _give_tokens(
     template: ChatTemplate,
-    asked_for: NamedSource,
+    source: NamedSource,
     loaded: Tokenizer,
     named: str,
     messages: Sequence[Mapping[str, object]],
@@ -244,7 +236,7 @@ def _give_tokens(
 
     special = {key: str(value) for key, value in switches.items() if key.endswith("_token")}
     template = replace(template, special_tokens={**template.special_tokens, **special})
-    renderer = Renderer(asked_for.analysis(template), loaded, switches=switches)
+    renderer = Renderer(source.analysis(template), loaded, switches=switches)
     _warn_of_stops(named, renderer)
     found = renderer.attribute(messages, tools, add_generation_prompt=prompt)
     rendered, pieces = renderer.tokens(found)
@@ -269,17 +261,17 @@ def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
             )
 
 
-def _give_training(asked_for: NamedSource, outlet: Outlet) -> bool:
+def _give_training(source: NamedSource, outlet: Outlet) -> bool:
     from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit
     from autoparser.analysis.history.training_template import training_template
     from autoparser.analysis.lint.subject import Subject
     from autoparser.reports import training_lines
 
-    analysis = asked_for.analysis(asked_for.template())
+    analysis = source.analysis(source.template())
     made: TrainingTemplate = training_template(analysis)
     proof = EditProof(Subject(analysis.template, analysis=analysis))
     same = proof.unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
     for line in training_lines(made, same):
-        say(f"{asked_for.label}: {line}")
+        say(f"{source.label}: {line}")
     return made.proof.passed and (same is None or isinstance(same, ProvenEdit))

@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from autoparser import __version__
 
 from .options import (
-    EncoderOption,
-    NameOption,
     OutputOption,
-    RevisionOption,
-    SourceArgument,
     TokenizerOption,
     ToolsOption,
     format_option,
 )
 from .output import doing, keep_source, result_to
 from .request import read_tools
-from .source import NamedSource
+from .source import LearntSource, NamedSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,14 +31,12 @@ class ReportForm(StrEnum):
 
 
 def report(
-    source: SourceArgument = None,
+    *,
     form: Annotated[ReportForm, format_option("html, a page of its own.")] = ReportForm.HTML,
     output: OutputOption = None,
     tools: ToolsOption = None,
     tokenizer: TokenizerOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
+    source: LearntSource,
 ) -> int:
     """Write one HTML page on a template: its format, the evidence, round trips, plots.
 
@@ -53,47 +47,46 @@ def report(
     """
     # There is one form so far.
     del form
-    keep_source(source, output)
-    page = _page(NamedSource(source, name, revision, encoder), tools, tokenizer)
+    keep_source(source.source, output)
+    source.check()
+    page = _page(source, tools, tokenizer)
     with result_to(output) as outlet:
         outlet.text(page)
     return 0
 
 
-def _page(asked_for: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
+def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
     from autoparser.analysis.overview.portrait import portray_template
     from autoparser.reports import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
-    if asked_for.saved:
-        return _saved_page(asked_for, offered, tokenizer)
-    template = asked_for.template(tokenizer)
-    loaded = asked_for.tokenizer(tokenizer, template, segmenting=True)
-    source = asked_for.source
+    if source.saved:
+        return _saved_page(source, offered, tokenizer)
+    template = source.template(tokenizer)
+    loaded = source.tokenizer(tokenizer, template, segmenting=True)
+    place = source.source
     with doing("analyzing") as say:
         analysis = analyzed(template)
         portrait = portray_template(
             analysis,
             tools=offered,
             tokenizer=loaded,
-            tokenizer_name="" if loaded is None else asked_for.tokenizer_name(tokenizer),
-            directory=Path(source) if source and Path(source).is_dir() else None,
+            tokenizer_name="" if loaded is None else source.tokenizer_name(tokenizer),
+            directory=Path(place) if place and Path(place).is_dir() else None,
             progress=say,
         )
         return report_page(portrait, __version__)
 
 
-def _saved_page(
-    asked_for: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None
-) -> str:
+def _saved_page(source: NamedSource, tools: Sequence[Tool] | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.overview.portrait import example_tools, written_grammar
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
     from autoparser.reports import saved_page
 
-    learnt = asked_for.saved_format()
-    loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
+    learnt = source.saved_format()
+    loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
     opaque = None if loaded is None else tokenizer_of(loaded).opaque
     offered = tuple(example_tools() if tools is None else tools)
     grammar = written_grammar(learnt, offered, opaque)

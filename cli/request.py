@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
+from .options import (
+    JsonSchemaOption,
+    NoParallelOption,
+    PromptOption,
+    SwitchOption,
+    ToolChoiceOption,
+    ToolsOption,
+)
 from .output import warn
 from .source import STANDARD_INPUT
 
@@ -58,27 +66,30 @@ class AskedRequest:
         }
 
 
-def read_request(
-    tools: Path | None,
-    tool_choice: str,
-    json_schema: Path | None,
-    prompt: Path | None,
-    switches: Sequence[str] | None,
-    *,
-    parallel: bool,
-) -> AskedRequest:
-    """Read what the options of a request name. Raises AutoparserError for what is not valid."""
-    offered = None if tools is None else read_tools(tools)
-    _check_choice(tool_choice, offered)
-    return AskedRequest(
-        tools=offered,
-        tool_choice=tool_choice,
-        parallel=parallel,
-        json_schema=None if json_schema is None else read_schema(json_schema),
-        prompt_file=prompt,
-        prompt=None if prompt is None else read_prompt(prompt),
-        switches=read_switches(switches or []),
-    )
+@dataclass(frozen=True, slots=True)
+class ChatRequestOptions:
+    """The options that describe a request."""
+
+    tools: ToolsOption = None
+    tool_choice: ToolChoiceOption = "auto"
+    no_parallel: NoParallelOption = False
+    json_schema: JsonSchemaOption = None
+    prompt: PromptOption = None
+    switch: SwitchOption = None
+
+    def read(self) -> AskedRequest:
+        """Read the files that the options name. Raises AutoparserError for what is not valid."""
+        offered = None if self.tools is None else read_tools(self.tools)
+        _check_choice(self.tool_choice, offered)
+        return AskedRequest(
+            tools=offered,
+            tool_choice=self.tool_choice,
+            parallel=not self.no_parallel,
+            json_schema=None if self.json_schema is None else read_schema(self.json_schema),
+            prompt_file=self.prompt,
+            prompt=None if self.prompt is None else read_prompt(self.prompt),
+            switches=read_switches(self.switch),
+        )
 
 
 def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
@@ -126,7 +137,7 @@ CLOCK = "strftime_now"
 """A function, which no text can stand for."""
 
 
-def read_switches(given: Sequence[str]) -> dict[str, Json]:
+def read_switches(given: Sequence[str] | None) -> dict[str, Json]:
     """Return the variables of `NAME=VALUE` texts. Raises AutoparserError for what is none."""
     if not given:
         return {}
@@ -198,7 +209,7 @@ def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
     from autoparser.analysis.core.request_files import given_tools
 
-    return [*given_tools(read_value(path, "the tools"), str(path))]
+    return [*given_tools(file_value(path, "the tools"), str(path))]
 
 
 def read_functions(path: Path) -> tuple[Tool, ...]:
@@ -225,7 +236,7 @@ def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
     from autoparser.analysis.core.request_files import given_messages
 
-    return given_messages(read_value(path, "the messages"), str(path))
+    return given_messages(file_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
@@ -233,7 +244,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     from autoparser.analysis.core.documents import read_value
     from autoparser.analysis.core.request_files import given_schema
 
-    value, file = read_value(path, "the JSON schema"), str(path)
+    value, file = file_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
     given = read_value(value, dict[str, Any], file=file, hint=hint)
     for wrapper in ("json_schema", "schema"):
@@ -243,7 +254,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     return given
 
 
-def read_value(path: Path, what: str) -> object:
+def file_value(path: Path, what: str) -> object:
     """Return what a YAML or JSON file holds; `what` that is, in words."""
     text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _loaded(text, path)

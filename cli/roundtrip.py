@@ -13,20 +13,13 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
-    EncoderOption,
-    JsonOption,
-    NameOption,
-    OutputOption,
-    RevisionOption,
-    SourceArgument,
+    ResultOptions,
     SwitchOption,
-    TemplateOption,
-    TextOrJsonOption,
     TokenizerOption,
-    is_json,
+    refuse_full,
 )
 from .output import keep_source, print_report, report_width, result_to, warn
-from .request import read_log, read_switches, read_value, warn_of_switches
+from .request import file_value, read_log, read_switches, warn_of_switches
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -52,11 +45,8 @@ LEVELS = ("any", "string", "tokens")
 
 
 def roundtrip(
-    source: SourceArgument = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    template_place: TemplateOption = None,
+    *,
+    source: NamedSource,
     tokenizer: TokenizerOption = None,
     scenario: Annotated[
         list[str] | None,
@@ -105,9 +95,7 @@ def roundtrip(
             show_default=False,
         ),
     ] = None,
-    form: TextOrJsonOption = None,
-    as_json: JsonOption = False,
-    output: OutputOption = None,
+    result: ResultOptions,
 ) -> int:
     """See whether a turn comes back as it was sampled, once the conversation goes on.
 
@@ -122,9 +110,9 @@ def roundtrip(
     from autoparser.analysis.history.round_trips import failing_rows, round_trip
     from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 
-    as_json = is_json(form, as_json)
+    as_json = result.is_json
     if full and as_json:
-        raise AutoparserError("--full is of text, and JSON holds all", hint="leave out one")
+        raise refuse_full("JSON")
     wanted = _checked_kinds(fail_on or [])
     if to is not None:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
@@ -134,19 +122,19 @@ def roundtrip(
         _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
     chosen = _chosen(scenarios, scenario or [])
     engine = None if profile is None else _profile(profile)
-    setting = read_switches(switch or [])
-    asked_for = NamedSource(source, name, revision, encoder, template_place)
-    keep_source(source, output)
+    setting = read_switches(switch)
+    source.check()
+    keep_source(source.source, result.output)
     if log is not None:
-        return _logged(asked_for, log, tokenizer, output, as_json=as_json)
-    template = asked_for.template(tokenizer, noted=False)
+        return _logged(source, log, tokenizer, result)
+    template = source.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
-    loaded = asked_for.tokenizer(tokenizer, template, segmenting=True, needed=needed)
-    analysis = asked_for.analysis(template)
-    _warn(asked_for.label, analysis)
-    warn_of_switches(asked_for.label, template, setting)
+    loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
+    analysis = source.analysis(template)
+    _warn(source.label, analysis)
+    warn_of_switches(source.label, template, setting)
     if to is not None:
-        return _edited(analysis, chosen, engine, output)
+        return _edited(analysis, chosen, engine, result.output)
     found = round_trip(
         analysis,
         chosen,
@@ -155,7 +143,7 @@ def roundtrip(
         profile=engine,
         progress=_progress,
     )
-    with result_to(output) as outlet:
+    with result_to(result.output) as outlet:
         if as_json:
             outlet.json(roundtrip_document(analysis, found))
         elif full or scenario:
@@ -169,9 +157,7 @@ def roundtrip(
     return FOUND if spoiled or failing_rows(found.rows, wanted) else 0
 
 
-def _logged(
-    asked_for: NamedSource, log: Path, tokenizer: Path | None, output: Path | None, *, as_json: bool
-) -> int:
+def _logged(source: NamedSource, log: Path, tokenizer: Path | None, result: ResultOptions) -> int:
     """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough.
 
     A template can be asked which setting of its switches would have lost nothing.
@@ -182,9 +168,9 @@ def _logged(
     from autoparser.analysis.history.traffic import prefix_losses, traffic_of
     from autoparser.reports import traffic_document, traffic_report
 
-    learnt = asked_for.learnt(tokenizer, noted=False)
-    loaded = asked_for.tokenizer(tokenizer, learnt.template, segmenting=True)
-    _warn(asked_for.label, learnt)
+    learnt = source.learnt(tokenizer, noted=False)
+    loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
+    _warn(source.label, learnt)
     logged = traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
@@ -196,8 +182,8 @@ def _logged(
     if causes and isinstance(learnt, Analysis):
         played = round_trip(learnt, shipped_scenarios(), progress=_progress)
         settings = fixing_settings(played.rows, causes)
-    with result_to(output) as outlet:
-        if as_json:
+    with result_to(result.output) as outlet:
+        if result.is_json:
             outlet.json(traffic_document(found, logged.left_out, settings))
         else:
             outlet.report(traffic_report(found, outlet.width, settings))
@@ -241,7 +227,7 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
 
     known = list(shipped_scenarios())
     if file is not None:
-        own = scenarios_of(read_value(file, "the scenarios"), str(file))
+        own = scenarios_of(file_value(file, "the scenarios"), str(file))
         replaced = {each.name for each in own}
         known = [*(each for each in known if each.name not in replaced), *own]
     by_name = {each.name: each for each in known}

@@ -16,17 +16,10 @@ from autoparser.analysis.templates.worker_limits import Limits
 
 from . import DISTRIBUTION
 from .options import (
-    EncoderOption,
     EngineName,
-    EngineOption,
     LoosenOption,
-    NameOption,
-    RevisionOption,
-    ServedModelOption,
-    ServerOption,
-    SourceArgument,
+    ServerOptions,
     SwitchOption,
-    TemplateOption,
     TokenizerOption,
 )
 from .output import say
@@ -46,10 +39,8 @@ BESIDE = 64
 
 
 def serve(
-    source: SourceArgument = None,
-    server: ServerOption = None,
-    engine: EngineOption = None,
-    served_model: ServedModelOption = "",
+    *,
+    backend: ServerOptions,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen at; 0: any that is free.")
@@ -81,10 +72,7 @@ def serve(
         ),
     ] = None,
     switch: SwitchOption = None,
-    name: NameOption = None,
-    revision: RevisionOption = None,
-    encoder: EncoderOption = None,
-    template_place: TemplateOption = None,
+    source: NamedSource,
     limits: Limits | None = None,
 ) -> int:
     """Answer OpenAI's chat completions by a server that completes text.
@@ -95,13 +83,13 @@ def serve(
 
     Exit code: 2 if it cannot start; else it runs until a signal ends it.
     """
-    if server is None or engine is None:
+    if backend.server is None or backend.engine is None:
         names = ", ".join(EngineName)
         raise AutoparserError(
             "there is no server to ask", hint=f"add --server URL and --engine, one of {names}"
         )
-    asked_for = NamedSource(source, name, revision, encoder, template_place)
-    switches = read_switches(switch or [])
+    source.check()
+    switches = read_switches(switch)
     _need_extra()
     from autoparser.analysis.engines.chat_request import ServingLimits
 
@@ -109,8 +97,8 @@ def serve(
     with ExitStack() as opened:
         log = opened.enter_context(_log_to(traffic_log))
         endpoint = _endpoint(
-            asked_for,
-            (server, engine, served_model),
+            source,
+            backend,
             tokenizer,
             switches,
             bounds,
@@ -121,14 +109,14 @@ def serve(
         )
         listening = opened.enter_context(_listening(host, port))
         where = listening.getsockname()
-        say(f"http://{where[0]}:{where[1]}/v1 answers by {engine} at {server}")
+        say(f"http://{where[0]}:{where[1]}/v1 answers by {backend.engine} at {backend.server}")
         _run(endpoint, listening, bounds)
     return 0
 
 
 def _endpoint(
-    asked_for: NamedSource,
-    backend: tuple[str, EngineName, str],
+    source: NamedSource,
+    backend: ServerOptions,
     tokenizer: Path | None,
     switches: Mapping[str, Json],
     bounds: ServingLimits,
@@ -145,19 +133,19 @@ def _endpoint(
     from autoparser.analysis.formats.saved_format import load_format
     from autoparser.analysis.teaching.taught_analysis import with_saved
 
-    server, engine, served = backend
-    kind = ServerEngine(engine.value)
-    CompletionServer(server, kind, served).check()
-    template = asked_for.template(tokenizer)
-    analysis = asked_for.analysis(template, isolate=limits)
+    address, served = backend.server or "", backend.served_model
+    kind = ServerEngine(backend.engine or "")
+    CompletionServer(address, kind, served).check()
+    template = source.template(tokenizer)
+    analysis = source.analysis(template, isolate=limits)
     if learnt is not None:
         analysis = with_saved(analysis, load_format(learnt))
-    warn_of_switches(asked_for.label, template, switches)
-    found = asked_for.tokenizer(tokenizer, template, segmenting=True)
+    warn_of_switches(source.label, template, switches)
+    found = source.tokenizer(tokenizer, template, segmenting=True)
     return ChatEndpoint(
         ChatPreparer(analysis, switches=switches, tokenizer=found, loosen=loosen),
-        CompletionBackend(server, kind, model=served, connections=bounds.requests),
-        model=served or asked_for.label,
+        CompletionBackend(address, kind, model=served, connections=bounds.requests),
+        model=served or source.label,
         limits=bounds,
         done=done,
     )

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
+from .options import (
+    EncoderOption,
+    NameOption,
+    RevisionOption,
+    SourceArgument,
+    TemplateOption,
+    leave_out,
+)
 from .output import say, warn
 
 if TYPE_CHECKING:
@@ -34,16 +42,16 @@ def names_saved_format(arguments: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """What a person named."""
+    """The options by which a person names a template."""
 
-    source: str | None
-    name: str | None = None
-    revision: str | None = None
-    encoder: str | None = None
-    template_place: str | None = None
+    source: SourceArgument = None
+    name: NameOption = None
+    revision: RevisionOption = None
+    encoder: EncoderOption = None
+    template_place: TemplateOption = None
     """Where the template of a saved format is; None: where it was."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         """Raise AutoparserError where it names nothing, or contradicts itself."""
         if self.source is None and self.encoder is None:
             raise AutoparserError(
@@ -224,3 +232,13 @@ class NamedSource:
         if problem is not None:
             say(f"{self.label}: note: without a tokenizer: {problem.message}")
         return None
+
+
+LearntSource = Annotated[NamedSource, leave_out("template_place")]
+"""A template, or a saved format whose template is not needed."""
+
+TemplateSource = Annotated[NamedSource, leave_out("encoder")]
+"""A template that is text."""
+
+ServedSource = Annotated[NamedSource, leave_out("encoder", "template_place")]
+"""A template of a model that a server has."""

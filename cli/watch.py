@@ -6,9 +6,7 @@ all of them on every system. What counts as a change is the content, not the tim
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import inspect
 import os
 import sys
 import time
@@ -20,7 +18,7 @@ import typer
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
-from .options import WatchOption
+from .options import Command, WatchOption, add_options, option_parameter
 from .output import say
 from .source import STANDARD_INPUT
 
@@ -31,8 +29,6 @@ _FETCH = "fetch it with autoparser fetch -o DIR, and name the directory"
 
 _CLEAR = "\033[H\033[2J\033[3J"
 
-Command = Callable[..., Any]
-
 
 def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
     """Give a command the option `--watch`; each time it runs in a worker anew, where it has one.
@@ -42,34 +38,20 @@ def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]
     """
 
     def made(command: Command) -> Command:
-        @functools.wraps(command)
-        def wrapped(**arguments: Any) -> object:
-            if not arguments.pop("watch"):
-                return command(**arguments)
-            if to_file and arguments.get("output") is None:
+        def run(values: dict[str, Any], watch: bool) -> object:
+            if not watch:
+                return command(**values)
+            if to_file and values.get("output") is None:
                 raise AutoparserError(
                     "--watch writes the result again and again", hint="name its file with -o FILE"
                 )
-            files = [arguments.get(name) for name in beside]
+            files = [values.get(name) for name in beside]
             # Without a source, an encoder takes its place.
-            encoder: str = arguments.get("encoder") or ""
-            source = arguments["source"] or encoder.partition(":")[0]
-            return watching(source, lambda: command(**arguments), beside=files)
+            encoder: str = values.get("encoder") or ""
+            source = values["source"] or encoder.partition(":")[0]
+            return watching(source, lambda: command(**values), beside=files)
 
-        signature = inspect.signature(command, eval_str=True)
-        added = inspect.Parameter(
-            "watch", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=WatchOption
-        )
-        own = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for each in signature.parameters.values()
-        ]
-        parameters = [*own, added]
-        wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
-        # Typer reads both.
-        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-        del wrapped.__dict__["__wrapped__"]
-        return wrapped
+        return add_options(command, [option_parameter("watch", WatchOption, default=False)], run)
 
     return made
 

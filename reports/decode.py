@@ -12,7 +12,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
-from autoparser.analysis.core.provenance import NamedTemplate
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.decoding.answer_judge import AnswerExample, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
@@ -21,7 +21,6 @@ from autoparser.analysis.decoding.message_rendering import (
     AnswerJudgment,
     MessageRendering,
 )
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text

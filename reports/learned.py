@@ -9,10 +9,10 @@ from rich.text import Text
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
 from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading
 from autoparser.analysis.teaching.taught_analysis import UsedFormat

@@ -10,8 +10,7 @@ from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, SettingValues, json_of
-from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.parsing.parsed_message import (
     Delta,
     FinishReason,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.decoding.answer_writers import ServerEngine
 from autoparser.analysis.engines.engine_server import (
     PartDifference,
@@ -33,7 +34,6 @@ from autoparser.analysis.engines.server_probe import (
     ServerProbe,
     probe_advice,
 )
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Blocks, Row, heading, prose, rows, sentence

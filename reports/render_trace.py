@@ -11,8 +11,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, json_of
-from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.templates.render_trace import (
     OpenSite,
     PromptPiece,

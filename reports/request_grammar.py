@@ -12,8 +12,7 @@ from rich.text import Text
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, Positive, json_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.grammar.acceptance import TextAcceptance
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm

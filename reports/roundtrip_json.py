@@ -9,8 +9,8 @@ from msgspec import Meta
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues, json_of
+from autoparser.analysis.core.provenance import TemplateDocument, named_template
 from autoparser.analysis.core.verdicts import AskedForm
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
 from autoparser.analysis.formats.verdict_document import CheckCounts, check_counts
 from autoparser.analysis.history.round_trips import (
     Advice,

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
-from autoparser.analysis.core.provenance import NamedTemplate
-from autoparser.analysis.formats.analysis_document import TemplateDocument, named_template
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 
 from .blocks import Blocks, Row, blank, prose, rows, sentence

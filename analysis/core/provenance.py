@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from msgspec import convert
+
+from .documents import JsonDocument
+
 
 class SourceKind(StrEnum):
     """The kinds of sources."""
@@ -52,3 +56,18 @@ class NamedTemplate(Protocol):
     def source(self) -> Provenance | None:
         """Where it came from; None for a text that was given directly."""
         ...
+
+
+class TemplateDocument(JsonDocument, frozen=True):
+    """What names a template."""
+
+    name: str | None
+    origin: str | None
+    """The file, or standard input."""
+    source: Provenance | None
+    """Where it came from; null for a text that was given directly."""
+
+
+def named_template(template: NamedTemplate) -> TemplateDocument:
+    """Return what names a template, for documents of what was done with it."""
+    return convert(template, TemplateDocument, from_attributes=True)

@@ -33,8 +33,8 @@ from autoparser.analysis.core.message_shape import MessageShape
 #
 # A client sends calls with their arguments as JSON text, reasoning in a field of its server's
 # choice, texts now and then as a list of parts, and no name with a tool's result. What the
-# template wants instead was found by the analysis (`MessageShape`). What cannot be put into it is left
-# as it came: the template says what it thinks of it.
+# template wants instead was found by the analysis (`MessageShape`). What cannot be put into it is
+# left as it came: the template says what it thinks of it.
 
 
 REASONING = ("reasoning_content", "reasoning")

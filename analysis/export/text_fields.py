@@ -146,11 +146,13 @@ def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
         text = joint.text
         if close and close in text:
             before = text.partition(close)[0]
-            yield f"{at_most(before) if before.isspace() else exact_pattern(before)}{exact_pattern(close)}"
+            written = at_most(before) if before.isspace() else exact_pattern(before)
+            yield f"{written}{exact_pattern(close)}"
         elif text.strip():
             core = text.strip()
             end = next((each for each in around.ends if core.startswith(each)), "")
-            yield f"{at_most(space_at_start(text))}{exact_pattern(end or TemplateLiteral.of(core).first)}"
+            first = exact_pattern(end or TemplateLiteral.of(core).first)
+            yield f"{at_most(space_at_start(text))}{first}"
         elif joint.right is TurnPart.CALLS and around.calls is not None:
             yield f"{at_most(text)}(?={around.calls.ahead})"
         elif text and joint.right is None:

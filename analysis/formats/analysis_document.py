@@ -24,7 +24,7 @@ from autoparser.analysis.core.documents import (
     json_of,
 )
 from autoparser.analysis.core.message_shape import MessageShape, StringArguments
-from autoparser.analysis.core.provenance import NamedTemplate, Provenance
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import DiffSplit
@@ -53,24 +53,6 @@ from .verdict_document import (
     gate_document,
     sandbox_document,
 )
-
-# Which template it is, and where it came from.
-
-
-class TemplateDocument(JsonDocument, frozen=True):
-    """What names a template."""
-
-    name: str | None
-    origin: str | None
-    """The file, or standard input."""
-    source: Provenance | None
-    """Where it came from; null for a text that was given directly."""
-
-
-def named_template(template: NamedTemplate) -> TemplateDocument:
-    """Return what names a template, for documents of what was done with it."""
-    return convert(template, TemplateDocument, from_attributes=True)
-
 
 # What the phases and the self-check found, as they are told.
 

@@ -331,7 +331,8 @@ _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t"
 
 
 def _hexadecimal(first: int, last: int) -> str:
-    return f"{gbnf_literal(chr(92) + 'u')} {digits_between(f'{first:04x}', f'{last:04x}', HEXADECIMAL)}"
+    digits = digits_between(f"{first:04x}", f"{last:04x}", HEXADECIMAL)
+    return f"{gbnf_literal(chr(92) + 'u')} {digits}"
 
 
 def _pairs(first: int, last: int) -> Iterator[str]:

@@ -206,7 +206,8 @@ class TurnBeginning:
         turn = self.reasoned if reasoned or not self.plain.rendered else self.plain
         at = _parting(self.prompt.text, turn.text)
         start = min(at, len(self.prompt.text) - len(self.opening.text))
-        return f"{quote_text(self.prompt.text[start:])} against {quote_text(turn.text[start:][:_SHOWN])}"
+        begun = quote_text(self.prompt.text[start:])
+        return f"{begun} against {quote_text(turn.text[start:][:_SHOWN])}"
 
 
 _SHOWN = 40

@@ -62,8 +62,8 @@ def replay_steps(
 
 # Conversations that many rules ask for.
 #
-# `user_question` and `second_question` are what ordinary callers send, for rules about what a template
-# takes; all others are in the shape that the template takes.
+# `user_question` and `second_question` are what ordinary callers send, for rules about what a
+# template takes; all others are in the shape that the template takes.
 
 
 Chat = list[dict[str, Json]]
@@ -108,7 +108,7 @@ def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -
 
 
 def call_messages(subject: Subject) -> Chat:
-    """Return the messages of `render_last_call`, to be changed where a rule is about their shape."""
+    """Return the messages of `render_last_call`, to be changed by rules about their shape."""
     return [dict(each) for each in render_last_call(subject).messages]
 
 

@@ -32,4 +32,4 @@ def test_an_example_gives_what_it_says(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_dense_modules_have_examples() -> None:
-    assert len(MODULES) >= 16
+    assert len(MODULES) >= 11

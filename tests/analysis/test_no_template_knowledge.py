@@ -105,27 +105,27 @@ BLANK = "what a blank model's file must say, or may call its first and last toke
 LAST_EVENT = "what ends a stream of events, by the protocol that clients and servers share"
 ALLOWED: dict[tuple[str, str], str] = {
     (
-        "constraining/decode/server.py",
+        "decoding/answer_writers.py",
         "llama-server",
     ): "the name of an engine that a person gives: it decides in which field a grammar is sent",
     (
-        "loading/tokens/from_gguf.py",
+        "sources/tokenizer_files.py",
         "gpt2",
     ): "what a GGUF header calls every byte-level vocabulary; it decides how a tokenizer is read",
     (
-        "loading/tokens/from_gguf.py",
+        "sources/tokenizer_files.py",
         "gpt-2",
     ): "what a GGUF header calls the rule that the tokenizers library has built in",
-    ("core/battery.py", "<b>bold</b> & <br/> [x] {y} %} "): HOSTILE,
-    ("core/battery.py", "<c>"): HOSTILE,
-    ("core/battery.py", "Report <1>"): HOSTILE,
-    ("core/battery.py", "Use <b> & [x], {y} or "): HOSTILE,
+    ("core/message_battery.py", "<b>bold</b> & <br/> [x] {y} %} "): HOSTILE,
+    ("core/message_battery.py", "<c>"): HOSTILE,
+    ("core/message_battery.py", "Report <1>"): HOSTILE,
+    ("core/message_battery.py", "Use <b> & [x], {y} or "): HOSTILE,
     (
-        "history/renderer/asked.py",
+        "history/prompt_tokens.py",
         "thinking_retention",
     ): "the name of an argument of the bridge, in the error that refuses its value",
     **{
-        ("history/roundtrip/profiles.py", place): READ_THERE
+        ("history/scenarios.py", place): READ_THERE
         for place in (
             "entrypoints/openai/chat_completion/protocol.py",
             "tool_parsers/hermes_tool_parser.py",
@@ -135,30 +135,27 @@ ALLOWED: dict[tuple[str, str], str] = {
         )
     },
     **{
-        (f"engines/engine_worker/{reader}.py", module): IMPORTED
-        for reader, module in (
-            ("sglang_reader", "sglang.srt.entrypoints.openai.protocol"),
-            ("sglang_reader", "sglang.srt.entrypoints.openai.serving_chat"),
-            ("vllm_reader", "vllm.entrypoints.openai.chat_completion.protocol"),
+        ("engines/engine_worker/python_readers.py", module): IMPORTED
+        for module in (
+            "sglang.srt.entrypoints.openai.protocol",
+            "sglang.srt.entrypoints.openai.serving_chat",
+            "vllm.entrypoints.openai.chat_completion.protocol",
         )
     },
     (
-        "core/given_requests.py",
+        "core/request_files.py",
         "thinking",
     ): "a message field that callers give; without one of these a message says nothing",
     (
-        "describing/export/template_dialect.py",
+        "export/export_limits.py",
         "thinking",
     ): "the field in which engines that read an export take reasoning",
-    **{
-        ("lint/other_jinjas/installed_jinjas.py", name): SERVED
-        for name in ("llama.cpp", "llama_worker.py")
-    },
+    **{("lint/other_jinjas.py", name): SERVED for name in ("llama.cpp", "llama_worker.py")},
     ("engines/engine_worker/llama_reader.py", "llama.cpp"): SERVED,
     ("engines/engine_worker/llama_reader.py", "[DONE]"): LAST_EVENT,
-    **{("lint/other_jinjas/asking.py", token): BLANK for token in ("<s>", "</s>")},
+    **{("lint/other_jinjas.py", token): BLANK for token in ("<s>", "</s>")},
     **{
-        ("engines/engine_worker/scripted_model.py", said): BLANK
+        ("engines/engine_worker/llama_reader.py", said): BLANK
         for said in (
             "<0x",
             "<unk>",
@@ -173,15 +170,15 @@ ALLOWED: dict[tuple[str, str], str] = {
     },
     **{
         (
-            "server_probe/sglang_server.py",
+            "engines/sglang_server.py",
             name,
         ): "what SGLang itself looks at in a request before it begins a grammar"
         for name in ("enable_thinking", "thinking")
     },
-    ("serving/completion_backend.py", "[DONE]"): LAST_EVENT,
-    ("serving/chat_completion.py", "data: [DONE]\n\n"): LAST_EVENT,
+    ("engines/completion_backend.py", "[DONE]"): LAST_EVENT,
+    ("engines/chat_preparer.py", "data: [DONE]\n\n"): LAST_EVENT,
     (
-        "loading/template/plain_messages.py",
+        "templates/chat_template.py",
         "thinking",
     ): "a message field that transformers fills; the test suite of template/ compares with it",
 }

@@ -67,7 +67,8 @@ def _flaw(
         crossing = crossed_marker(span.text)
         if crossing is not None:
             inner, closer = crossing
-            return f"{quote_text(closer)} stands before what closes {quote_text(inner)}, which it holds"
+            behind = f"what closes {quote_text(inner)}, which it holds"
+            return f"{quote_text(closer)} stands before {behind}"
         for text in span.texts:
             kind = document_kind(span, text)
             if usual is not None and kind is not usual:

@@ -46,7 +46,8 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
             if wrote == given:
                 given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quote_text(given)} becomes {quote_text(wrote)}",
+            f"the content of {role} messages is changed: {quote_text(given)} becomes"
+            f" {quote_text(wrote)}",
             (compare_renders(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
             line=render.line_at(start),
         )

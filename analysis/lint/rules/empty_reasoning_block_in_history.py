@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if found and after.lstrip().startswith(close) and subject.marks.content not in before:
             reasoned = render_answer(subject, reasoning=subject.marks.reasoning)
             yield Hit(
-                f"an answer without reasoning is written with an empty {quote_text(opening + close)}"
-                f" {when}",
+                "an answer without reasoning is written with an empty"
+                f" {quote_text(opening + close)} {when}",
                 (compare_renders(render, "without reasoning", reasoned, "with reasoning"),),
                 line=render.line_of(opening),
             )

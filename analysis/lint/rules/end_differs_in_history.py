@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(
-        f"a turn ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)} in the"
-        " history",
+        f"a turn ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)}"
+        " in the history",
         (compare_renders(last, "as the last message", later, "before another message"),),
         line=last_line(last),
     )

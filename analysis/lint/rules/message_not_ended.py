@@ -73,7 +73,8 @@ def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) 
         return
     for end in sorted(usual - set(units)):
         yield Hit(
-            f"a message with calls is not ended by {quote_text(end)}, which ends all other messages",
+            f"a message with calls is not ended by {quote_text(end)}, which ends all other"
+            " messages",
             (show_render(shown.render, shown.name),),
             line=shown.render.line_at(shown.render.text.index(joint)),
         )

@@ -46,7 +46,8 @@ def _asked(subject: Subject, setting: Mapping[str, Json]) -> Render:
 def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
     what = "renders nothing" if unset.rendered else failure_words(unset)
     return Hit(
-        f"every request {what}, unless {list_words(names)} {'is' if len(names) == 1 else 'are'} set",
+        f"every request {what}, unless {list_words(names)}"
+        f" {'is' if len(names) == 1 else 'are'} set",
         (compare_renders(unset, "nothing set", given, f"{', '.join(names)} set"),),
         line=parting_line(unset, given),
         fix=f"give {list_words(names)} a default",

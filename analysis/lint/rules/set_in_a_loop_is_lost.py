@@ -30,8 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         played, render = other
         shown = (played.render.shown(played.name), render.shown(f"with {kept.name} kept"))
         yield Hit(
-            f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it would"
-            f" make another prompt of '{played.name}'",
+            f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it"
+            f" would make another prompt of '{played.name}'",
             (HitEvidence(*shown),),
             line=text.count("\n", 0, kept.at) + 1,
             setting=played.conversation.setting,

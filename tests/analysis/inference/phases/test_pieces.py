@@ -63,7 +63,7 @@ def with_piece(draft: Draft, piece: str, value: object) -> Draft:
 
 
 def phase_of(name: str) -> Phase:
-    return next(phase for phase in PHASES if phase.__module__.endswith(f".{name}"))
+    return next(phase for phase in PHASES if phase.__name__ == f"examine_{name}")
 
 
 BASE = template_of()
