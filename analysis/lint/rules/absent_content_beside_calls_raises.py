@@ -15,7 +15,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP110")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call beside content as the template wants it, and with no content key."""
+    """Render a call beside content as the template expects it, and without the content key."""
     usual = render_last_call(subject)
     absent = subject.render(
         without_field(call_messages(subject), "content"),

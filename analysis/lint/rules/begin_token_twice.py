@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP209")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Count the token in a conversation, as text and as the tokenizer adds it."""
+    """Count the begin token in a conversation, as text and as the tokenizer adds it."""
     token = subject.tokens.get("bos_token")
     dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
     render = subject.play(dialogue, generation=True)

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP532")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for names and keys of calls where their values are written."""
+    """Search for names and keys of calls where their values are written."""
     if subject.format.calls is None:
         yield from _nameless(subject)
         return
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _nameless(subject: Subject) -> Iterator[Hit]:
-    """Look for a call whose arguments are all that is written of it."""
+    """Search for a call of which only the arguments are written."""
     call, render = subject.call(), render_last_call(subject)
     value = subject.marks.values[0]
     behind = render.text.partition(subject.marks.user)[2]
@@ -44,7 +44,7 @@ def _nameless(subject: Subject) -> Iterator[Hit]:
 
 
 def _missing(span: CallSpan) -> str:
-    """Say what of the calls is not in the text around their values; empty for nothing."""
+    """Return the parts of calls missing around their values, in words; empty if none is."""
     calls: list[ToolCall] = []
     for text in span.texts:
         call = text.spoken.call

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP522")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands after one call with what stands after two."""
+    """Compare the text after one call with the text after two."""
     calls = subject.format.calls
     if calls is None or not calls.later_close.strip():
         return

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP525")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call with an empty object, and with the same in its other forms."""
+    """Render a call with an empty object, and with the other forms of no arguments."""
     usual = subject.play(subject.turn(Message(calls=(subject.call(),))), tools=True)
     empty = render_call(subject)
     name = subject.marks.names[0]

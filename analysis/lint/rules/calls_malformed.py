@@ -21,7 +21,7 @@ _PAIRS = (
 
 @rule("AP531")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Read the calls of every conversation as JSON and as Python, and count their brackets."""
+    """Parse the calls of every conversation as JSON and as Python, and count their brackets."""
     calling = [each for each in subject.matrix if any(each.said(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
@@ -44,7 +44,7 @@ GLUED = "nothing stands between two calls"
 
 
 def _kind(spans: Sequence[CallSpan]) -> DocumentKind | None:
-    """Return what a single call is a part of."""
+    """Return the kind of document that a single call is part of."""
     return next((document_kind(each, each.texts[0]) for each in spans), None)
 
 
@@ -54,7 +54,7 @@ def _flaw(
     spans: Sequence[CallSpan],
     usual: DocumentKind | None,
 ) -> str:
-    """Say what is wrong with the calls of a conversation; empty where nothing is."""
+    """Return what is wrong with the calls of a conversation, in words; empty if nothing is."""
     # Results may stand in brackets of their own: the whole history has to have them in pairs.
     history = played.render.text.partition(subject.matrix[0].conversation.spoken[0].text)[2]
     for bracket, opening, closing in _PAIRS:

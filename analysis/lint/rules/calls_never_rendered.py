@@ -14,7 +14,7 @@ FIELD = "tool_calls"
 
 
 class WatchedMessage(dict[str, Any]):
-    """A message that remembers which of its fields were asked for."""
+    """A message that records which of its fields are read."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         super().__init__(message)

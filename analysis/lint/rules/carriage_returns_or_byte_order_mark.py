@@ -13,7 +13,7 @@ UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
 
 @rule("AP807")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for either in ordinary conversations, whose own texts have none."""
+    """Search for either in ordinary conversations, whose own texts have none."""
     for what, render, _ in ordinary_conversations(subject):
         found = next((each for each in UNWANTED if each in render.text), None)
         if found is not None:

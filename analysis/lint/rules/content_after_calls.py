@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP307")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See where the content of a message with a call comes to stand."""
+    """Compare the positions of a message's content and of its call."""
     word = subject.marks.content
     render = render_last_call(subject, word)
     start = render.text.rfind(subject.marks.user)

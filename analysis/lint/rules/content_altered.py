@@ -20,7 +20,7 @@ _END = 30
 
 @rule("AP311")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give all roles such contents at once; where not all come out, give them to each alone."""
+    """Render such contents in all roles at once; where some are altered, in each role alone."""
     words = _words(subject)
     together = subject.render(
         _chat(subject, {role: _whole(word) for role, word in words.items()}),
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
-    """Look at what becomes of signs between two words, and of a long text."""
+    """Report alterations of signs between two words, and of a long text."""
     plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
     text = f"{word}{HOSTILE}{word}"
     render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
@@ -75,7 +75,7 @@ def _whole(word: str) -> str:
 
 
 def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
-    """Return a question, and what else has a text here."""
+    """Return a question, and the other messages that have a text here."""
     shape, marks = subject.shape, subject.marks
     answers = [Message(texts["assistant"])] if "assistant" in texts else []
     asked = shape.messages((UserMessage(texts.get("user", marks.user)), *answers), marks.system)

@@ -18,7 +18,7 @@ from autoparser.analysis.lint.subject import Subject
 
 
 class TextPartOutcome(StrEnum):
-    """What becomes of a text part."""
+    """How the template treats a text part."""
 
     RAISES = "raises"
     PRINTED = "is printed as a list, brackets and all"
@@ -27,7 +27,7 @@ class TextPartOutcome(StrEnum):
 
 @rule("AP108")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give each role's content as a text and as a list of one part."""
+    """Render each role's content as a text and as a list of one part."""
     found: dict[TextPartOutcome, list[tuple[str, Render, Render]]] = {}
     for role, content in (
         ("system", subject.marks.system),

@@ -13,7 +13,7 @@ SHORTEST, LONGEST = 3, 60
 
 @rule("AP304")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Put the template's own text constants into a content, and see what is lost."""
+    """Insert the template's own text constants into content, and report what is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
     usual = _renders(subject, behind)
     if not all(behind in render.text for render in usual):
@@ -38,7 +38,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _constants(subject: Subject) -> list[str]:
-    """Give what may be the reasoning's end: what the analysis took for it, then by length."""
+    """Return candidates for the end of reasoning: that of the analysis first, then by length."""
     known = subject.analysis.markers.reasoning_end
     others = {
         text

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @rule("AP905")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Let a user say each text that the template may look for."""
+    """Render a user message with each text that the template may search for."""
     # Without the edges: that a template strips them is not news.
     constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
     plain = _said(subject, subject.marks.user)
@@ -58,7 +58,7 @@ def _said(subject: Subject, text: str) -> Render:
 
 
 def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
-    """Give what was written without the text and with it, besides the text; None: nothing."""
+    """Return what is written without the text and with it, besides the text, or None if equal."""
     if not render.rendered:
         return None
     expected, found = plain.text.replace(user, text), render.text

@@ -17,7 +17,7 @@ CONTEXT = 30
 
 @rule("AP609")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold the whole conversations against the beginnings at which a prompt is sent."""
+    """Compare whole conversations with their beginnings at which a prompt is sent."""
     for played in subject.matrix:
         conversation = played.conversation
         # Reasoning is left out of histories on purpose, and has rules of its own.
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:
-    """Return the conversation up to each message that a prompt may end with."""
+    """Return the conversation up to each message that a prompt can end with."""
     dialogue = conversation.dialogue
     for end in range(1, len(dialogue)):
         # Nobody asks for an answer between a call and its last result.

@@ -36,7 +36,7 @@ _OF_DATE = re.compile(rf"\b(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))}|
 
 @rule("AP908")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render conversations on several days, and compare them without what names a day."""
+    """Render conversations on several days, and compare them without the dates."""
     if CLOCK not in subject.suggestions.names:
         return
     marks = subject.marks

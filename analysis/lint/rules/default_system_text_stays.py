@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP322")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Find what a system message replaces with tools or without, and look for it in the other."""
+    """Find the text that a system message replaces with tools or without, and search the other."""
     told = [
         (one, other)
         for one in _questions(subject)
@@ -46,7 +46,7 @@ def _questions(subject: Subject) -> list[PlayedConversation]:
 
 
 def _replaced(given: PlayedConversation, default: PlayedConversation) -> str:
-    """Return the words that stand where the given system message stands; empty for none."""
+    """Return the text that the given system message replaces; empty if there is none."""
     before, _, after = given.render.text.partition(given.conversation.system)
     text = default.render.text
     if not (text.startswith(before) and text.endswith(after)):

@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _affected(text: str) -> bool:
-    """Whether the settings have anything to do: a quick way out.
+    """Whether the settings can change anything, as a shortcut.
 
     Where a tag next to it takes the whitespace away, they change nothing.
     """

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP313")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a user message after a system message, and after a developer's."""
+    """Render a user message after a system message, and after a developer message."""
     marks, shape = subject.marks, subject.shape
     asked = shape.messages((subject.user,))
     setting = subject.usual_setting

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP408")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the reasoning's two markers, with nothing between, in turns without any."""
+    """Search turns without reasoning for its two markers with nothing between them."""
     markers = subject.analysis.markers
     opening, close = markers.reasoning_start, markers.reasoning_end
     if not opening or not close:

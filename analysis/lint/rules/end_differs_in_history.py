@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP203")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands after the content of the last message and of an earlier one."""
+    """Compare the text after the content of the last message and of an earlier one."""
     content = subject.marks.content
     last, later = render_answer(subject), went_on(subject)
     if content not in last.text or subject.marks.next_user not in later.text:

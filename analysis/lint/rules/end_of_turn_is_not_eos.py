@@ -16,7 +16,7 @@ CONFIG = "generation_config.json"
 
 @rule("AP211")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the stop strings with the end token, where that is known."""
+    """Compare the stop strings with the end token, if it is known."""
     eos = subject.template.special_tokens.get("eos_token")
     stops = subject.format.stop_strings
     if not eos or not stops or any(eos in stop for stop in stops):
@@ -36,7 +36,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _configured(subject: Subject) -> set[str] | None:
-    """Give the tokens at which the generation config stops; None where they are not known."""
+    """Return the tokens at which the generation config stops, or None if they are not known."""
     directory, tokenizer = subject.directory, subject.tokenizer
     if directory is None or tokenizer is None or not (directory / CONFIG).is_file():
         return None

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP212")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Encode what ends a turn."""
+    """Encode the text that ends a turn."""
     if subject.tokenizer is None or subject.failure is not None:
         return
     for stop in subject.format.stop_strings:

@@ -15,7 +15,7 @@ SHOWN = 30
 
 @rule("AP219")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for such letters in what stands between and after the texts of conversations."""
+    """Search the text between and after the messages of conversations for such escapes."""
     for played in subject.matrix:
         # Instructions and tools, which may well show escapes, stand before the first text or there.
         conversation = played.conversation

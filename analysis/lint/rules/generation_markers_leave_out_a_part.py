@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP706")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each part of a turn in the blocks."""
+    """Search the generation blocks for each part of a turn."""
     if not subject.template.marks_generation:
         return
     marks, call = subject.marks, subject.call()

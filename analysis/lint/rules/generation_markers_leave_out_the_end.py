@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP702")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands after the last block of a conversation that ends with the turn."""
+    """Report the text after the last block of a conversation that ends with the turn."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content

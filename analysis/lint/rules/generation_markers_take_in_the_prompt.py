@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP703")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare how the block begins with what the generation prompt adds."""
+    """Compare the beginning of the block with the generation prompt."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP213")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at the last character of the prompt."""
+    """Check the last character of the prompt."""
     prompt = render_with(subject, (subject.user,), {}, generation=True)
     _, _, added = prompt.text.rpartition(subject.marks.user)
     if added.endswith(" ") and added.strip():

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP207")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold each prompt that begins a turn of content against turns of calls."""
+    """Compare each prompt that begins a turn of content with turns of calls."""
     pairs = zip(turn_beginnings(subject), beginnings_of_calls(subject), strict=True)
     for plain, each in pairs:
         begins_others = plain.begins_plain or plain.begins_reasoned

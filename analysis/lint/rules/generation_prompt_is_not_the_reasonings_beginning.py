@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP208")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold the usual prompt against a turn whose reasoning the template writes."""
+    """Compare the usual prompt with a turn whose reasoning the template writes."""
     for each in turn_beginnings(subject):
         if each.opening.setting or each.opening.written is PromptProgress.REASONING_CLOSED:
             continue

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP206")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold each setting's prompt against the turn, with reasoning and without."""
+    """Compare each setting's prompt with the turn, with reasoning and without."""
     for each in turn_beginnings(subject):
         if each.known and not each.begins_plain and not each.begins_reasoned:
             yield each.departing(subject, "the assistant's turn")

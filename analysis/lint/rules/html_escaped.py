@@ -13,7 +13,7 @@ LESS, ENTITIES = "<", ("&lt;", "&#60;")
 
 @rule("AP513")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a string with a character that HTML escapes, and look at a plain call's markup."""
+    """Render a string with a character that HTML escapes, and check a plain call's markup."""
     marks = subject.marks
     value = f"{marks.values[0]} {LESS} {marks.values[1]}"
     seen = value_writing(subject, value)

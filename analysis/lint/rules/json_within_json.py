@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP536")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for escaped quotes before the names in tools, and before the keys of a call."""
+    """Search for escaped quotes before the names in tools, and before the keys of a call."""
     usual = [
         each
         for each in subject.matrix

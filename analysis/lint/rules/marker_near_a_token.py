@@ -15,7 +15,7 @@ MEANT = "/0123456789"
 
 @rule("AP217")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the markers of every conversation among the tokenizer's added tokens."""
+    """Compare the markers of every conversation with the tokenizer's added tokens."""
     tokenizer = subject.tokenizer
     if tokenizer is None:
         return
@@ -37,7 +37,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def misspelt(marker: str, token: str) -> bool:
-    """Whether one letter was left out, put in or changed, or two were swapped."""
+    """Whether one letter is missing, added or changed, or two are swapped."""
     one, other = sorted((marker, token), key=len)
     at = next(
         (at for at, (a, b) in enumerate(zip_longest(one, other)) if a != b),

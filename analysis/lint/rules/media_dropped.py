@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP315")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at what becomes of each kind of part, and of each form of the kinds that are taken."""
+    """Check each kind of part, and each form of the kinds that are accepted."""
     media = subject.analysis.content_parts.media
     lost = [each.kind for each in media if each.outcome is PartsOutcome.DROPPED]
     if lost:

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP316")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at two parts of a kind, at the texts beside one, and at what later messages change."""
+    """Check two parts of a kind, the texts beside one, and what later messages change."""
     for media in subject.analysis.content_parts.media:
         for words, messages in _faults(subject, media):
             shown = subject.render(messages, setting=subject.usual_setting)
@@ -46,6 +46,6 @@ def _text(word: str) -> Json:
 
 
 def _part(media: MediaTreatment, outcome: PartsOutcome, data: str) -> Json:
-    """Return a part in the first form that this becomes of."""
+    """Return a part in the first form that has this outcome."""
     forms = (form for form in MEDIA_FORMS if form.kind is media.kind)
     return next(form for form in forms if media.forms[form.name] is outcome).part(data)

@@ -17,7 +17,7 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
 
 @rule("AP216")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for what ends messages after each voice's texts, and count it against what begins."""
+    """Search each voice's texts for the marker that ends messages, and count it."""
     played = [
         each
         for each in subject.matrix
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Find a voice that lacks the marker which stands after all other voices."""
+    """Find a voice that lacks the marker after all other voices."""
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
     """What stands before results: the end of the message that called, unless they are in it."""
@@ -60,7 +60,7 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
 
 
 def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) -> Iterator[Hit]:
-    """Look for what ends messages between a call and its result, where that is a message, too."""
+    """Search for the end of a message between a call and its result, if that is a message, too."""
     shown, joint = next(_after_calls(played, Voice.RESULT), (None, ""))
     if shown is None:
         return
@@ -83,7 +83,7 @@ def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) 
 def _after_calls(
     played: Sequence[PlayedConversation], next_voice: Voice
 ) -> Iterator[tuple[PlayedConversation, str]]:
-    """Return what stands between a call and a text of this voice that is not its own."""
+    """Return the text between a call and a text of this voice that is not its own."""
     for each in played:
         for text, following in pairwise(each.written):
             one, other = text.spoken, following.spoken

@@ -20,7 +20,7 @@ content beside calls after them, which another rule is about."""
 
 @rule("AP320")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the first two texts of each conversation that stand the wrong way round."""
+    """Search for the first two texts of each conversation that are in the wrong order."""
     seen: set[tuple[Voice, Voice]] = set()
     for played in subject.matrix:
         for one, other in _turned(played):

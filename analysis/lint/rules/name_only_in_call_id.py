@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP516")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Call two functions with the same id; what is answered is the same, too."""
+    """Render calls of two functions with the same id and the same result."""
     marks = subject.marks
     id_ = marks.ids[0]
     answer = ToolResult(marks.answer, marks.names[2], id_)

@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP801")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the tags that are compiled, and render without `strftime_now`."""
+    """Search the compiled template for the tags, and render without `strftime_now`."""
     control = loop_control(subject)
     if control is not None:
         yield Hit(

@@ -22,7 +22,7 @@ VALUES: Sequence[Json] = ("", True, [])
 
 @rule("AP111")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Where a user message fails or shows nothing, render it with every variable set."""
+    """Render a user message that fails or is missing again with every variable set."""
     unset = _asked(subject, {})
     if unset.text.strip() or (unset.error is not None and unset.error.refused):
         return

@@ -17,7 +17,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP802")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the tags that are compiled, and render without the other additions."""
+    """Search the compiled template for the tags, and render without the other additions."""
     line = loop_control(subject)
     lacking = [] if line is None else ["loop controls"]
     if subject.template.marks_generation:

@@ -15,7 +15,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP321")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for both answers in the prompt, and for what stands between them."""
+    """Search the prompt for both answers, and for the text between them."""
     usual, render = went_on(subject), neighbouring_answers(subject)
     first, second = subject.marks.content, subject.marks.reasoning
     if not render.rendered or first not in usual.text:

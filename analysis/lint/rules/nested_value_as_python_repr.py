@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP508")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See how an object and an array are written, unless calls are Python throughout."""
+    """Render an object and an array, unless calls are Python throughout."""
     marks = subject.marks
     key, word, keys = marks.keys[1], marks.values[2], marks.typed_keys
     nested: dict[JsonType, Json] = {JsonType.OBJECT: {key: word}, JsonType.ARRAY: [word]}

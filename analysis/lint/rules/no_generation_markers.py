@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP701")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a generation block in a conversation with an answer."""
+    """Search a conversation with an answer for a generation block."""
     dialogue = (subject.user, Message(subject.marks.content))
     if subject.template.marks_generation:
         found = render_marked(subject, dialogue)

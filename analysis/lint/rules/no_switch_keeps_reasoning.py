@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP407")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Where reasoning goes from the history, look for a switch that changes this."""
+    """Search for a switch that keeps reasoning which the history drops."""
     retention = subject.format.retention
     dropped = retention.next_user is False or retention.answered_loop is False
     if not dropped or any(

@@ -45,13 +45,13 @@ def check(subject: Subject) -> Iterator[Hit]:
             (compare_renders(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
-            engines=_asked(subject, what, given, without),
+            engines=_engine_answers(subject, what, given, without),
         )
         return
 
 
-def _asked(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
-    """Ask engines for the text that comes without the keys, as transformers renders it today."""
+def _engine_answers(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
+    """Ask engines for the text without the keys, as transformers renders it today."""
     return engines_on(subject, what, given, without) if without.rendered else ()
 
 

@@ -30,7 +30,7 @@ OTHERS = frozenset(
 
 @rule("AP605")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play the usual steps, and report the first of each cause."""
+    """Replay the usual steps, and report the first of each cause."""
     broken: dict[Cause, tuple[str, Verdict]] = {}
     for scenario, verdict in replay_steps(subject):
         cause = verdict.cause

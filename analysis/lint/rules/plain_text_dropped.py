@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP319")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give the content of each role as a text, then as a list of one part."""
+    """Render the content of each role as a text, then as a list of one part."""
     marks = subject.marks
     found = [
         (role, *pair)

@@ -24,7 +24,7 @@ LITERALS: tuple[tuple[Json, JsonType, str], ...] = (
 
 @rule("AP507")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See how each of the three is written, unless calls are Python throughout."""
+    """Render each of the three, unless calls are Python throughout."""
     keys = subject.marks.typed_keys
     both = render_call(subject, **{keys[JsonType.BOOLEAN]: True, keys[JsonType.NULL]: None})
     if not any(str(value) in both.text for value in (True, None)):

@@ -14,7 +14,7 @@ EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": Fa
 
 @rule("AP308")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Offer tools, then the same with a null and two booleans in their schemas."""
+    """Render tools, then the same with a null and two booleans in their schemas."""
     if subject.offered is None:
         return
     plain = _offering(subject, subject.offered)
@@ -40,7 +40,7 @@ def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
 
 
 def _extended(tool: Json) -> Json:
-    """Give the tool with more keywords in the schemas of its parameters."""
+    """Return the tool with more keywords in the schemas of its parameters."""
     if not isinstance(tool, dict):
         return tool
     if "function" in tool:

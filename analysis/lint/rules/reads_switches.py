@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP116")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Name the switches that the analysis has found."""
+    """Report the switches that the analysis found."""
     switches = subject.analysis.switches
     if switches:
         first = next((each for each in switches if each.values), None)
@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _line(subject: Subject, switch: Switch) -> int | None:
-    """Return where a value of the switch makes a question's prompt part from the one without."""
+    """Return the line at which a value of the switch changes a question's prompt."""
     unset = render_with(subject, (subject.user,), {}, generation=True)
     lines = (
         parting_line(

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP401")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for an answer's reasoning before and after the next user message."""
+    """Search for an answer's reasoning before and after the next user message."""
     word = subject.marks.reasoning
     last, later = render_answer(subject, reasoning=word), went_on(subject, reasoning=word)
     if word in last.text and later.rendered and word not in later.text:

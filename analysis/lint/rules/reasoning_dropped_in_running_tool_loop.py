@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP402")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning after the answer to the call."""
+    """Search for a call's reasoning after the answer to the call."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()

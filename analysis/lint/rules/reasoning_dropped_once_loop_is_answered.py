@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP403")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning in the loop, and after the next user message."""
+    """Search for a call's reasoning in the loop, and after the next user message."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()

@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP405")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See how the analysis came to know of reasoning where no turn has any."""
+    """Report how the analysis detected reasoning if no turn has any."""
     format_ = subject.format
     cut, opening = format_.reasoning_cut, format_.reasoning_open.strip()
     if subject.has(RuleNeed.REASONING) or not (cut or opening):

@@ -13,7 +13,7 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 @rule("AP409")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give the reasoning under each name, and no other."""
+    """Render reasoning under each field name alone."""
     shape = subject.shape
     if shape.reasoning_form is not ReasoningForm.FIELD or shape.reasoning_field is None:
         return

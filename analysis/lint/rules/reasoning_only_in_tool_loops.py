@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP406")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for reasoning before content, and before a call."""
+    """Search for reasoning before content, and before a call."""
     if subject.format.calls is None:
         return
     word = subject.marks.reasoning

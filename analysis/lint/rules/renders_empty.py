@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP103")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render one user message and see whether anything comes of it."""
+    """Render one user message, and check that the prompt is not empty."""
     render = subject.render(user_question(subject), generation=True)
     if render.rendered and not render.text.strip():
         yield Hit(

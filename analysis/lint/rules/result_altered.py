@@ -23,7 +23,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP533")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for results of which a word is in the prompt, in whatever case, and the whole is not."""
+    """Search for results of which a word is in the prompt, in any case, but not the whole."""
     for played in subject.matrix:
         written = played.render.text.lower()
         for result in () if played.conversation.other_form else played.said(Voice.RESULT):
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _unseen(subject: Subject) -> Iterator[Hit]:
-    """Render each two results that differ in one thing, such as their indentation."""
+    """Render pairs of results that differ in one thing, such as their indentation."""
     call, words = subject.call(), subject.marks.values[1:]
 
     def answered(text: str) -> Render:

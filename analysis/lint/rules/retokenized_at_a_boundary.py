@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP606")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play the usual steps in tokens."""
+    """Replay the usual steps in tokens."""
     if subject.tokenizer is None or subject.failure is not None:
         return
     encoder = Encoder(subject.tokenizer)

@@ -29,7 +29,7 @@ MOST_TOLD = 8
 
 @rule("AP534")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Offer the tools that were given, or functions of real shapes, and change their parts."""
+    """Render the given tools, or functions of real shapes, and change their parts one by one."""
     tools = subject.given_tools or REAL_SHAPES
     found = subject.analysis.tools_in_prompt(tools)
     if any(part.keyword == "tool" for part in found.lost):

@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _first_other(subject: Subject, text: str) -> tuple[PlayedConversation, Render] | None:
-    """Return the smallest conversation that another text of the template renders otherwise."""
+    """Return the smallest conversation that another text of the template renders differently."""
     play = subject.player_of(text)
     for played in subject.matrix:
         render = play(played.conversation)

@@ -23,7 +23,7 @@ class _Headers:
 
 @rule("AP214")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look before each text for the header of those who did not say it."""
+    """Search before each text for the header of another speaker."""
     headers = _headers(subject)
     if headers is None:
         return
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
-    """Return another speaker's header that stands right before a text; empty for none."""
+    """Return another speaker's header directly before a text; empty if there is none."""
     text = texts[at]
     if text.spoken.voice in OWN:
         return headers.user if headers.user in text.before else ""
@@ -82,7 +82,7 @@ def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
 
 
 def _headers(subject: Subject) -> _Headers | None:
-    """Return what stands before each question, and before an answer; None where it is not known."""
+    """Return the headers of questions and of an answer, or None if they are not known."""
     chat = next(
         (each for each in subject.matrix if each.conversation.scene == "a second question"), None
     )
@@ -97,5 +97,5 @@ def _headers(subject: Subject) -> _Headers | None:
 
 
 def _prompted(subject: Subject, header: str) -> bool:
-    """Whether the generation prompt, too, ends with the header of questions."""
+    """Whether the generation prompt also ends with the header of questions."""
     return any(header in each.text for each in subject.format.openings)

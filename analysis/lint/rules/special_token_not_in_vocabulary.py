@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP210")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look each named token of the prompt up in the tokenizer."""
+    """Look up each named token of the prompt in the tokenizer."""
     tokenizer = subject.tokenizer
     dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
     render = subject.play(dialogue, generation=True)

@@ -19,7 +19,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     ):
         render = subject.render(messages, generation=True)
         if not render.rendered:
-            wanted = _wanted(subject)
+            wanted = _working_shape(subject)
             yield Hit(
                 f"{words} {failure_words(render)}{wanted}",
                 (show_render(render, words),),
@@ -41,8 +41,8 @@ def _takes_parts(shape: MessageShape) -> bool:
     return ContentForm.PARTS in (shape.user_content, shape.assistant_content)
 
 
-def _wanted(subject: Subject) -> str:
-    """Say in which shape it does render; empty where none is known."""
+def _working_shape(subject: Subject) -> str:
+    """Return the shape in which the conversation renders, in words; empty if none is known."""
     shape = subject.shape
     wants = {
         "a system message": shape.system,

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP218")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the end of an answer between the header of a turn and its first call."""
+    """Search for the end of an answer between the header of a turn and its first call."""
     played = {each.conversation.scene: each for each in reversed(subject.matrix)}
     answered, calling = played.get("an answer"), played.get("a call and its result")
     if answered is None or calling is None:

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP505")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the argument's value in the render of a call whose arguments are a string."""
+    """Search the render of a call with string arguments for the argument's value."""
     string, object_ = both_forms(subject)
     value = subject.marks.values[0]
     if not string.rendered or value in string.text or value not in object_.text:

@@ -18,7 +18,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP509")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render each two strings that differ in one thing."""
+    """Render pairs of strings that differ in one thing."""
     key, words = subject.marks.keys[0], subject.marks.values[:2]
     lost = alike_in_prompt(
         lambda text: render_call(subject, **{key: text}),

@@ -16,7 +16,7 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voi
 
 @rule("AP317")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each voice's texts in every conversation of the matrix."""
+    """Search every conversation of the matrix for each voice's texts."""
     for voice in VOICES:
         # The template's own form first; what a form loses altogether is another rule's matter.
         for other_form in (False, True):
@@ -42,7 +42,7 @@ def _first_lost(
 
 
 def _excused(played: PlayedConversation, voice: Voice) -> bool:
-    """Whether a loss may be meant: by a switch, for want of tools, where nothing is asked."""
+    """Whether a loss may be intended: by a switch, without tools, or without a question."""
     untold = voice in (Voice.CALL, Voice.RESULT) and not played.conversation.tools
     conversation = played.conversation
     return bool(conversation.setting) or untold or not conversation.generation

@@ -17,7 +17,7 @@ _MARKER = re.compile(r"<[^<>\s\"'=]{2,40}>|\[/?[A-Z][A-Z_]{2,30}\]")
 
 @rule("AP909")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the markers of ordinary prompts in the texts of the source."""
+    """Search the texts of the source for the markers of ordinary prompts."""
     tree = subject.template.syntax_tree
     source = "\0".join(
         [
@@ -41,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Give the texts of a message or a tool; markers may be made of them, such as a role."""
+    """Return the texts of a message or a tool that markers may be made of, such as a role."""
     if isinstance(value, str):
         yield from re.findall(r"\w{2,}", value)
     elif isinstance(value, Mapping):

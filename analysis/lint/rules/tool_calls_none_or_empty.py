@@ -19,7 +19,7 @@ EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_call
 
 @rule("AP113")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render an answer as it is, and with each of the two."""
+    """Render an answer without calls, with an empty list of them, and with null."""
     usual = went_on(subject)
     if not usual.rendered:
         return

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP526")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look in a prompt with tools for a parameter's schema as Python prints it."""
+    """Search a prompt with tools for a parameter's schema as Python prints it."""
     render = subject.play((subject.user,), tools=True, generation=True)
     key = subject.marks.keys[0]
     schema = {"type": "string", "description": "Does what it says."}

@@ -10,7 +10,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP502")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a question with tools and without, wrapped and bare, with a system text and not."""
+    """Render a question with and without tools, wrapped and bare, and with a system text."""
     names = subject.marks.names
     taken = False
     bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]

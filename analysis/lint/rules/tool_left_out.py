@@ -22,7 +22,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP530")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the names of tools that no message calls in every prompt that offers them."""
+    """Search every prompt that offers tools for the names of those that no message calls."""
     offering = [
         each
         for each in subject.matrix
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     ordered = sorted(offering, key=_excused)
     names = subject.marks.names
-    partly = next((each for each in ordered if _told(each, names) == _Told.SOME), None)
+    partly = next((each for each in ordered if _tool_share(each, names) == _ToolShare.SOME), None)
     if partly is not None:
         yield Hit(
             f"not all tools are described to the model in '{partly.name}'",
@@ -41,8 +41,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     # A value of a switch under which no tool is written at all is there for that.
     usual = [each for each in ordered if not each.conversation.setting]
-    none = next((each for each in usual if _told(each, names) == _Told.NONE), None)
-    kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
+    none = next((each for each in usual if _tool_share(each, names) == _ToolShare.NONE), None)
+    kept = none and none.nearest(ordered, lambda each: _tool_share(each, names) == _ToolShare.ALL)
     if none is not None and kept is not None:
         meant = _excused(none)
         yield Hit(
@@ -65,7 +65,7 @@ _BEGINNING = 40
 
 
 def _of_many(subject: Subject) -> Iterator[Hit]:
-    """Offer eight tools, one of them with an unusual name; where not all is written, fewer."""
+    """Render eight tools, one of them with an unusual name; if not all are written, fewer."""
     marks = subject.marks
     plain = [
         _function(marks, f"{marks.names[at % 3]}{letter}", letter)
@@ -120,7 +120,7 @@ def _function(marks: Sentinels, name: str, letter: str) -> Tool:
 
 
 def _signs(function: Tool) -> dict[str, str]:
-    """Return a text for each part of a tool, by which it is known."""
+    """Return a text for each part of a tool by which the part is recognized."""
     parameters: Any = function["parameters"]
     return {
         "name": str(function["name"]),
@@ -147,18 +147,18 @@ def _offering(subject: Subject, functions: Sequence[Tool]) -> Render:
 
 
 def _excused(played: PlayedConversation) -> bool:
-    """Whether it may be meant: by a switch, or because the model is asked nothing."""
+    """Whether a loss may be intended: by a switch, or because the model is asked nothing."""
     return bool(played.conversation.setting) or not played.conversation.generation
 
 
-class _Told:
+class _ToolShare:
     ALL, SOME, NONE = range(3)
 
 
-def _told(played: PlayedConversation, names: Sequence[str]) -> int:
-    """Say how many of the tools are described, of those that no message calls."""
+def _tool_share(played: PlayedConversation, names: Sequence[str]) -> int:
+    """Return whether all tools that no message calls are described, some or none."""
     called = {each.call.name for each in played.conversation.spoken if each.call is not None}
-    told = [name in played.render.text for name in names if name not in called]
-    if not any(told):
-        return _Told.NONE
-    return _Told.ALL if all(told) else _Told.SOME
+    described = [name in played.render.text for name in names if name not in called]
+    if not any(described):
+        return _ToolShare.NONE
+    return _ToolShare.ALL if all(described) else _ToolShare.SOME

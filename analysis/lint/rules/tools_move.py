@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP607")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See where the tools stand in one question and in two."""
+    """Compare the position of the tools in one question and in two."""
     marks = subject.marks
     one = subject.play((subject.user,), tools=True)
     two = subject.play((subject.user, Message(marks.content), subject.next_user), tools=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @rule("AP707")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Prove the training template by one message of each kind of turn, and name the deviations."""
+    """Check the training template on one message of each kind of turn, and report deviations."""
     from autoparser.analysis.history.training_template import (  # noqa: PLC0415 - tokenizers
         TrainingTemplateError,
         training_template,

@@ -13,7 +13,7 @@ TAG = "qqqqcontinueqqqq"
 
 @rule("AP608")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a begun message with a tag after its text, and look what stands before the tag."""
+    """Render a partial message with a tag after its text, and check the text before the tag."""
     begun = f"{subject.marks.content}:\n  "
     dialogue = (subject.user, Message(f"{begun}{TAG}"))
     messages: list[dict[str, Json]] = subject.shape.messages(dialogue, subject.marks.system)

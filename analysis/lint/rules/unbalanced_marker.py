@@ -21,7 +21,7 @@ _TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")
 
 @dataclass(frozen=True, slots=True)
 class _TurnMarkers:
-    """What stands around the messages of every chat."""
+    """The markers around the messages of every chat."""
 
     pairs: frozenset[MarkerPair]
     open_ended: bool

@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP312")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each user message of a conversation in its prompt."""
+    """Search the prompt of a conversation for each of its user messages."""
     marks = subject.marks
     one = subject.play((subject.user,), generation=True)
     if one.rendered and not one.holds(marks.user):

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP309")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Say in one user message what two of them and an answer look like."""
+    """Render one user message that spells two of them and an answer."""
     marks = subject.marks
     meant = went_on(subject)
     start, end = meant.text.find(marks.user), meant.text.rfind(marks.next_user)

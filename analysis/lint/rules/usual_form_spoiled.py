@@ -20,7 +20,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP121")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play each conversation again as users send it, where the template takes another form.
+    """Replay each conversation as users send it, if the template takes another form.
 
     Each thing in which the form departs is put back by itself, then all of them at once.
     """

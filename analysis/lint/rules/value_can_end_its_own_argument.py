@@ -14,7 +14,7 @@ QUOTES = "\"'"
 
 @rule("AP524")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Put what stands between two values into one value."""
+    """Render a value that contains the text between two values."""
     keys, values = subject.marks.keys, subject.marks.values
     two = render_call(subject, **{keys[0]: values[0], keys[1]: values[1]})
     start = two.text.find(values[0])

@@ -18,7 +18,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP118")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the smallest conversation of the matrix that raises, for each reason."""
+    """Search for the smallest conversation of the matrix that raises, for each reason."""
     yield from _tools_alone(subject)
     refused = _refuses_systems(subject)
     seen: set[tuple[int | None, str]] = set()

@@ -15,7 +15,7 @@ SHOWN = 20
 
 @rule("AP323")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at the character before each text of every conversation."""
+    """Check the character before each text of every conversation."""
     for played in subject.matrix:
         for text in played.written if not played.conversation.other_form else ():
             # Before a value of a call stands what its notation says, before others' words a mark.

@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP804")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render conversations of each kind, and look for the sandbox's own error."""
+    """Render conversations of each kind, and search for the sandbox's own error."""
     marks, call = subject.marks, subject.call()
     said = Message(marks.content)
     for what, dialogue, tools in (

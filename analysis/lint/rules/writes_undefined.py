@@ -21,7 +21,7 @@ _MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 
 class NamedUndefined(Undefined):
-    """Nothing, which writes its name between marks."""
+    """An undefined value that writes its name between marks."""
 
     def __str__(self) -> str:
         return f"{OPEN}{self._undefined_name}{CLOSE}"
@@ -29,7 +29,7 @@ class NamedUndefined(Undefined):
 
 @rule("AP805")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render ordinary conversations with a nothing that shows itself."""
+    """Render ordinary conversations with undefined values that show themselves."""
     for each in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
         names = dict.fromkeys(_MARKED.findall(each.text))
         # Where the marks change more than themselves, a condition looked at them.
