@@ -16,7 +16,7 @@ from autoparser.analysis.core.errors import (
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import ContentParts, Part
+from autoparser.analysis.core.text_format import ContentParts, TurnPart
 from autoparser.analysis.core.turn_format import Begun
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.analysis_document import digest_of, document
@@ -24,7 +24,7 @@ from autoparser.analysis.formats.format_file import SavedTemplateDocument
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.learning.continuations import (
     TemplateContinuation,
-    continuations,
+    render_continuations,
     with_later_openings,
 )
 from autoparser.analysis.learning.format_assembly import format_under, learn_formats
@@ -36,7 +36,7 @@ from autoparser.analysis.learning.shape_negotiation import (
     Negotiated,
     ShapeTrial,
     UnusableTemplateError,
-    negotiate,
+    negotiate_shape,
     switch_candidates,
 )
 from autoparser.analysis.learning.suggestions import Suggestions, stand_ins_of, suggestions_of
@@ -45,7 +45,7 @@ from autoparser.analysis.learning.tool_crashes import RenderedTools
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt, find_tools_in_prompt
 from autoparser.analysis.learning.turn_phases import Draft
 from autoparser.analysis.parsing.expression_document import expression_document
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.encoded_template import IsolatedTemplate, isolated
@@ -76,7 +76,7 @@ class Analysis(LearntFormat):
 
         This is `document`, and as `parser` the expression of a turn for any request.
         """
-        turn = build(self.formats, request_of(None))
+        turn = build_expression(self.formats, request_of(None))
         return {**document(self), "parser": expression_document(turn)}
 
     def turns(
@@ -123,8 +123,8 @@ class Analysis(LearntFormat):
     def _learn(self, setting: Mapping[str, Json], *, tools: bool) -> Begun:
         draft = Draft(
             suggestions_of(self.template),
-            Part.REASONING in self.formats.fullest.shown,
-            Part.CALLS in self.formats.fullest.shown,
+            TurnPart.REASONING in self.formats.fullest.shown,
+            TurnPart.CALLS in self.formats.fullest.shown,
             self.switches,
         )
         return format_under(self.prober(), draft, self.formats, setting, tools=tools)
@@ -163,9 +163,9 @@ class Analysis(LearntFormat):
 
     @cached_property
     def _gate(self) -> Gate:
-        from autoparser.analysis.grammar.grammar_gate import gate  # noqa: PLC0415 - grammars
+        from autoparser.analysis.grammar.grammar_gate import run_gate  # noqa: PLC0415 - grammars
 
-        return gate(self.formats, self.continuations, self.prober())
+        return run_gate(self.formats, self.continuations, self.prober())
 
     @property
     def content_parts(self) -> ContentParts:
@@ -293,7 +293,7 @@ def _learned(template: ChatTemplate) -> Analysis:
     learnt = learn_formats(prober, draft, negotiated.showing)
     checks = tuple(self_check(each, prober.using(setting=each.setting)) for each in learnt.formats)
     form = unnoticed_departures(prober.shape, (form for check in checks for form in check.forms))
-    found_turns = continuations(learnt.formats, prober, form)
+    found_turns = render_continuations(learnt.formats, prober, form)
     return Analysis(
         template=template,
         formats=with_later_openings(learnt.formats, found_turns),
@@ -323,7 +323,7 @@ def _probing_tool(sentinels: Sentinels) -> Tool:
 
 def _negotiated(prober: Prober, template: ChatTemplate, suggestions: Suggestions) -> Negotiated:
     try:
-        negotiated = negotiate(prober, suggestions)
+        negotiated = negotiate_shape(prober, suggestions)
     except UnusableTemplateError as error:
         cause = error.cause
         reason = str(error) if cause is None else f"{error}: {cause.reason}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
     JsonOption,
@@ -190,7 +190,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
 
     known = [*SECTIONS, PARSER]
     if show not in known:
-        hint = suggest(show, known, f"there are {', '.join(known)}")
+        hint = spelling_hint(show, known, f"there are {', '.join(known)}")
         raise AutoparserError(f"there is no {show!r} to show", hint=hint)
     if not alone:
         raise AutoparserError(
@@ -203,7 +203,7 @@ def _phase_names(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
         if name.upper() not in known:
-            hint = suggest(name, known, f"the phases are {', '.join(known)}")
+            hint = spelling_hint(name, known, f"the phases are {', '.join(known)}")
             raise AutoparserError(f"there is no phase {name!r}", hint=hint)
     return [name.upper() for name in asked]
 

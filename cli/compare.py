@@ -98,7 +98,7 @@ def compare(
         protect_source(source, output)
 
     from autoparser.analysis.analysis import analyze
-    from autoparser.analysis.overview.comparison import compare as compared
+    from autoparser.analysis.overview.comparison import compare_templates as compared
 
     setting = read_switches(switch)
     sources = [

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import (
     SwitchOption,
     ToolsOption,
 )
-from .request import read_switches, read_tools, read_value, warn_of_switches
+from .request import file_value, read_switches, read_tools, warn_of_switches
 from .source import STANDARD_INPUT, TemplateSource
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ def _find_conversation(
         raise AutoparserError(
             "there is no such file, and no conversation of this name",
             file=named,
-            hint=suggest(named, names, f"name a file, or one of {', '.join(names)}"),
+            hint=spelling_hint(named, names, f"name a file, or one of {', '.join(names)}"),
         )
     if found is None:
-        value = read_value(Path(named), "the conversation")
+        value = file_value(Path(named), "the conversation")
         found = replace(shipped[0], about="from a file").edited(value, named)
     return found if tools is None else replace(found, tools=tools)

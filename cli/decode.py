@@ -28,7 +28,11 @@ from .source import STANDARD_INPUT, LearntSource, NamedSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.decoding.answer_judge import DecodingReport, DecodingTrial
-    from autoparser.analysis.decoding.answer_writers import LoadedModel, ModelFigures, Server
+    from autoparser.analysis.decoding.answer_writers import (
+        CompletionServer,
+        LoadedModel,
+        ModelFigures,
+    )
     from autoparser.analysis.decoding.check_vocabulary import MarkerFit
     from autoparser.analysis.formats.learned_format import LearntFormat
     from autoparser.analysis.grammar.request_grammar import Grammar
@@ -146,7 +150,7 @@ def decode(
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.decoding.answer_judge import DecodingTrial
-    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.decoding.answer_writers import CompletionServer, ServerEngine
     from autoparser.analysis.decoding.check_vocabulary import MarkerFit
     from autoparser.analysis.decoding.message_rendering import NoTurns
     from autoparser.analysis.formats.saved_format import SavedFormat
@@ -187,7 +191,7 @@ def decode(
         report, figures = judge_model_answers(trial, loaded, size, batch or BATCH)
     elif backend.server is not None and backend.engine is not None:
         engine = ServerEngine(backend.engine.value)
-        asks = Server(backend.server, engine, backend.served_model, server_timeout)
+        asks = CompletionServer(backend.server, engine, backend.served_model, server_timeout)
         report = judge_server_answers(trial, asks, size)
     else:
         report = judge_random_answers(trial, size)
@@ -286,30 +290,32 @@ class DecodeSize(NamedTuple):
 
 def judge_random_answers(trial: DecodingTrial, size: DecodeSize) -> DecodingReport:
     """Walk through the grammar."""
-    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_judge import judge_answers
 
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
     with progress_bar(size.answers) as advance:
-        return judged(walks, trial.judge, advance)
+        return judge_answers(walks, trial.judge, advance)
 
 
-def judge_server_answers(trial: DecodingTrial, server: Server, size: DecodeSize) -> DecodingReport:
+def judge_server_answers(
+    trial: DecodingTrial, server: CompletionServer, size: DecodeSize
+) -> DecodingReport:
     """Ask a server."""
-    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_judge import judge_answers
     from autoparser.analysis.decoding.answer_writers import server_answers
 
     answers = server_answers(
         trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
     )
     with progress_bar(size.answers) as advance:
-        return judged(answers, trial.judge, advance)
+        return judge_answers(answers, trial.judge, advance)
 
 
 def judge_model_answers(
     trial: DecodingTrial, model: LoadedModel, size: DecodeSize, batch: int
 ) -> tuple[DecodingReport, ModelFigures]:
     """Ask a model, with the mask and without."""
-    from autoparser.analysis.decoding.answer_judge import judged
+    from autoparser.analysis.decoding.answer_judge import judge_answers
     from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelWriter
 
     reports: list[DecodingReport] = []
@@ -325,7 +331,7 @@ def judge_model_answers(
                 limit=size.limit,
                 masked=masked,
             )
-            reports.append(judged(writer.answers(size.answers), trial.judge, advance))
+            reports.append(judge_answers(writer.answers(size.answers), trial.judge, advance))
             speeds.append(writer.tokens_per_second)
     return reports[0], ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
 

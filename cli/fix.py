@@ -22,7 +22,7 @@ from .output import open_outlet, print_note, print_report, protect_source, repor
 if TYPE_CHECKING:
     from autoparser.analysis.editing.lint_fixes import FixRun
     from autoparser.analysis.lint.project_run import LintRequest
-    from autoparser.analysis.lint.project_sources import Problem
+    from autoparser.analysis.lint.project_sources import InputProblem
 
 REMAINING = 1
 """The exit code where a finding stays, or would be fixed by changes that were not written."""
@@ -99,12 +99,12 @@ def fix_files(request: LintRequest, *, unsafe: bool) -> None:
         print_note(f"{each.path}: {problem_words(each)}")
 
 
-def write_fixes(run: FixRun) -> tuple[Problem, ...]:
+def write_fixes(run: FixRun) -> tuple[InputProblem, ...]:
     """Write every changed template to its file, and return what a link kept from that.
 
     Raises AutoparserError where a template has no file of its own.
     """
-    from autoparser.analysis.lint.project_sources import Problem
+    from autoparser.analysis.lint.project_sources import InputProblem
 
     changed = [each for each in run.templates if each.fixed.changed]
     for each in changed:
@@ -114,13 +114,13 @@ def write_fixes(run: FixRun) -> tuple[Problem, ...]:
                 file=each.inspected.path,
                 hint="take the diff, or the text of --json, and put it there",
             )
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     for each in changed:
         path = each.inspected.path
         if each.inspected.linked_out:
             # Who names a folder means what is in it.
             words = "not changed: a link leads out of the folder that was named"
-            problems.append(Problem(path, words, "name the file itself"))
+            problems.append(InputProblem(path, words, "name the file itself"))
         else:
             write_file(Path(each.fixed.original.origin or path), each.fixed.template.text)
     return tuple(problems)
@@ -128,7 +128,7 @@ def write_fixes(run: FixRun) -> tuple[Problem, ...]:
 
 def _write_result(
     run: FixRun,
-    unwritten: tuple[Problem, ...],
+    unwritten: tuple[InputProblem, ...],
     output: Path | None,
     *,
     as_json: bool,

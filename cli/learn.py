@@ -20,7 +20,7 @@ from .options import (
     format_option,
 )
 from .output import open_outlet, print_note, print_report, protect_source, report_width
-from .request import read_log, read_tools, read_value
+from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _from_examples(path: Path) -> Callable[[Analysis], _LearnResult]:
     from autoparser.analysis.learning.examples import given_examples
     from autoparser.analysis.teaching.example_learning import learn as taught
 
-    given = given_examples(read_value(path, "the examples"), str(path))
+    given = given_examples(file_value(path, "the examples"), str(path))
 
     def learnt(analysis: Analysis) -> _LearnResult:
         found = taught(analysis, given)

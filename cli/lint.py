@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 from autoparser.analysis.templates.worker_limits import Limits
 
 from . import DISTRIBUTION
@@ -84,7 +84,7 @@ def report_files(given: Sequence[str], output: Path | None) -> list[tuple[Findin
                 hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
             )
         if form not in [*FindingForm]:
-            hint = suggest(form, FindingForm, f"there are {', '.join(FindingForm)}")
+            hint = spelling_hint(form, FindingForm, f"there are {', '.join(FindingForm)}")
             raise AutoparserError(f"there is no format {form!r}", hint=hint)
         path = Path(file)
         if path == output or any(path == other for _, other in found):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
     BaselineOption,
@@ -117,13 +117,15 @@ class LintOptions:
         from autoparser.analysis.lint.project_run import LintRequest
         from autoparser.analysis.lint.project_settings import FailOn, RuleChoice
         from autoparser.analysis.lint.registry import all_rules, rules_for
-        from autoparser.analysis.lint.rule import Need
+        from autoparser.analysis.lint.rule import RuleNeed
         from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
         from autoparser.analysis.templates.worker_pool import usual_jobs
 
         selected = settings.select if self.select is None else _split_list(self.select)
         profile = _finding_profile(settings, self.profile, chosen=selected is not None)
-        beside = [each.code for each in all_rules() if jinjas and each.needs is Need.OTHER_JINJAS]
+        beside = [
+            each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS
+        ]
         if selected is None:
             beside += [each.code for each in rules_for(profile)]
         choice = RuleChoice(
@@ -191,7 +193,7 @@ def _split_list(given: Sequence[str]) -> tuple[str, ...]:
 def _known_value(given: str, known: Sequence[str], option: str) -> str:
     if given in known:
         return given
-    hint = suggest(given, known, f"there are {', '.join(known)}")
+    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 

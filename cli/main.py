@@ -15,7 +15,12 @@ from typing import Annotated, cast
 import typer
 
 from autoparser import __version__
-from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError, one_line, suggest
+from autoparser.analysis.core.errors import (
+    AutoparserError,
+    TemplateSyntaxError,
+    one_line,
+    spelling_hint,
+)
 
 from .commands import CommandGroup
 from .output import FULL, escape_unprintable, quiet_standard_output
@@ -117,7 +122,7 @@ def _usage_line(error: BaseException) -> str:
     words = one_line(say().replace("Value error, ", "", 1)).rstrip(".")
     before, _, after = words.partition(_CHOICES)
     given, known = _QUOTED.findall(before), _QUOTED.findall(after)
-    meant = suggest(given[-1], known) if given and known else ""
+    meant = spelling_hint(given[-1], known) if given and known else ""
     return f"{path}: {'; '.join(filter(None, (words, meant)))}; see '{path} --help'"
 
 

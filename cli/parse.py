@@ -24,7 +24,7 @@ from .source import STANDARD_INPUT, LearntSource
 
 if TYPE_CHECKING:
     from autoparser.analysis.formats.learned_format import LearntFormat
-    from autoparser.analysis.formats.output_explanation import Explanation
+    from autoparser.analysis.formats.output_explanation import DeviationExplanation
     from autoparser.analysis.parsing.output_parser import OutputParser
     from autoparser.analysis.parsing.parsed_message import ParsedMessage
 
@@ -156,9 +156,9 @@ def parse(
 
 def _explain_output(
     analysis: LearntFormat, request: RequestValues, text: str, *, complete: bool
-) -> tuple[Explanation, ...]:
+) -> tuple[DeviationExplanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
-    from autoparser.analysis.formats.output_explanation import OutputReading, explain
+    from autoparser.analysis.formats.output_explanation import OutputReading, explain_output
     from autoparser.analysis.formats.text_restoring import PromptedParser
 
     def parser_after(prompt: str | None, setting: Mapping[str, object] | None) -> OutputParser:
@@ -172,7 +172,7 @@ def _explain_output(
         for format_ in analysis.formats
         for opening in format_.openings
     ]
-    return explain(
+    return explain_output(
         OutputReading(begun, parser_after(prompt, setting), others), text, complete=complete
     )
 
@@ -181,7 +181,7 @@ def _write_message(
     analysis: LearntFormat,
     parser: OutputParser,
     text: str,
-    why: Sequence[Explanation] | None,
+    why: Sequence[DeviationExplanation] | None,
     outlet: Outlet,
     *,
     complete: bool,
@@ -206,7 +206,9 @@ def _write_message(
     return message
 
 
-def _write_explanations(why: Sequence[Explanation] | None, text: str, outlet: Outlet) -> None:
+def _write_explanations(
+    why: Sequence[DeviationExplanation] | None, text: str, outlet: Outlet
+) -> None:
     if why is None:
         return
     from autoparser.reports import explanation_report
@@ -218,7 +220,7 @@ def _write_stream(
     analysis: LearntFormat,
     parser: OutputParser,
     text: str,
-    why: Sequence[Explanation] | None,
+    why: Sequence[DeviationExplanation] | None,
     outlet: Outlet,
     *,
     size: int,

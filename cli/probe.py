@@ -97,7 +97,7 @@ def probe(
     settings = read_switches(switch)
     protect_source(source.source, result.output)
     from autoparser.analysis.analysis import analyze as analyzed
-    from autoparser.analysis.engines.engine_server import Rung
+    from autoparser.analysis.engines.engine_server import TextRoute
     from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
     from autoparser.analysis.engines.server_probe import probe_server, server_at
     from autoparser.reports import check_doubt
@@ -117,7 +117,7 @@ def probe(
             analysis,
             url=address,
             settings=settings,
-            rung=None if rung is None else Rung(rung.value),
+            rung=None if rung is None else TextRoute(rung.value),
             ranked=not no_ranking,
         )
     with open_outlet(result.output) as outlet:

@@ -58,7 +58,7 @@ def report(
 def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
-    from autoparser.analysis.overview.portrait import portray
+    from autoparser.analysis.overview.portrait import portray_template
     from autoparser.reports import report_page
 
     offered = None if tools is None else [function_of(tool) for tool in read_tools(tools)]
@@ -69,7 +69,7 @@ def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | No
     place = source.source
     with status_line("analyzing") as show_step:
         analysis = analyzed(template)
-        portrait = portray(
+        portrait = portray_template(
             analysis,
             tools=offered,
             tokenizer=loaded,

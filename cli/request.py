@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
     JsonSchemaOption,
@@ -104,7 +104,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     wanted = f"or a tool: {', '.join(names)}" if names else "or a tool of --tools"
     raise AutoparserError(
         f"the tool choice {choice!r} names no tool that is offered",
-        hint=suggest(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
+        hint=spelling_hint(choice, [*CHOICES, *names], f"give {words}, {wanted}"),
     )
 
 
@@ -168,7 +168,7 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
         if name in read:
             continue
         words = f"this template reads no variable {name!r}"
-        print_warning(source, "; ".join(filter(None, (words, suggest(name, sorted(read))))))
+        print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, sorted(read))))))
 
 
 def warn_of_settings(
@@ -186,7 +186,7 @@ def warn_of_settings(
     for name in switches:
         if name not in known:
             words = f"this saved format has no switch {name!r}"
-            print_warning(source, "; ".join(filter(None, (words, suggest(name, known)))))
+            print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, known)))))
 
 
 def read_output(path: Path | None) -> str:
@@ -208,7 +208,7 @@ def read_tools(path: Path) -> list[Tool]:
     """Return the tools of a YAML or JSON file: a list, or a mapping with the list as `tools`."""
     from autoparser.analysis.core.request_files import given_tools
 
-    return [*given_tools(read_value(path, "the tools"), str(path))]
+    return [*given_tools(file_value(path, "the tools"), str(path))]
 
 
 def read_functions(path: Path) -> tuple[Tool, ...]:
@@ -235,25 +235,25 @@ def read_messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a YAML or JSON file: a list, or a mapping with it as `messages`."""
     from autoparser.analysis.core.request_files import given_messages
 
-    return given_messages(read_value(path, "the messages"), str(path))
+    return given_messages(file_value(path, "the messages"), str(path))
 
 
 def read_schema(path: Path) -> Mapping[str, Any]:
     """Return the JSON schema of a YAML or JSON file: it, or OpenAI's `json_schema` around it."""
-    from autoparser.analysis.core.documents import read
+    from autoparser.analysis.core.documents import read_value
     from autoparser.analysis.core.request_files import given_schema
 
-    value, file = read_value(path, "the JSON schema"), str(path)
+    value, file = file_value(path, "the JSON schema"), str(path)
     hint = 'write an object such as {"type": "object", "properties": …}'
-    given = read(value, dict[str, Any], file=file, hint=hint)
+    given = read_value(value, dict[str, Any], file=file, hint=hint)
     for wrapper in ("json_schema", "schema"):
         inner = given.get(wrapper, given)
-        given = read(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
+        given = read_value(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
     given_schema(given, file)
     return given
 
 
-def read_value(path: Path, what: str) -> object:
+def file_value(path: Path, what: str) -> object:
     """Return what a YAML or JSON file holds; `what` that is, in words."""
     text = _read_text(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return _load_value(text, path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .options import (
     ResultOptions,
@@ -19,7 +19,7 @@ from .options import (
     refuse_full,
 )
 from .output import open_outlet, print_report, print_warning, protect_source, report_width
-from .request import read_log, read_switches, read_value, warn_of_switches
+from .request import file_value, read_log, read_switches, warn_of_switches
 from .source import NamedSource
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def roundtrip(
     Exit code: 0, or 1 if there is a verdict that --fail-on names, or something breaks and no edit
     is found for --to template, 2 if there is nothing to play, or a limit ended renders.
     """
-    from autoparser.analysis.history.round_trips import failing, round_trip
+    from autoparser.analysis.history.round_trips import failing_rows, round_trip
     from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 
     as_json = result.is_json
@@ -154,7 +154,7 @@ def roundtrip(
     if found.beyond:
         return INCOMPLETE
     spoiled = "any" in wanted and analysis.spoiled is not None
-    return FOUND if spoiled or failing(found.rows, wanted) else 0
+    return FOUND if spoiled or failing_rows(found.rows, wanted) else 0
 
 
 def _report_log(
@@ -229,7 +229,7 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[Scena
 
     known = list(shipped_scenarios())
     if file is not None:
-        own = scenarios_of(read_value(file, "the scenarios"), str(file))
+        own = scenarios_of(file_value(file, "the scenarios"), str(file))
         replaced = {each.name for each in own}
         known = [*(each for each in known if each.name not in replaced), *own]
     by_name = {each.name: each for each in known}
@@ -237,7 +237,7 @@ def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[Scena
         if each not in by_name:
             raise AutoparserError(
                 f"there is no scenario {each!r}",
-                hint=suggest(each, by_name, f"--full lists all {len(by_name)}"),
+                hint=spelling_hint(each, by_name, f"--full lists all {len(by_name)}"),
             )
     return [by_name[each] for each in names] or known
 
@@ -263,7 +263,7 @@ def _check_kinds(asked: Sequence[str]) -> Sequence[str]:
 
 
 def _unknown_name(what: str, given: str, known: Sequence[str]) -> AutoparserError:
-    hint = suggest(given, known, f"there are {', '.join(known)}")
+    hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 

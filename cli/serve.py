@@ -128,7 +128,7 @@ def _chat_endpoint(
     limits: Limits | None,
     learnt: Path | None,
 ) -> ChatEndpoint:
-    from autoparser.analysis.decoding.answer_writers import Server, ServerEngine
+    from autoparser.analysis.decoding.answer_writers import CompletionServer, ServerEngine
     from autoparser.analysis.engines.chat_application import ChatEndpoint
     from autoparser.analysis.engines.chat_preparer import ChatPreparer
     from autoparser.analysis.engines.completion_backend import CompletionBackend
@@ -137,7 +137,7 @@ def _chat_endpoint(
 
     address, served = backend.server or "", backend.served_model
     kind = ServerEngine(backend.engine or "")
-    Server(address, kind, served).check()
+    CompletionServer(address, kind, served).check()
     template = source.template(tokenizer)
     analysis = source.analysis(template, isolate=limits)
     if learnt is not None:

@@ -23,7 +23,12 @@ from .options import JobsOption, OutputOption, format_option
 from .output import Outlet, open_outlet, print_note, progress_bar, protect_source
 
 if TYPE_CHECKING:
-    from autoparser.analysis.overview.survey import Journal, Record, Summary, SurveyLook
+    from autoparser.analysis.overview.survey import (
+        SurveyJournal,
+        SurveyLook,
+        SurveyRecord,
+        SurveySummary,
+    )
 
 
 class SurveyForm(StrEnum):
@@ -115,7 +120,7 @@ class _SurveyPlan:
     pages: SurveyReports | None
     linted: bool
 
-    def done(self, record: Record) -> bool:
+    def done(self, record: SurveyRecord) -> bool:
         """Return whether an earlier survey wrote all of them."""
         if record.error:
             return True
@@ -133,14 +138,14 @@ class _SurveyPlan:
         return SurveyLook(self.linted, draw)
 
 
-def _write_index(records: Sequence[Record], pages: SurveyReports) -> None:
+def _write_index(records: Sequence[SurveyRecord], pages: SurveyReports) -> None:
     from autoparser.analysis.overview.survey import summary_of
 
     pages.write_index(summary_of(records), records, __version__)
     print_note(f"the reports begin with {pages.folder / INDEX}")
 
 
-def _write_survey(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -> None:
+def _write_survey(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
     from autoparser.analysis.overview.survey import summary_of
     from autoparser.reports import survey_page, survey_report
 
@@ -153,11 +158,11 @@ def _write_survey(records: Sequence[Record], form: SurveyForm, outlet: Outlet) -
 
 def _survey_records(
     sources: Sequence[str], wanted: _SurveyPlan, jobs: int, limits: Limits | None
-) -> list[Record]:
-    from autoparser.analysis.overview.survey import Journal, journal_of, line_of, surveying
+) -> list[SurveyRecord]:
+    from autoparser.analysis.overview.survey import SurveyJournal, journal_of, line_of, start_survey
 
     file = wanted.kept
-    journal = Journal() if file is None else journal_of(_read_records(file), str(file))
+    journal = SurveyJournal() if file is None else journal_of(_read_records(file), str(file))
     waiting = [(source, _source_digest(source)) for source in sources]
     before = {each: journal.records[each] for each in waiting if each in journal.records}
     known = {each: record for each, record in before.items() if wanted.done(record)}
@@ -166,7 +171,7 @@ def _survey_records(
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
-        surveying(jobs, limits, wanted.look()) as surveyed,
+        start_survey(jobs, limits, wanted.look()) as surveyed,
         _open_records(file, journal) as lines,
         progress_bar(len(left), "surveying") as advance,
     ):
@@ -217,7 +222,7 @@ def _read_records(path: Path) -> bytes:
 
 
 @contextmanager
-def _open_records(path: Path | None, journal: Journal) -> Generator[TextIO | None]:
+def _open_records(path: Path | None, journal: SurveyJournal) -> Generator[TextIO | None]:
     """Open the file after its whole lines. Raises AutoparserError."""
     if path is None:
         yield None
@@ -252,11 +257,13 @@ class SurveyReports:
         """Return whether the page of this text exists."""
         return (self.folder / page_name(source, digest)).is_file()
 
-    def write(self, record: Record, page: str) -> None:
+    def write(self, record: SurveyRecord, page: str) -> None:
         """Write a template's own page."""
         self._write(page_name(record.source, record.sha256), page)
 
-    def write_index(self, summary: Summary, records: Sequence[Record], version: str) -> None:
+    def write_index(
+        self, summary: SurveySummary, records: Sequence[SurveyRecord], version: str
+    ) -> None:
         """Write the survey's page with links to those that are there."""
         from autoparser.reports import survey_page
 

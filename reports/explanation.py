@@ -9,8 +9,8 @@ from rich.text import Text
 
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
-    Deviation,
-    Explanation,
+    DeviationExplanation,
+    OutputDeviation,
     PossibleCause,
 )
 
@@ -18,8 +18,6 @@ from .blocks import Blocks, blank, excerpt, heading, joined, prose, rows, senten
 from .setting_words import setting_words
 from .terminal import report_text
 from .visible import quoted, visible
-
-__all__ = ["cause_words", "explanation_report", "place"]
 
 MOST = 12
 """Explanations that are shown; what comes after them is counted."""
@@ -33,23 +31,23 @@ _BESIDE = 28
 _NOTHING = "nothing"
 
 _TITLES = {
-    Deviation.STRAY: "A closer stands where nothing that it closes is open; it is left out.",
-    Deviation.BEHIND_END: "Text stands after the end of the turn; it is left out.",
-    Deviation.LEFT_OUT: "Text stands where the template writes none; it is left out.",
-    Deviation.UNREADABLE: "A call cannot be read from here on; it stays in the content.",
-    Deviation.UNKNOWN_TOOL: "The function is none of the tools that were offered.",
-    Deviation.CUT: "The output ends within a call.",
-    Deviation.NO_END: "No end of the turn was seen.",
-    Deviation.MISSING: "The template writes something here that is missing.",
-    Deviation.SURPLUS: "The template writes nothing here.",
-    Deviation.OTHER: "The template writes something else here.",
-    Deviation.ORDER: "The template writes the same in another order.",
-    Deviation.SPACE: "The template writes other whitespace.",
-    Deviation.FOREIGN: "This looks like markup, and the format has none of it.",
+    OutputDeviation.STRAY: "A closer stands where nothing that it closes is open; it is left out.",
+    OutputDeviation.BEHIND_END: "Text stands after the end of the turn; it is left out.",
+    OutputDeviation.LEFT_OUT: "Text stands where the template writes none; it is left out.",
+    OutputDeviation.UNREADABLE: "A call cannot be read from here on; it stays in the content.",
+    OutputDeviation.UNKNOWN_TOOL: "The function is none of the tools that were offered.",
+    OutputDeviation.CUT: "The output ends within a call.",
+    OutputDeviation.NO_END: "No end of the turn was seen.",
+    OutputDeviation.MISSING: "The template writes something here that is missing.",
+    OutputDeviation.SURPLUS: "The template writes nothing here.",
+    OutputDeviation.OTHER: "The template writes something else here.",
+    OutputDeviation.ORDER: "The template writes the same in another order.",
+    OutputDeviation.SPACE: "The template writes other whitespace.",
+    OutputDeviation.FOREIGN: "This looks like markup, and the format has none of it.",
 }
 
 
-def explanation_report(explanations: Sequence[Explanation], text: str, width: int) -> Text:
+def explanation_report(explanations: Sequence[DeviationExplanation], text: str, width: int) -> Text:
     """Show what is not as the template writes it, in the order of the text."""
     drawn: Blocks = heading("What is not as the template writes it")
     if not explanations:
@@ -64,7 +62,7 @@ def explanation_report(explanations: Sequence[Explanation], text: str, width: in
     return report_text(drawn, width)
 
 
-def _shown(explanation: Explanation, text: str, *, again: bool) -> Blocks:
+def _shown(explanation: DeviationExplanation, text: str, *, again: bool) -> Blocks:
     """Show one place; `again`: its cause is that of the place before it."""
     line, column = place(text, explanation.offset)
     where = sentence((f"line {line}, column {column}", "bold"), ": ")
@@ -83,27 +81,29 @@ def _shown(explanation: Explanation, text: str, *, again: bool) -> Blocks:
     return [*drawn, *rows(pairs, indent=4)]
 
 
-def _found(explanation: Explanation, text: str) -> Text:
+def _found(explanation: DeviationExplanation, text: str) -> Text:
     if not explanation.found and explanation.offset >= len(text):
         return Text("the end of the output")
     return _piece(explanation.found, explanation.deviation)
 
 
-def _piece(text: str, deviation: Deviation) -> Text:
+def _piece(text: str, deviation: OutputDeviation) -> Text:
     if not text:
-        unknown = deviation is Deviation.UNKNOWN_TOOL
+        unknown = deviation is OutputDeviation.UNKNOWN_TOOL
         return Text("one of the tools offered" if unknown else _NOTHING, style="dim")
     cut = sentence(quoted(text[:SHOWN]), " …") if len(text) > SHOWN else quoted(text)
     return (
-        sentence(cut, ", a tool that was offered") if deviation is Deviation.UNKNOWN_TOOL else cut
+        sentence(cut, ", a tool that was offered")
+        if deviation is OutputDeviation.UNKNOWN_TOOL
+        else cut
     )
 
 
-def cause_words(cause: PossibleCause, deviation: Deviation) -> Text:
+def cause_words(cause: PossibleCause, deviation: OutputDeviation) -> Text:
     """Return why an output may be so, in a sentence."""
     markers = joined([quoted(marker) for marker in cause.markers], ", ")
     match cause.kind:
-        case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is Deviation.NO_END:
+        case CauseKind.STRIPPED if len(cause.markers) == 1 and deviation is OutputDeviation.NO_END:
             return sentence(
                 "the engine has taken ", markers, " off, as most do, or a limit was met"
             )

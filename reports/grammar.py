@@ -11,21 +11,26 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text as Styled
 
-from autoparser.analysis.core.call_format import Arguments, CallLimit
-from autoparser.analysis.core.call_notation import Container, Notation, Row as FormatRow, Slot
-from autoparser.analysis.core.literals import Block, Literal
-from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    Row as FormatRow,
+    RowSlot,
+    ValueNotation,
+)
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.formats.learned_format import LearntFormat
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (
     ArgumentList,
+    CallSection,
     FreeText,
+    FunctionName,
     JsonCall,
-    Name,
     RowCall,
     RowItem,
-    Section,
-    Turn,
+    TurnTree,
     request_of,
 )
 
@@ -33,14 +38,12 @@ from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .terminal import report_text
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
-
 NOTE_STYLE = "dim"
 
 
-def turn_expression(analysis: LearntFormat) -> Turn:
+def turn_expression(analysis: LearntFormat) -> TurnTree:
     """Build the expression that stands for any request: every function may be called."""
-    return build(analysis.formats, request_of(None))
+    return build_expression(analysis.formats, request_of(None))
 
 
 def grammar_report(analysis: LearntFormat, width: int) -> Styled:
@@ -48,12 +51,12 @@ def grammar_report(analysis: LearntFormat, width: int) -> Styled:
     return turn_report(turn_expression(analysis), width)
 
 
-def turn_report(turn: Turn, width: int) -> Styled:
+def turn_report(turn: TurnTree, width: int) -> Styled:
     """Show the grammar of a turn for one request."""
     return report_text(grammar_section(turn), width, first_gap=False)
 
 
-def grammar_section(turn: Turn) -> Blocks:
+def grammar_section(turn: TurnTree) -> Blocks:
     """Draw a turn's grammar, one rule below the other, the inner ones indented."""
     return [
         *heading("The parser, as a grammar"),
@@ -62,7 +65,7 @@ def grammar_section(turn: Turn) -> Blocks:
     ]
 
 
-def grammar_rows(turn: Turn) -> Iterator[Row]:
+def grammar_rows(turn: TurnTree) -> Iterator[Row]:
     """Return each rule and its text; the inner ones' names are indented."""
     yield "prompt", _note(f"the text begins {turn.start.value}")
     reasoning = "reasoning? " if turn.reasoning is not None else ""
@@ -83,7 +86,7 @@ def grammar_rows(turn: Turn) -> Iterator[Row]:
         yield "end", joined([_literal(end) for end in turn.ends], " / ")
 
 
-def _block(block: Block) -> Styled:
+def _block(block: MarkerBlock) -> Styled:
     opens = [literal for literal in (block.open, *block.others) if literal.text]
     pieces = [_choice(opens)] if opens else []
     pieces.append(Styled("text"))
@@ -92,12 +95,12 @@ def _block(block: Block) -> Styled:
     return joined(pieces, " ")
 
 
-def _choice(literals: Sequence[Literal]) -> Styled:
+def _choice(literals: Sequence[TemplateLiteral]) -> Styled:
     found = joined([_literal(literal) for literal in literals], " / ")
     return sentence("(", found, ")") if len(literals) > 1 else found
 
 
-def _section(section: Section) -> Iterator[Row]:
+def _section(section: CallSection) -> Iterator[Row]:
     pieces = [_literal(section.open)] if section.open.text else []
     pieces.append(Styled("call"))
     if section.limit is CallLimit.MANY:
@@ -113,7 +116,9 @@ def _section(section: Section) -> Iterator[Row]:
     if isinstance(call, RowCall):
         yield "  call", _row(call)
         found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
-        name = next((item for item in call.loose_row or call.row if isinstance(item, Name)), None)
+        name = next(
+            (item for item in call.loose_row or call.row if isinstance(item, FunctionName)), None
+        )
     else:
         yield "  call", _json(call)
         found, name = [call.arguments], call.name
@@ -132,11 +137,11 @@ def _row(call: RowCall) -> Styled:
 
 def _item(item: RowItem) -> Styled:
     match item:
-        case Literal():
+        case TemplateLiteral():
             return _literal(item)
         case FreeText(default):
             return Styled(f"any word, as {default!r}")
-        case Name():
+        case FunctionName():
             return Styled("name")
         case ArgumentList():
             return Styled("arguments")
@@ -167,13 +172,13 @@ def _member(key: str, value: str) -> Styled:
     return sentence(quoted(key), f": {value}")
 
 
-def _name(name: Name) -> Styled:
+def _name(name: FunctionName) -> Styled:
     if not name.offered:
         return Styled("any word")
     return joined([quoted(each) for each in name.offered], " / ")
 
 
-def _arguments(arguments: Arguments) -> Iterator[Row]:
+def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
     members = arguments.members
     values = members.values or arguments.values
     if arguments.verbatim or (members.values is None and values.is_json):
@@ -189,7 +194,7 @@ def _arguments(arguments: Arguments) -> Iterator[Row]:
     yield from _values(values)
 
 
-def _container(container: Container, entry: str) -> Styled:
+def _container(container: ContainerNotation, entry: str) -> Styled:
     pieces = [quoted(container.open)] if container.open else []
     again = sentence(quoted(container.separator), " ") if container.separator else Styled()
     pieces.append(sentence(f"({entry} (", again, f"{entry})*)?") if again else Styled(f"{entry}*"))
@@ -200,11 +205,11 @@ def _container(container: Container, entry: str) -> Styled:
 
 def _entry(row: FormatRow) -> Styled:
     return joined(
-        [Styled(piece.value) if isinstance(piece, Slot) else quoted(piece) for piece in row], " "
+        [Styled(piece.value) if isinstance(piece, RowSlot) else quoted(piece) for piece in row], " "
     )
 
 
-def _values(values: Notation) -> Iterator[Row]:
+def _values(values: ValueNotation) -> Iterator[Row]:
     if values.is_json:
         yield "      value", Styled("any JSON value")
         return
@@ -217,15 +222,15 @@ def _values(values: Notation) -> Iterator[Row]:
     yield "      object", sentence(_container(values.object, "member"), " ", _pair(values.object))
 
 
-def _pair(container: Container) -> Styled:
+def _pair(container: ContainerNotation) -> Styled:
     return sentence(_note("where member is "), _entry(container.entry))
 
 
-def _text(text: Text) -> Styled:
+def _text(text: StringText) -> Styled:
     return _around(text, f"characters {text.escape.words}")
 
 
-def _around(text: Text, inside: str) -> Styled:
+def _around(text: StringText, inside: str) -> Styled:
     pieces = [quoted(text.open)] if text.open else []
     pieces.append(Styled(inside))
     if text.close:
@@ -233,7 +238,7 @@ def _around(text: Text, inside: str) -> Styled:
     return joined(pieces, " ")
 
 
-def _literal(literal: Literal) -> Styled:
+def _literal(literal: TemplateLiteral) -> Styled:
     return quoted(literal.text)
 
 

@@ -10,7 +10,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
 from autoparser.analysis.core.provenance import TemplateDocument, named_template
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
@@ -20,8 +20,6 @@ from autoparser.analysis.teaching.taught_analysis import UsedFormat
 from .blocks import Block, Blocks, Row, heading, prose, rows
 from .terminal import report_text
 from .visible import visible
-
-__all__ = ["LearnedDocument", "learned_document", "learned_report"]
 
 _SHOWN = 40
 """So many characters are shown of where a text departs."""
@@ -149,8 +147,8 @@ def _learned_format(found: TaughtFormat | InferredFormat) -> TurnFormat:
 
 def _evidence_lines(found: TaughtFormat | InferredFormat) -> Blocks:
     """Say of each part what showed it."""
-    evidence: Mapping[Part, EvidenceKind] = _learned_format(found).evidence
-    pairs = [(part.value, Text(evidence[part].value)) for part in Part if part in evidence]
+    evidence: Mapping[TurnPart, EvidenceKind] = _learned_format(found).evidence
+    pairs = [(part.value, Text(evidence[part].value)) for part in TurnPart if part in evidence]
     return [*heading("Evidence"), *rows(pairs)]
 
 

@@ -15,7 +15,11 @@ from autoparser.analysis.history.round_trips import RoundTrip, Row, advice_of
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.portrait import MaskCost, Portrait
-from autoparser.analysis.overview.portrait_conversation import Conversation, Step, TokenStrip
+from autoparser.analysis.overview.portrait_conversation import (
+    PortraitConversation,
+    PortraitStep,
+    TokenStrip,
+)
 from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace
 
 from .blocks import (
@@ -36,8 +40,7 @@ from .blocks import (
     small,
     tagged,
 )
-from .example import example_message, taken_apart, turn_spans
-from .example_call import ExampleSpan, call_spans, example_call
+from .example import ExampleSpan, call_spans, example_call, example_message, taken_apart, turn_spans
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, conditions_of
 from .setting_words import setting_words
@@ -262,7 +265,7 @@ def _left_out(found: RoundTrip) -> Blocks:
     return [Fold(Text(f"{len(cells)} {title}"), [table], printed=False)]
 
 
-def conversation(talk: Conversation) -> Blocks:
+def conversation(talk: PortraitConversation) -> Blocks:
     """Draw the next prompt of each turn: what of it is in the cache, and what is computed."""
     broken = [step for step in talk.steps if step.breaks]
     note = f"{talk.breaks} break{'s' * (talk.breaks != 1)}" if talk.steps else ""
@@ -285,7 +288,7 @@ def conversation(talk: Conversation) -> Blocks:
     return [*drawn, Fold(Text("The figures"), [*words, figures])]
 
 
-def _talk_verdict(talk: Conversation) -> str:
+def _talk_verdict(talk: PortraitConversation) -> str:
     if not talk.breaks:
         return (
             "Each prompt that is rendered from the messages begins with all that was computed"
@@ -299,12 +302,12 @@ def _talk_verdict(talk: Conversation) -> str:
     )
 
 
-def _unit(talk: Conversation) -> str:
+def _unit(talk: PortraitConversation) -> str:
     """Name what is counted, in a word."""
     return talk.unit.partition(",")[0]
 
 
-def _turn(step: Step, talk: Conversation) -> Mapping[str, object]:
+def _turn(step: PortraitStep, talk: PortraitConversation) -> Mapping[str, object]:
     rest = step.rendered - step.reused
     rendered = f"{step.reused:,} of {step.rendered:,} {_unit(talk)} are in the cache"
     if step.breaks:
@@ -325,7 +328,7 @@ def _turn(step: Step, talk: Conversation) -> Mapping[str, object]:
     }
 
 
-def _bridged_before(step: Step, talk: Conversation) -> int:
+def _bridged_before(step: PortraitStep, talk: PortraitConversation) -> int:
     """Return what the bridge began with: its last prompt, and what the model wrote."""
     at = talk.steps.index(step)
     last = talk.steps[at - 1] if at else None
@@ -334,7 +337,7 @@ def _bridged_before(step: Step, talk: Conversation) -> int:
     return step.cached - last.rendered + last.bridged
 
 
-def _break(step: Step) -> tuple[str, Text]:
+def _break(step: PortraitStep) -> tuple[str, Text]:
     return f"After turn {step.turn}", sentence(
         "after ",
         quoted(step.before[-24:]),
@@ -345,7 +348,7 @@ def _break(step: Step) -> tuple[str, Text]:
     )
 
 
-def _figures(talk: Conversation) -> Table:
+def _figures(talk: PortraitConversation) -> Table:
     heads = ("turn", "computed before", "next prompt", "in the cache", "thrown away", "by bridge")
     cells = (
         (

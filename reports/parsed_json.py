@@ -10,11 +10,7 @@ from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, SettingValues, json_of
-from autoparser.analysis.core.provenance import (
-    NamedTemplate,
-    TemplateDocument,
-    named_template,
-)
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.parsing.parsed_message import (
     Delta,
     FinishReason,
@@ -27,16 +23,7 @@ from autoparser.analysis.parsing.text_tape import SpanKind
 from .message import message_status
 
 if TYPE_CHECKING:
-    from autoparser.analysis.formats.output_explanation import Explanation
-
-__all__ = [
-    "ParsedDocument",
-    "StreamedDocument",
-    "chunk_document",
-    "end_document",
-    "message_document",
-    "parsed_document",
-]
+    from autoparser.analysis.formats.output_explanation import DeviationExplanation
 
 
 class FunctionDocument(JsonDocument, frozen=True):
@@ -167,7 +154,7 @@ def parsed_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate | None = None,
-    why: Sequence[Explanation] | None = None,
+    why: Sequence[DeviationExplanation] | None = None,
 ) -> ParsedDocument:
     """Return a message with its statuses, the parts of its text, and what explains it."""
     spans = [
@@ -192,7 +179,7 @@ def message_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate | None = None,
-    why: Sequence[Explanation] | None = None,
+    why: Sequence[DeviationExplanation] | None = None,
 ) -> dict[str, Json]:
     """Return the same as values that JSON can hold."""
     return json_of(parsed_document(message, text, template, why))
@@ -208,7 +195,7 @@ def end_document(
     message: ParsedMessage,
     text: str,
     template: NamedTemplate,
-    why: Sequence[Explanation] | None = None,
+    why: Sequence[DeviationExplanation] | None = None,
 ) -> dict[str, Json]:
     """Return what the end of the text gives, and how the message came out."""
     return json_of(
@@ -240,11 +227,11 @@ def _unfinished(call: ParsedCall) -> UnfinishedCallDocument:
     return UnfinishedCallDocument(call.id or None, call.name, call.arguments)
 
 
-def _explained(why: Sequence[Explanation] | None, text: str) -> dict[str, Any]:
+def _explained(why: Sequence[DeviationExplanation] | None, text: str) -> dict[str, Any]:
     return {} if why is None else {"explanations": tuple(_explanations(why, text))}
 
 
-def _explanations(why: Sequence[Explanation], text: str) -> Iterator[ExplanationDocument]:
+def _explanations(why: Sequence[DeviationExplanation], text: str) -> Iterator[ExplanationDocument]:
     # What tries causes takes long to import, and most outputs need no explanation.
     from .explanation import cause_words, place  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from autoparser.analysis.history.round_trips import (
     Row,
     advice_of,
     code_of,
-    fixing,
+    fixing_setting,
 )
 from autoparser.analysis.history.scenarios import (
     Answers,
@@ -35,8 +35,6 @@ from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.analysis.history.trip_verdict import Difference, Outcome, TokenVerdict, Verdict
 from autoparser.analysis.history.turn_variations import VARIATIONS
 from autoparser.analysis.parsing.parsed_message import Status
-
-__all__ = ["CauseCode", "RoundTripDocument", "roundtrip_document"]
 
 CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
 _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
@@ -187,7 +185,7 @@ def _row(row: Row) -> RowDocument:
         row.next,
         _verdict(row.verdict),
         tuple(map(_verdict, row.others)),
-        None if row.verdict.holds else fixing(row),
+        None if row.verdict.holds else fixing_setting(row),
         tuple(advice_of(row)),
     )
 

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from rich.text import Text
 
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.overview.survey import Record, RecordShare, Summary
+from autoparser.analysis.overview.survey import RecordShare, SurveyRecord, SurveySummary
 
 from .blocks import (
     Blocks,
@@ -36,7 +36,7 @@ MOST = 12
 MOST_ON_PAGE = 40
 
 
-def survey_report(summary: Summary, width: int) -> Text:
+def survey_report(summary: SurveySummary, width: int) -> Text:
     """Report on a corpus in lines of at most `width` cells."""
     everything = summary.all
     analysed = everything.templates - len(summary.failed)
@@ -61,8 +61,8 @@ _CLOSING = (
 
 
 def survey_page(
-    summary: Summary,
-    records: Sequence[Record],
+    summary: SurveySummary,
+    records: Sequence[SurveyRecord],
     version: str,
     pages: Mapping[str, str] | None = None,
 ) -> str:
@@ -101,7 +101,7 @@ def _percent(part: int, whole: int) -> str:
     return f"{part / whole:.0%}" if whole else "–"
 
 
-def _badges(summary: Summary) -> Iterator[Text]:
+def _badges(summary: SurveySummary) -> Iterator[Text]:
     everything, failed = summary.all, len(summary.failed)
     analysed = everything.templates - failed
     yield badge(f"{analysed} analysed", "plain")
@@ -112,7 +112,7 @@ def _badges(summary: Summary) -> Iterator[Text]:
         yield badge(f"{failed} not analysed", "bad")
 
 
-def _sections(summary: Summary, folder: str, most: int) -> Blocks:
+def _sections(summary: SurveySummary, folder: str, most: int) -> Blocks:
     whole = summary.all.templates
     return [
         *_shares("Reasoning", summary.reasoning, whole),
@@ -181,7 +181,7 @@ def _table(
     return Table(columns, tuple(shares), indent=2, asides=asides, look=look)
 
 
-def _families(summary: Summary, folder: str, most: int) -> Blocks:
+def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
     families = summary.families[:most]
     if not families:
         return []
@@ -233,7 +233,7 @@ _WORDS = {"passes": "good", "fails": "bad", "not analysed": "bad"}
 """Verdicts of the self-check, and how each looks."""
 
 
-def _index(records: Sequence[Record], folder: str, pages: Mapping[str, str]) -> Blocks:
+def _index(records: Sequence[SurveyRecord], folder: str, pages: Mapping[str, str]) -> Blocks:
     """List all templates; `pages` has the names of their own pages by their sources."""
     linted = any(record.findings is not None for record in records)
     heads = ["template", "verdict", "round trips"]
@@ -256,17 +256,17 @@ def _index(records: Sequence[Record], folder: str, pages: Mapping[str, str]) -> 
     ]
 
 
-def _name(record: Record, folder: str, pages: Mapping[str, str]) -> Text:
+def _name(record: SurveyRecord, folder: str, pages: Mapping[str, str]) -> Text:
     name = visible(record.source.removeprefix(folder))
     own = pages.get(record.source)
     return Text(name) if own is None else link(name, own)
 
 
-def _verdict(record: Record) -> str:
+def _verdict(record: SurveyRecord) -> str:
     return "not analysed" if record.error else "passes" if record.ok else "fails"
 
 
-def _cells(record: Record, *, linted: bool) -> Iterator[Text]:
+def _cells(record: SurveyRecord, *, linted: bool) -> Iterator[Text]:
     verdict = _verdict(record)
     figure = "" if record.error else small(f"{record.check.passed}/{record.check.total}")
     yield sentence(badge(verdict, _WORDS[verdict]), " " if figure else "", figure)
@@ -276,14 +276,14 @@ def _cells(record: Record, *, linted: bool) -> Iterator[Text]:
         yield from (Text("" if found is None else str(found.get(each, 0))) for each in _SEVERITIES)
 
 
-def _modes(record: Record) -> Iterator[Text]:
+def _modes(record: SurveyRecord) -> Iterator[Text]:
     yield code(record.reasoning or "")
     yield code(record.tools or "")
     yield Text(visible(", ".join(record.switches)))
 
 
 def _choices(
-    records: Sequence[Record], heads: Sequence[str], *, linted: bool
+    records: Sequence[SurveyRecord], heads: Sequence[str], *, linted: bool
 ) -> Iterator[ColumnFilter]:
     def named(column: str, values: Sequence[str]) -> ColumnFilter:
         options = tuple((each, each) for each in sorted(set(values)) if each)

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.turn_format import Formats
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.formats.analysis_document import effects_of, effects_of_text, prompt_under
 from autoparser.analysis.formats.learned_format import LearntFormat
 
@@ -17,16 +17,6 @@ from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import value_words
 from .terminal import Lines, drawn_lines, fact_lines
 from .visible import quoted, visible
-
-__all__ = [
-    "NO_EFFECT",
-    "screen_switches",
-    "switch_rows",
-    "switch_section",
-    "switch_sentences",
-    "unmoved_words",
-    "unset_words",
-]
 
 LONGEST = 8
 """Lines of all switches together."""
@@ -105,15 +95,15 @@ def switch_rows(analysis: LearntFormat, switch: Switch) -> Iterator[Row]:
     for label, value, effects, only in _each(switch):
         words = sentence(f"only {only}: " if only else "", _effects(effects))
         prompt = None if value is None else prompt_under(analysis.formats, {switch.name: value})
-        if prompt is not None and not only and Effect.GENERATION_PROMPT in effects:
+        if prompt is not None and not only and SwitchEffect.GENERATION_PROMPT in effects:
             words.append(": ").append_text(quoted(prompt) if prompt else Text("empty"))
         yield label, words
     raising = _raising(switch)
     if raising:
-        yield raising, Text(Effect.RAISES.value)
+        yield raising, Text(SwitchEffect.RAISES.value)
 
 
-def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[Effect, ...], str]]:
+def _each(switch: Switch) -> Iterator[tuple[str, Json, tuple[SwitchEffect, ...], str]]:
     """Return each effect: its values in words, one of them, itself, and where alone it shows."""
     other = "number" if switch.numeric else "text"
     if switch.inserted:
@@ -154,27 +144,29 @@ def _values(formats: Formats, switch: Switch) -> Iterator[tuple[str, Text]]:
         yield f"{where}{label}", sentence(written, ": ", does)
 
 
-def _effects(effects: Sequence[Effect]) -> str:
-    changed = [effect for effect in effects if effect is not Effect.RAISES]
+def _effects(effects: Sequence[SwitchEffect]) -> str:
+    changed = [effect for effect in effects if effect is not SwitchEffect.RAISES]
     if not changed:
-        return Effect.RAISES.value
+        return SwitchEffect.RAISES.value
     # What else is changed comes first, since the prompt's text follows.
-    *first, last = sorted(changed, key=lambda effect: effect is Effect.GENERATION_PROMPT)
-    raises = ", and some conversations raise" * (Effect.RAISES in effects)
+    *first, last = sorted(changed, key=lambda effect: effect is SwitchEffect.GENERATION_PROMPT)
+    raises = ", and some conversations raise" * (SwitchEffect.RAISES in effects)
     return f"changes {', '.join(first)}{' and ' * bool(first)}{last}{raises}"
 
 
-def _does(formats: Formats, setting: dict[str, Json] | None, effects: tuple[Effect, ...]) -> Text:
+def _does(
+    formats: Formats, setting: dict[str, Json] | None, effects: tuple[SwitchEffect, ...]
+) -> Text:
     begun = None if setting is None else formats.under(setting)
     opening = None if begun is None else begun.opening
     told = opening is not None and setting is not None and setting.keys() <= opening.setting.keys()
-    if opening is None or not told or Effect.GENERATION_PROMPT not in effects:
+    if opening is None or not told or SwitchEffect.GENERATION_PROMPT not in effects:
         return Text(_effects(effects))
-    others = [effect for effect in effects if effect is not Effect.GENERATION_PROMPT]
+    others = [effect for effect in effects if effect is not SwitchEffect.GENERATION_PROMPT]
     said = [Text(_effects(others))] if others else []
     # In words where these tell it from the default's, else by its text.
     usual = formats.default.opening
-    plain = opening.written not in (Written.OTHER, Written.PART_OF_HEADER)
+    plain = opening.written not in (PromptProgress.OTHER, PromptProgress.PART_OF_HEADER)
     if plain and (usual is None or usual.written is not opening.written):
         said.append(Text(f"the prompt ends with {opening.written.value}"))
     else:

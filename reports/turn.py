@@ -7,16 +7,13 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, prose, rows
-from .example import example_message, turn_spans
-from .example_call import ExampleSpan, call_spans, example_call
+from .example import ExampleSpan, call_spans, example_call, example_message, turn_spans
 from .visible import lines
-
-__all__ = ["call_section", "cut_at_prompt", "turn_notes", "turn_section"]
 
 WRITTEN_STYLE = "bold"
 MARKUP_STYLE = "cyan"
@@ -29,7 +26,7 @@ def call_section(analysis: LearntFormat) -> Blocks:
     if calls is None:
         return []
     spans = call_spans(calls, example_call(analysis.formats.united, 0))
-    doubted = Part.CALLS in analysis.formats.united.unconfirmed
+    doubted = TurnPart.CALLS in analysis.formats.united.unconfirmed
     says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
     return [
         *heading(f"A call, as {says}"),
@@ -87,7 +84,7 @@ def cut_at_prompt(
 def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
     """Say what an observant reader misses in the example."""
     if format_.calls is not None and not message.calls:
-        seen = Part.CALLS not in format_.unconfirmed
+        seen = TurnPart.CALLS not in format_.unconfirmed
         why = "none is written beside other parts" if seen else "no render shows one"
         yield f"This example has no call: {why}."
         return
@@ -97,5 +94,5 @@ def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
         return
     if full.refusal:
         yield "A message with reasoning, content and calls is refused, so this one has fewer parts."
-    elif presence.calls and Part.CONTENT not in full.parts:
+    elif presence.calls and TurnPart.CONTENT not in full.parts:
         yield "Content is not written beside calls, so this example has none."

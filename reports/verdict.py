@@ -7,24 +7,11 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from autoparser.analysis.core.verdicts import AskedForm, Check, Crash, Failure
+from autoparser.analysis.core.verdicts import AskedForm, Check, Failure, TemplateCrash
 
 from .blocks import Blocks, blank, difference, heading, joined, prose, rows, sentence
 from .difference import compared
 from .visible import visible
-
-__all__ = [
-    "basis",
-    "check_doubt",
-    "check_score",
-    "failure_section",
-    "sandbox_words",
-    "spoiled_words",
-    "verdict",
-    "wanted_words",
-    "whole",
-    "why",
-]
 
 FAILURES_NAMED = 12
 CRASHES_NAMED = 3
@@ -107,7 +94,7 @@ def _crashes(check: Check) -> Iterator[str]:
         yield f"{count} crash it{why} ({_where(largest)})"
 
 
-def _where(crash: Crash) -> str:
+def _where(crash: TemplateCrash) -> str:
     line = "" if crash.line is None else f"line {crash.line}: "
     return f"{line}{visible(crash.reason).rstrip('.')}"
 
@@ -180,7 +167,7 @@ def _spoiled_section(form: AskedForm) -> Blocks:
     ]
 
 
-def _crash(crash: Crash) -> Text:
+def _crash(crash: TemplateCrash) -> Text:
     count = len(crash.titles)
     named = "; ".join(crash.titles[:CRASHES_NAMED])
     more = f"; and {count - CRASHES_NAMED} more" if count > CRASHES_NAMED else ""

@@ -14,20 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
-from autoparser.analysis.core.errors import escaped, is_inert
-
-__all__ = [
-    "LEGEND",
-    "json_text",
-    "lines",
-    "literal",
-    "quoted",
-    "runs",
-    "shown",
-    "visible",
-    "visible_lines",
-    "xml_text",
-]
+from autoparser.analysis.core.errors import escape_text, is_inert
 
 LITERAL_STYLE = "cyan"
 
@@ -50,7 +37,7 @@ def visible(text: str) -> str:
     """
     if is_inert(text):
         return text
-    return "".join(_SIGNS.get(character) or escaped(character) for character in text)
+    return "".join(_SIGNS.get(character) or escape_text(character) for character in text)
 
 
 def runs(text: str) -> Iterator[tuple[str, bool]]:
@@ -72,7 +59,7 @@ def visible_lines(text: str) -> str:
 
     For a terminal that a text of several lines goes to: newlines and tabs are what they are.
     """
-    return "".join(part if part in "\n\t" else escaped(part) for part in _BREAKS.split(text))
+    return "".join(part if part in "\n\t" else escape_text(part) for part in _BREAKS.split(text))
 
 
 def xml_text(text: str) -> str:

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, UnsetType
 from autoparser.analysis.core.documents import JsonDocument, json_of
 from autoparser.analysis.formats.analysis_document import AnalysisDocument
 from autoparser.analysis.formats.format_file import FormatFile
-from autoparser.analysis.overview.survey import Record
+from autoparser.analysis.overview.survey import SurveyRecord
 from autoparser.reports import (
     AcceptanceDocument,
     ComparisonDocument,
@@ -30,7 +30,7 @@ from autoparser.reports import (
     TokensDocument,
     TrafficDocument,
 )
-from autoparser.reports.fixing_document import FixDocument
+from autoparser.reports.fixing import FixDocument
 from autoparser.reports.lint import LintDocument
 
 from .schemas import DOCS, Published, definition_of
@@ -51,7 +51,7 @@ PUBLISHED = (
     Published(ProbeDocument, "probe", "A probe of a running server"),
     Published(RoundTripDocument, "roundtrip", "Round trips through a chat template"),
     Published(StreamedDocument, "stream", "One line of a parsed stream"),
-    Published(Record, "survey", "One line of a survey: one chat template"),
+    Published(SurveyRecord, "survey", "One line of a survey: one chat template"),
     Published(TokensDocument, "tokens", "A rendered conversation as tokens"),
     Published(RenderTraceDocument, "trace", "A render of a chat template, step by step"),
     Published(TrafficDocument, "traffic", "What an engine's traffic lost of its prefix cache"),

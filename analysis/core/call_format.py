@@ -10,16 +10,16 @@ from functools import cached_property
 
 from .call_notation import (
     JSON_ESCAPES,
-    Container,
+    ContainerNotation,
     JsonFields,
     NamingId,
-    Notation,
     Row,
-    Slot,
+    RowSlot,
+    ValueNotation,
     json_fields_of,
 )
 from .conversation import Json, ToolCall
-from .literals import Literal
+from .literals import TemplateLiteral
 from .schema_keywords import JsonType, type_of
 
 
@@ -40,12 +40,12 @@ class ArgumentForm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
+class ArgumentFormat:
     """How a call's arguments are written."""
 
-    members: Container
+    members: ContainerNotation
     """Its keys, its separators, and how the values are written."""
-    values: Notation
+    values: ValueNotation
     margin: str = ""
     """What the lines around the arguments begin with; only indented notations use it."""
     refused: frozenset[JsonType] = frozenset()
@@ -92,7 +92,7 @@ class CallFormat:
 
     row: Row
     """One call: literals and the slots for name, id, index and arguments."""
-    arguments: Arguments
+    arguments: ArgumentFormat
     section_open: str = ""
     section_close: str = ""
     separator: str = ""
@@ -141,13 +141,13 @@ class CallFormat:
         pieces: list[str] = []
         for piece in row:
             match piece:
-                case Slot.NAME:
+                case RowSlot.NAME:
                     pieces.append(call.name)
-                case Slot.ID:
+                case RowSlot.ID:
                     pieces.append(call.id)
-                case Slot.INDEX:
+                case RowSlot.INDEX:
                     pieces.append(str(self.index_base + position))
-                case Slot.ARGUMENTS:
+                case RowSlot.ARGUMENTS:
                     pieces.append(self.arguments.write(call.arguments))
                 case _:
                     pieces.append(piece)
@@ -163,19 +163,21 @@ class CallFormat:
     @property
     def opening(self) -> str:
         """What all calls begin with, up to the first slot of the first one."""
-        first = self.row[0] if self.row and not isinstance(self.row[0], Slot) else ""
+        first = self.row[0] if self.row and not isinstance(self.row[0], RowSlot) else ""
         return self.section_open + first
 
     @property
     def is_marked(self) -> bool:
         """Whether a marker opens the calls, so that nothing else has to tell them from content."""
-        return bool(Literal.of(self.opening).markers)
+        return bool(TemplateLiteral.of(self.opening).markers)
 
     @property
     def naming(self) -> NamingId | None:
         """How ids carry the names; None where a name is written apart, or no id is."""
-        return NamingId(self.id_row) if self.has(Slot.ID) and not self.has(Slot.NAME) else None
+        return (
+            NamingId(self.id_row) if self.has(RowSlot.ID) and not self.has(RowSlot.NAME) else None
+        )
 
-    def has(self, slot: Slot) -> bool:
+    def has(self, slot: RowSlot) -> bool:
         """Whether one call's row holds this slot."""
         return slot in self.row

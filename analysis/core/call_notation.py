@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from .conversation import Json
 from .schema_keywords import JsonType, type_of
-from .text_format import Escape, Text
+from .text_format import StringEscape, StringText
 
 
-class Slot(StrEnum):
+class RowSlot(StrEnum):
     """A place in a row of literals that a value fills."""
 
     NAME = "name"
@@ -26,11 +26,11 @@ class Slot(StrEnum):
     VALUE = "value"
 
 
-Row: TypeAlias = tuple[str | Slot, ...]
+Row: TypeAlias = tuple[str | RowSlot, ...]
 """Literals and slots in the order they are written."""
 
 
-class Order(StrEnum):
+class MemberOrder(StrEnum):
     """The order in which an object's members are written."""
 
     GIVEN = "as given"
@@ -39,35 +39,37 @@ class Order(StrEnum):
 
     def arrange(self, keys: Sequence[str]) -> list[str]:
         """Put the keys into the order of writing."""
-        if self is Order.GIVEN:
+        if self is MemberOrder.GIVEN:
             return list(keys)
-        return sorted(keys, key=str.lower if self is Order.SORTED_FOLDED else None)
+        return sorted(keys, key=str.lower if self is MemberOrder.SORTED_FOLDED else None)
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class ContainerNotation:
     """How an array or an object is written."""
 
     open: str = ""
     close: str = ""
     separator: str = ""
     empty: str = ""
-    entry: Row = (Slot.VALUE,)
+    entry: Row = (RowSlot.VALUE,)
     """How an item or a member is written."""
     typed: Mapping[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
     """Entries that are written otherwise because of their value's type; None: not written."""
-    key: Text = field(default_factory=Text)
-    order: Order = Order.GIVEN
+    key: StringText = field(default_factory=StringText)
+    order: MemberOrder = MemberOrder.GIVEN
     indent: str = ""
     """What one level adds to the beginning of a line; empty: all on one line."""
-    values: Notation | None = None
+    values: ValueNotation | None = None
     """How the values inside are written; None: like the value that holds them."""
 
     def row(self, kind: JsonType) -> Row | None:
         """Say how an entry whose value has this type is written."""
         return self.typed.get(kind, self.entry)
 
-    def write(self, entries: Sequence[tuple[str, Json]], outer: Notation, margin: str = "") -> str:
+    def write(
+        self, entries: Sequence[tuple[str, Json]], outer: ValueNotation, margin: str = ""
+    ) -> str:
         """Write an array's items or an object's members, with what encloses them."""
         inner = margin + self.indent
         written = [row for row in self._rows(entries, outer, inner) if row is not None]
@@ -80,10 +82,10 @@ class Container:
         return f"{self.open}{line}{body}\n{margin}{self.close}"
 
     def _rows(
-        self, entries: Sequence[tuple[str, Json]], outer: Notation, margin: str
+        self, entries: Sequence[tuple[str, Json]], outer: ValueNotation, margin: str
     ) -> Iterator[str | None]:
         values = self.values or outer
-        if self.order is not Order.GIVEN:
+        if self.order is not MemberOrder.GIVEN:
             known = dict(entries)
             entries = [(key, known[key]) for key in self.order.arrange(list(known))]
         for key, value in entries:
@@ -93,9 +95,9 @@ class Container:
                 continue
             pieces: list[str] = []
             for piece in row:
-                if piece is Slot.KEY:
+                if piece is RowSlot.KEY:
                     pieces.append(self.key.write(key))
-                elif piece is Slot.VALUE:
+                elif piece is RowSlot.VALUE:
                     pieces.append(values.write(value, margin))
                 else:
                     pieces.append(piece)
@@ -103,16 +105,16 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Notation:
+class ValueNotation:
     """How a value of each type is written."""
 
-    string: Text
+    string: StringText
     true: str
     false: str
     null: str
-    array: Container
-    object: Container
-    number: Text = field(default_factory=Text)
+    array: ContainerNotation
+    object: ContainerNotation
+    number: StringText = field(default_factory=StringText)
     """What stands around a number."""
 
     def write(self, value: Json, margin: str = "") -> str:
@@ -145,7 +147,7 @@ class Notation:
         ) == ('"', "true", "false", "null", "[", "{", '"')
 
 
-JSON_ESCAPES = frozenset({Escape.JSON, Escape.JSON_ASCII})
+JSON_ESCAPES = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 
 
 def json_notation(
@@ -153,24 +155,24 @@ def json_notation(
     comma: str = ", ",
     colon: str = ": ",
     ascii_only: bool = False,
-    order: Order = Order.GIVEN,
+    order: MemberOrder = MemberOrder.GIVEN,
     indent: str = "",
-) -> Notation:
+) -> ValueNotation:
     """Describe JSON as `json.dumps` writes it with these settings."""
-    quoted = Text('"', '"', Escape.JSON_ASCII if ascii_only else Escape.JSON)
+    quoted = StringText('"', '"', StringEscape.JSON_ASCII if ascii_only else StringEscape.JSON)
     separator = comma.rstrip() if indent else comma
-    return Notation(
+    return ValueNotation(
         string=quoted,
         true="true",
         false="false",
         null="null",
-        array=Container("[", "]", separator, "[]", indent=indent),
-        object=Container(
+        array=ContainerNotation("[", "]", separator, "[]", indent=indent),
+        object=ContainerNotation(
             "{",
             "}",
             separator,
             "{}",
-            (Slot.KEY, colon, Slot.VALUE),
+            (RowSlot.KEY, colon, RowSlot.VALUE),
             key=quoted,
             order=order,
             indent=indent,
@@ -178,9 +180,9 @@ def json_notation(
     )
 
 
-def python_notation() -> Notation:
+def python_notation() -> ValueNotation:
     """Describe Python literals as `repr` writes them."""
-    text = Text(escape=Escape.PYTHON)
+    text = StringText(escape=StringEscape.PYTHON)
     json_like = json_notation()
     members = replace(json_like.object, key=text)
     return replace(json_like, string=text, true="True", false="False", null="None", object=members)
@@ -215,9 +217,9 @@ class JsonFields:
 
 def json_fields_of(row: Row) -> JsonFields | None:
     """Read a call as JSON (or as a Python literal); None where the name stands in no JSON."""
-    if Slot.NAME not in row:
+    if RowSlot.NAME not in row:
         return None
-    python = any("'" in piece for piece in row if not isinstance(piece, Slot))
+    python = any("'" in piece for piece in row if not isinstance(piece, RowSlot))
     text = _sample(row)
     for start, value, end in _values(text, python=python):
         if not start < text.index(_NAME) < end:
@@ -231,12 +233,12 @@ def json_fields_of(row: Row) -> JsonFields | None:
 
 def _sample(row: Row) -> str:
     words = {
-        Slot.NAME: _NAME,
-        Slot.ID: _ID,
-        Slot.INDEX: str(_INDEX),
-        Slot.ARGUMENTS: f'"{_ARGUMENTS}"',
+        RowSlot.NAME: _NAME,
+        RowSlot.ID: _ID,
+        RowSlot.INDEX: str(_INDEX),
+        RowSlot.ARGUMENTS: f'"{_ARGUMENTS}"',
     }
-    return "".join(words.get(piece, "") if isinstance(piece, Slot) else piece for piece in row)
+    return "".join(words.get(piece, "") if isinstance(piece, RowSlot) else piece for piece in row)
 
 
 def _values(text: str, *, python: bool) -> Iterator[tuple[int, Json, int]]:
@@ -330,9 +332,9 @@ class NamingId:
 
     def write(self, name: str, index: int) -> str:
         """Write the id of the call that has this index; where no render shows one, a plain one."""
-        slots = {Slot.NAME: name, Slot.INDEX: str(index), Slot.ID: str(index)}
-        row = self.row or (Slot.NAME, ":", Slot.INDEX)
-        return "".join(slots[piece] if isinstance(piece, Slot) else piece for piece in row)
+        slots = {RowSlot.NAME: name, RowSlot.INDEX: str(index), RowSlot.ID: str(index)}
+        row = self.row or (RowSlot.NAME, ":", RowSlot.INDEX)
+        return "".join(slots[piece] if isinstance(piece, RowSlot) else piece for piece in row)
 
     def pattern(self, name: str, escaped: Callable[[str], str], *, word: str, number: str) -> str:
         """Put a regular expression of such ids together: of its parts' own, without groups.
@@ -341,9 +343,9 @@ class NamingId:
         """
         if not self.row:
             return f"(?:{word}[{_SIGNS}])?{name}(?:[{_SIGNS}]{number})?"
-        slots = {Slot.NAME: name, Slot.INDEX: number, Slot.ID: word}
+        slots = {RowSlot.NAME: name, RowSlot.INDEX: number, RowSlot.ID: word}
         return "".join(
-            slots[piece] if isinstance(piece, Slot) else escaped(piece) for piece in self.row
+            slots[piece] if isinstance(piece, RowSlot) else escaped(piece) for piece in self.row
         )
 
     def name_in(self, call_id: str, offered: Collection[str] | None) -> str:

@@ -158,7 +158,7 @@ def media_kind(part: object) -> MediaKind | None:
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class UserMessage:
     """One user message."""
 
     text: str
@@ -177,7 +177,7 @@ class ToolResult:
     """Images, videos and sounds that come before the text."""
 
 
-Entry: TypeAlias = User | Message | ToolResult
+Entry: TypeAlias = UserMessage | Message | ToolResult
 Dialogue: TypeAlias = tuple[Entry, ...]
 
 # What a program read of a model's text, judged by the message that the text means.
@@ -189,7 +189,7 @@ Dialogue: TypeAlias = tuple[Entry, ...]
 # is right where the template writes it as the very text that was read.
 
 
-class Agreement(StrEnum):
+class MessageAgreement(StrEnum):
     """How far a message that was read is the one that was meant."""
 
     EXACT = "exact"
@@ -235,7 +235,7 @@ class ReadMessage:
 class ReadingVerdict:
     """How one message was read, and the first difference where it was read otherwise."""
 
-    agreement: Agreement
+    agreement: MessageAgreement
     part: str = ""
     """Which part of the message differs, in words."""
     expected: str = ""
@@ -244,7 +244,7 @@ class ReadingVerdict:
     @property
     def right(self) -> bool:
         """Whether nothing but whitespace at edges differs."""
-        return self.agreement is not Agreement.OTHER
+        return self.agreement is not MessageAgreement.OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,10 +263,10 @@ class ReadingJudge:
             return found
         as_read = replace(expected, content=read.content, reasoning=read.reasoning)
         if as_read == expected or self.written_alike(expected, as_read):
-            return ReadingVerdict(Agreement.EXACT)
+            return ReadingVerdict(MessageAgreement.EXACT)
         part = "reasoning" if as_read.reasoning != expected.reasoning else "content"
         texts = (str(getattr(each, part)) for each in (expected, as_read))
-        return ReadingVerdict(Agreement.EDGES, part, *texts)
+        return ReadingVerdict(MessageAgreement.EDGES, part, *texts)
 
     def _differences(self, expected: Message, read: ReadMessage) -> Iterator[ReadingVerdict]:
         names, called = ([call.name for call in calls] for calls in (expected.calls, read.calls))
@@ -308,7 +308,7 @@ def same_json(one: Json, other: Json) -> bool:
 
 
 def _other(part: str, expected: str, got: str) -> ReadingVerdict:
-    return ReadingVerdict(Agreement.OTHER, part, expected, got)
+    return ReadingVerdict(MessageAgreement.OTHER, part, expected, got)
 
 
 def _decoded(given: ReadCall, meant: ToolCall) -> ToolCall | None:

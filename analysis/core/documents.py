@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 import msgspec
 from msgspec import Meta, Struct, inspect, to_builtins
 
-from .errors import AutoparserError, is_mapping, kind_of, misspelt, suggest
+from .errors import AutoparserError, is_mapping, kind_of, missing_name_hint, spelling_hint
 
 if TYPE_CHECKING:
     from .conversation import Json
@@ -40,7 +40,7 @@ _KINDS: Mapping[type[inspect.Type], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedValue:
     """What stands at a place in words, and what may be written there."""
 
     kind: str
@@ -60,7 +60,7 @@ class Expected:
         return self.members.get(key) or f"the {key}"
 
 
-def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
+def expected_at(kind: type[object], parts: Sequence[str | int]) -> ExpectedValue:
     """Return what `kind` expects at a place in it, such as `("tools", 1, "name")`."""
     node: inspect.Type = inspect.type_info(kind)
     words = _words(node)
@@ -74,7 +74,7 @@ def expected_at(kind: type[object], parts: Sequence[str | int]) -> Expected:
         words = _words(node) or (words if of_list else "")
     alternatives = [*_alternatives(node)]
     kinds = dict.fromkeys(_KINDS[type(each)] for each in alternatives if type(each) in _KINDS)
-    return Expected(
+    return ExpectedValue(
         " or ".join(kinds),
         words,
         tuple(choice for each in alternatives for choice in _choices(each)),
@@ -163,7 +163,7 @@ def place_in(place: str, *parts: str | int) -> str:
     return place
 
 
-def read(
+def read_value(
     value: object,
     kind: type[_Kind],
     *,
@@ -240,7 +240,7 @@ def _told(
     field = _FIELD.match(said)
     if field is not None and field["what"] == "missing required":
         missing = field["name"]
-        near = misspelt(
+        near = missing_name_hint(
             missing, _unknown_keys(_part(value, parts), expected), f"add {expected.of(missing)}"
         )
         return parts, f"this has no {missing}", near
@@ -250,7 +250,7 @@ def _told(
     stands = _part(value, parts)
     is_what = kind_of(stands)
     if expected.choices and not isinstance(stands, list | dict):
-        near = suggest(str(stands), expected.choices, "write one of them")
+        near = spelling_hint(str(stands), expected.choices, "write one of them")
         return parts, f"{stands!r} is none of {', '.join(expected.choices)}", near
     if expected.kind.startswith("a text") and isinstance(stands, bool | int | float | date):
         return parts, f"this is {is_what}, not {expected.kind}", "put it in quotes"
@@ -260,15 +260,15 @@ def _told(
     return parts, f"this is {is_what}, not {expected.kind}", then
 
 
-def _unknown_keys(value: object, expected: Expected) -> list[str]:
+def _unknown_keys(value: object, expected: ExpectedValue) -> list[str]:
     """Return the keys of a value that its kind does not know."""
     return [str(key) for key in value if key not in expected.keys] if is_mapping(value) else []
 
 
-def _known(unknown: str, expected: Expected) -> str:
+def _known(unknown: str, expected: ExpectedValue) -> str:
     if len(expected.keys) == 1:
         return _write(expected.of(expected.keys[0]))
-    return suggest(unknown, expected.keys, f"there are {', '.join(expected.keys)}")
+    return spelling_hint(unknown, expected.keys, f"there are {', '.join(expected.keys)}")
 
 
 def _write(words: str) -> str:
@@ -295,17 +295,17 @@ class JsonDocument(Struct, frozen=True, forbid_unknown_fields=True):
 def json_of(document: object) -> dict[str, Json]:
     """Return a document's data class as the values that are written."""
     written: dict[str, Json] = to_builtins(document, enc_hook=dict)
-    return {name: plain(value) for name, value in written.items()}
+    return {name: json_value_of(value) for name, value in written.items()}
 
 
-def plain(value: Json | tuple[Json, ...]) -> Json:
+def json_value_of(value: Json | tuple[Json, ...]) -> Json:
     """Return a value as JSON can hold it: what is not a number in JSON is given by its name."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [json_value_of(item) for item in value]
         case dict():
-            return {key: plain(item) for key, item in value.items()}
+            return {key: json_value_of(item) for key, item in value.items()}
         case _:
             return value

@@ -32,7 +32,7 @@ def is_inert(text: str) -> bool:
     return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return the text with a Python escape for each character that is not inert."""
     if is_inert(text):
         return text
@@ -49,22 +49,22 @@ NEAR = 0.6
 """The share of characters that two words have in common, in order, to be taken for each other."""
 
 
-def nearest(given: str, known: Iterable[object]) -> str | None:
+def nearest_word(given: str, known: Iterable[object]) -> str | None:
     """Give the known word that is most like a given one, in any case of letters; None: none is."""
     by_letters = {str(word).casefold(): str(word) for word in known}
     close = get_close_matches(given.casefold(), by_letters, n=1, cutoff=NEAR)
     return by_letters[close[0]] if close else None
 
 
-def suggest(given: str, known: Iterable[object], then: str = "") -> str:
+def spelling_hint(given: str, known: Iterable[object], then: str = "") -> str:
     """Return a hint: what was probably meant, if anything is near; and `then`."""
-    close = nearest(given, known)
+    close = nearest_word(given, known)
     return " ".join(filter(None, (close and f"did you mean {close}?", then)))
 
 
-def misspelt(wanted: str, given: Iterable[object], then: str = "") -> str:
+def missing_name_hint(wanted: str, given: Iterable[object], then: str = "") -> str:
     """Give a hint about a name that is missing: which of those given stands for it; and `then`."""
-    close = nearest(wanted, (each for each in given if each != wanted))
+    close = nearest_word(wanted, (each for each in given if each != wanted))
     return " ".join(filter(None, (close and f"did you mean {wanted} for {close}?", then)))
 
 
@@ -117,7 +117,7 @@ def one_line(text: str, longest: int = LONGEST_TEXT) -> str:
     if len(text) > longest:
         kept = longest // 2
         text = f"{text[:kept]} … {text[-kept:]}"
-    return escaped(text)
+    return escape_text(text)
 
 
 class Limit(StrEnum):

@@ -11,7 +11,7 @@ from .text_alignment import edge_units, first_marker, is_unit
 
 
 @dataclass(frozen=True)
-class Literal:
+class TemplateLiteral:
     """Text that the template writes, the whitespace at its edges apart.
 
     What of it looks like a marker is answered once, for all who read it.
@@ -22,7 +22,7 @@ class Literal:
     after: str = ""
 
     @classmethod
-    def of(cls, text: str) -> Literal:
+    def of(cls, text: str) -> TemplateLiteral:
         """Cut a text into its core and its edges; all of a text without a core is before it."""
         return _short(text) if len(text) <= _SHORT else _cut(text)
 
@@ -79,12 +79,12 @@ class Literal:
         return self.core if any(map(str.isalnum, self.core)) else ""
 
 
-def _cut(text: str) -> Literal:
+def _cut(text: str) -> TemplateLiteral:
     core = text.strip()
     if not core:
-        return Literal(before=text)
+        return TemplateLiteral(before=text)
     start = text.index(core[0])
-    return Literal(text[:start], core, text[start + len(core) :])
+    return TemplateLiteral(text[:start], core, text[start + len(core) :])
 
 
 _BETWEEN = re.compile(r"\s+|(?<=>)(?=[^\s>])")
@@ -123,12 +123,12 @@ _MOST_FREE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MarkerBlock:
     """What opens and closes reasoning or content."""
 
-    open: Literal
-    close: Literal
-    others: tuple[Literal, ...] = ()
+    open: TemplateLiteral
+    close: TemplateLiteral
+    others: tuple[TemplateLiteral, ...] = ()
     """Literals that open it beside other parts."""
     leads: bool = False
     """The turn begins with it, and nothing opens it."""

@@ -111,7 +111,7 @@ _MIXED: dict[str, Json] = {
 
 
 @lru_cache(maxsize=1)
-def battery() -> tuple[BatteryCase, ...]:
+def battery_messages() -> tuple[BatteryCase, ...]:
     """Return the messages: parts in every combination, values of every type, hostile texts."""
     cases: list[BatteryCase] = []
     for calls, reasoning, content in product(range(4), (False, True), (False, True)):

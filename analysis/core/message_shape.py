@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .conversation import Json, Message, Tool, ToolCall
 
 if TYPE_CHECKING:
-    from .conversation import Dialogue, ToolResult, User
+    from .conversation import Dialogue, ToolResult, UserMessage
 
 
 _SENT = "https://example.org/sent"
@@ -67,7 +67,7 @@ class StringArguments(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MessageShape:
     """What a template wants of the messages it is given."""
 
     system: bool = False
@@ -154,7 +154,7 @@ class Shape:
         """Return the content of a user or system message in this shape."""
         return self._text(text, self.user_content)
 
-    def _content_of(self, entry: User | ToolResult, form: ContentForm) -> Json:
+    def _content_of(self, entry: UserMessage | ToolResult, form: ContentForm) -> Json:
         if not entry.media:
             return self._text(entry.text, form)
         parts: list[Json] = [{"type": kind.value, kind.value: _SENT} for kind in entry.media]
@@ -165,11 +165,11 @@ class Shape:
 
 
 @cache
-def _entries() -> tuple[type[User], type[ToolResult]]:
+def _entries() -> tuple[type[UserMessage], type[ToolResult]]:
     # Whoever only says which shape it is needs no conversations.
-    from .conversation import ToolResult, User  # noqa: PLC0415
+    from .conversation import ToolResult, UserMessage  # noqa: PLC0415
 
-    return User, ToolResult
+    return UserMessage, ToolResult
 
 
 USUAL_REASONING = "reasoning_content"
@@ -184,9 +184,9 @@ class FormDeparture:
     """What users send, such as ``arguments as an object``."""
     wanted: str
     """What the template takes in its place, such as ``arguments as JSON text``."""
-    shape: Shape
+    shape: MessageShape
     """The template's shape, but that this one thing is as users send it."""
-    taken: Shape
+    taken: MessageShape
     """The template's shape."""
     convention: bool = False
     """Whether it is one of several names for a field, of which a template may read any."""
@@ -211,7 +211,7 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     change = {
         name: getattr(each.shape, name)
         for each in departures
-        for name in Shape.__slots__
+        for name in MessageShape.__slots__
         if getattr(each.shape, name) != getattr(taken, name)
     }
     return FormDeparture(
@@ -222,7 +222,7 @@ def put_together(departures: Sequence[FormDeparture]) -> FormDeparture:
     )
 
 
-def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
+def departures_of(shape: MessageShape) -> tuple[FormDeparture, ...]:
     """Return in what a shape departs from OpenAI's form, each thing put back by itself.
 
     That a call must be answered is no departure: in every request it is.
@@ -288,7 +288,7 @@ def departures_of(shape: Shape) -> tuple[FormDeparture, ...]:
     )
 
 
-def offered(tools: Sequence[Tool], shape: Shape) -> list[Json] | None:
+def offered_tools(tools: Sequence[Tool], shape: MessageShape) -> list[Json] | None:
     """Return the tools in this shape; None where the shape has none."""
     return None if shape.tools is ToolForm.NONE else [shape.tool(tool) for tool in tools]
 

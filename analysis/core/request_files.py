@@ -13,9 +13,16 @@ from typing import Annotated, Any, TypeAlias
 from msgspec import Meta, Struct
 
 from .conversation import Tool, beyond_json, function_of
-from .documents import place_in, read
-from .errors import AutoparserError, is_list, is_mapping, misspelt, nearest, suggest
-from .schema_document import Document, Flaw, flaws
+from .documents import place_in, read_value
+from .errors import (
+    AutoparserError,
+    is_list,
+    is_mapping,
+    missing_name_hint,
+    nearest_word,
+    spelling_hint,
+)
+from .schema_document import SchemaDocument, SchemaFlaw, schema_flaws
 from .schema_keywords import SchemaError
 from .schema_parts import kinds_of
 
@@ -97,7 +104,7 @@ def given_tools(
     """
     answer = value.get("result") if is_mapping(value) else None
     listed = answer if is_mapping(answer) else value if is_mapping(value) else {"tools": value}
-    tools = read(listed, _ToolFile, file=file, wrong=wrong).tools
+    tools = read_value(listed, _ToolFile, file=file, wrong=wrong).tools
     return tuple(
         _given_tool(tool, place_in("tools", at), file, wrong) for at, tool in enumerate(tools)
     )
@@ -107,21 +114,21 @@ def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]
     """Read one tool. Raises `wrong` where it has no name, or its parameters are no schema."""
     tool, keyword = given, "parameters"
     if "function" in tool:
-        function = read(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
+        function = read_value(tool, _WrappedTool, file=file, place=place, wrong=wrong).function
         place = place_in(place, "function")
     else:
-        function = read(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
+        function = read_value(tool, _FunctionGiven, file=file, place=place, wrong=wrong)
         keyword = next((key for key in _SCHEMAS if key in given), keyword)
         if keyword != "parameters":
             said: Tool = {key: given[key] for key in ("name", "description") if key in given}
             wrapped: Tool = {**said, "parameters": given[keyword]}
             whole: Tool = {"type": "function", "function": wrapped}
             tool = whole
-            function = read(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
+            function = read_value(whole, _WrappedTool, file=file, place=place, wrong=wrong).function
     keys = function_of(tool)
-    close = None if "parameters" in keys else nearest("parameters", keys)
+    close = None if "parameters" in keys else nearest_word("parameters", keys)
     if close is not None:
-        words, hint = f"there is no key {close!r}", suggest(close, ["parameters"])
+        words, hint = f"there is no key {close!r}", spelling_hint(close, ["parameters"])
         raise wrong(words, file=file, place=place, hint=hint)
     given_schema(
         function.parameters,
@@ -136,12 +143,12 @@ def _given_tool(given: Tool, place: str, file: str, wrong: type[AutoparserError]
 def given_messages(value: object, file: str) -> list[dict[str, Any]]:
     """Read messages: a list, or a mapping with it as `messages`."""
     listed = value if is_mapping(value) else {"messages": value}
-    messages = read(listed, _MessageFile, file=file).messages
+    messages = read_value(listed, _MessageFile, file=file).messages
     for at, message in enumerate(messages):
         place = place_in("messages", at)
-        calls = read(message, _MessageGiven, file=file, place=place).tool_calls or ()
-        if not any(field in message for field in _SAYING) and nearest("content", message):
-            hint = misspelt("content", message, "add content, or tool_calls")
+        calls = read_value(message, _MessageGiven, file=file, place=place).tool_calls or ()
+        if not any(field in message for field in _SAYING) and nearest_word("content", message):
+            hint = missing_name_hint("content", message, "add content, or tool_calls")
             raise AutoparserError("this message says nothing", file=file, place=place, hint=hint)
         for number, call in enumerate(calls):
             if call.function is None and call.name is None:
@@ -175,7 +182,7 @@ def _complaints(schema: Any, place: str) -> Iterator[tuple[str, str, str]]:
         yield _within(place, path), wrong, hint
         return
     try:
-        found = [*flaws(schema)]
+        found = [*schema_flaws(schema)]
     except RecursionError:
         yield place, *_TOO_DEEP
         return
@@ -202,7 +209,7 @@ def _within(place: str, path: Sequence[str | int]) -> str:
     return place + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
 
 
-def _words(flaw: Flaw) -> tuple[str, str]:
+def _words(flaw: SchemaFlaw) -> tuple[str, str]:
     """Say what is wrong, and what was expected."""
     keyword = str(flaw.path[-1]) if flaw.path else ""
     if flaw.is_no_schema:
@@ -214,7 +221,7 @@ def _words(flaw: Flaw) -> tuple[str, str]:
         return "this is not a valid schema", 'expected an object such as {"type": "string"}'
     if keyword == "type":
         try:
-            kinds_of({"type": flaw.value}, Document(True))
+            kinds_of({"type": flaw.value}, SchemaDocument(True))
         except SchemaError as error:
             return error.message, error.hint or ""
     return flaw.message, _EXPECTED.get(keyword, "correct it there")

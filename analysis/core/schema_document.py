@@ -22,12 +22,12 @@ from .schema_keywords import (
     JsonType,
     Schema,
     SchemaError,
-    below,
     keys_within,
-    mapped,
+    map_schemas,
+    pointer_below,
     schemas_of,
     type_of,
-    without,
+    without_keywords,
 )
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class _Rewriting:
         if isinstance(value, dict):
             self.places.setdefault(id(value), pointer)
             for key, inner in value.items():
-                self._find(inner, below(pointer, key))
+                self._find(inner, pointer_below(pointer, key))
         elif isinstance(value, list):
             for at, inner in enumerate(value):
-                self._find(inner, below(pointer, at))
+                self._find(inner, pointer_below(pointer, at))
 
     def written(self, schema: Json, resolver: Resolver[Json] | None = None) -> Json:
         """Write a schema anew, its references as pointers and without its names."""
@@ -163,11 +163,11 @@ _PLACE = "x-place"
 def with_places(schema: Json, pointer: str = ROOT) -> Json:
     """Return a schema in which every schema that is an object says where it stands."""
     if isinstance(schema, list):
-        return [with_places(inner, below(pointer, at)) for at, inner in enumerate(schema)]
+        return [with_places(inner, pointer_below(pointer, at)) for at, inner in enumerate(schema)]
     if not isinstance(schema, dict):
         return schema
     found: Schema = {
-        keyword: _inside(keyword, value, below(pointer, keyword))
+        keyword: _inside(keyword, value, pointer_below(pointer, keyword))
         for keyword, value in schema.items()
     }
     return {**found, _PLACE: pointer}
@@ -177,14 +177,16 @@ def _inside(keyword: str, value: Json, pointer: str) -> Json:
     if keyword in VALUES or keyword == "dependentRequired":
         return value
     if keyword in (*BY_NAME, "dependencies") and isinstance(value, dict):
-        return {name: with_places(inner, below(pointer, name)) for name, inner in value.items()}
+        return {
+            name: with_places(inner, pointer_below(pointer, name)) for name, inner in value.items()
+        }
     return with_places(value, pointer)
 
 
 def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:
     """Return the schemas that are objects in a schema, and itself, each with its pointer."""
     found: list[tuple[Schema, str]] = []
-    mapped(with_places(schema), lambda part: _noted(part, found))
+    map_schemas(with_places(schema), lambda part: _noted(part, found))
     yield from found
 
 
@@ -254,7 +256,7 @@ def _dialect(schema: Json) -> Any:
     return library.validators.validator_for(schema, default=latest)
 
 
-def validator(
+def schema_validator(
     schema: Json,
     *,
     unknown_formats: set[str] | None = None,
@@ -312,7 +314,7 @@ def _told(error: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class SchemaFlaw:
     """What keeps a schema from being one."""
 
     path: tuple[str | int, ...]
@@ -325,7 +327,7 @@ class Flaw:
     """Whether a schema should stand there, and something else does."""
 
 
-def flaws(schema: Json) -> Iterator[Flaw]:
+def schema_flaws(schema: Json) -> Iterator[SchemaFlaw]:
     """Say where a schema is none of its draft, the outermost places first.
 
     Raises RecursionError for one that is nested too deep to be looked at.
@@ -334,7 +336,7 @@ def flaws(schema: Json) -> Iterator[Flaw]:
     errors = map(_told, dialect(dialect.META_SCHEMA).iter_errors(schema))
     for error in sorted(errors, key=lambda each: (len(each.absolute_path), str(each.json_path))):
         no_schema = error.validator == "type" and error.validator_value == ["object", "boolean"]
-        yield Flaw(tuple(error.absolute_path), error.message, error.instance, no_schema)
+        yield SchemaFlaw(tuple(error.absolute_path), error.message, error.instance, no_schema)
 
 
 # A schema with a keyword left out, so that it allows all that it allowed before, and more.
@@ -365,12 +367,12 @@ _VALUES = ("const", "enum")
 """Keywords that list values: of which types these are is still said without them."""
 
 
-def nearest(schema: Json, keyword: str, pointer: str) -> str:
+def nearest_place(schema: Json, keyword: str, pointer: str) -> str:
     """Return where a keyword stands, as near as it goes to a place; empty where it is nowhere.
 
     What was joined of several schemas knows the place of one of them only.
     """
-    places = [below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
+    places = [pointer_below(at, keyword) for part, at in schemas_in(schema) if keyword in part]
     return max(places, key=lambda place: (_shared(place, pointer), -len(place)), default="")
 
 
@@ -389,7 +391,7 @@ def without_keyword(schema: Json, pointer: str) -> Json:
     found = _changed(schema, "#", place, lambda part: _dropped(part, keyword))
     if keyword in _SEEN:
         # Of what other keywords leave over, there would be more than before.
-        found = mapped(found, lambda part: without(part, *_UNEVALUATED))
+        found = map_schemas(found, lambda part: without_keywords(part, *_UNEVALUATED))
     return found
 
 
@@ -400,9 +402,15 @@ def _changed(value: Json, at: str, place: str, change: Callable[[Schema], Json])
     if not place.startswith(f"{at}/"):
         return value
     if isinstance(value, dict):
-        return {key: _changed(inner, below(at, key), place, change) for key, inner in value.items()}
+        return {
+            key: _changed(inner, pointer_below(at, key), place, change)
+            for key, inner in value.items()
+        }
     if isinstance(value, list):
-        return [_changed(inner, below(at, key), place, change) for key, inner in enumerate(value)]
+        return [
+            _changed(inner, pointer_below(at, key), place, change)
+            for key, inner in enumerate(value)
+        ]
     return value
 
 
@@ -416,9 +424,9 @@ def _dropped(schema: Schema, keyword: str) -> Json:
         return {**schema, _LOOSE: [keyword]}
     if keyword == "oneOf" and keyword in schema:
         either: Schema = {"anyOf": schema["oneOf"]}
-        rest = without(schema, "oneOf")
+        rest = without_keywords(schema, "oneOf")
         return {**rest, **either} if "anyOf" not in rest else {"allOf": [rest, either]}
-    rest = without(schema, keyword, *_WITH.get(keyword, ()))
+    rest = without_keywords(schema, keyword, *_WITH.get(keyword, ()))
     if keyword in _VALUES and schema.get(keyword) != [] and "type" not in rest:
         # Where any value may stand, a text without quotes does not begin as a list does.
         listed = schema.get(keyword)
@@ -435,7 +443,7 @@ def _dropped(schema: Schema, keyword: str) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SchemaDocument:
     """The whole schema; every reference in it that leads anywhere is a pointer from its root."""
 
     root: Json
@@ -447,7 +455,7 @@ class Document:
     """Whether anything in it may refer to another place."""
 
     @classmethod
-    def of(cls, schema: Json) -> Document:
+    def of(cls, schema: Json) -> SchemaDocument:
         """Read a schema that may refer to itself by pointers, anchors and ids."""
         keys = keys_within(schema)
         root = schema if keys.isdisjoint(REFERRING) else with_pointers(schema)
@@ -475,7 +483,7 @@ class Document:
                     pointer=pointer,
                     keyword="$ref",
                 )
-            found, place = inner[0], below(place, token)
+            found, place = inner[0], pointer_below(place, token)
         if not isinstance(found, dict | bool):
             raise SchemaError(
                 f"$ref {reference!r} leads to no schema", pointer=pointer, keyword="$ref"

@@ -45,15 +45,15 @@ def type_of(value: Json) -> JsonType:
             return JsonType.OBJECT
 
 
-def identity(value: Json) -> str:
+def value_identity(value: Json) -> str:
     """Return a text that equal JSON values share: 1 and 1.0 are equal, 1 and true are not."""
     match value:
         case float() if value.is_integer():
             return repr(int(value))
         case list():
-            return f"[{','.join(map(identity, value))}]"
+            return f"[{','.join(map(value_identity, value))}]"
         case dict():
-            members = sorted(f"{key!r}:{identity(inner)}" for key, inner in value.items())
+            members = sorted(f"{key!r}:{value_identity(inner)}" for key, inner in value.items())
             return f"{{{','.join(members)}}}"
         case _:
             return repr(value)
@@ -79,7 +79,7 @@ class SchemaError(AutoparserError):
         hint: str | None = None,
     ) -> None:
         """Take the words, and the place in words or as the pointer of a schema and its keyword."""
-        found = below(pointer, keyword) if keyword and pointer else pointer
+        found = pointer_below(pointer, keyword) if keyword and pointer else pointer
         super().__init__(message, place=place or found or None, hint=hint)
         self.pointer = found
         """JSON pointer of the keyword, or of the schema where no keyword is to blame."""
@@ -109,14 +109,14 @@ class UnheldKeywordError(SchemaError):
     """
 
 
-def escaped(token: str) -> str:
+def escape_pointer(token: str) -> str:
     """Escape one part of a JSON pointer (RFC 6901)."""
     return token.replace("~", "~0").replace("/", "~1")
 
 
-def below(pointer: str, *tokens: str | int) -> str:
+def pointer_below(pointer: str, *tokens: str | int) -> str:
     """Return the JSON pointer of something inside."""
-    return "/".join([pointer, *(escaped(str(token)) for token in tokens)])
+    return "/".join([pointer, *(escape_pointer(str(token)) for token in tokens)])
 
 
 Schema: TypeAlias = dict[str, Json]
@@ -135,7 +135,7 @@ def is_number(value: Json | None) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def count(schema: Schema, keyword: str) -> int | None:
+def keyword_count(schema: Schema, keyword: str) -> int | None:
     """Return a keyword's value where it counts something; None where it is absent."""
     value = schema.get(keyword)
     return int(value) if is_number(value) else None
@@ -158,18 +158,18 @@ def names_of(schema: Schema, keyword: str) -> list[str]:
     return list(dict.fromkeys(map(str, schemas_of(schema, keyword))))
 
 
-def without(schema: Schema, *keywords: str) -> Schema:
+def without_keywords(schema: Schema, *keywords: str) -> Schema:
     """Return a schema without some of its keywords."""
     return {keyword: value for keyword, value in schema.items() if keyword not in keywords}
 
 
-def mapped(schema: Json, change: Callable[[Schema], Json]) -> Json:
+def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
     """Return a schema in which every schema is changed, what is inside it first.
 
     Keywords that are not known are walked through as well: a reference may lead there.
     """
     if isinstance(schema, list):
-        return [mapped(inner, change) for inner in schema]
+        return [map_schemas(inner, change) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     return change({keyword: _inside(keyword, schema[keyword], change) for keyword in schema})
@@ -179,8 +179,8 @@ def _inside(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json
     if keyword in VALUES:
         return value
     if keyword in BY_NAME and isinstance(value, dict):
-        return {name: mapped(inner, change) for name, inner in value.items()}
-    return mapped(value, change)
+        return {name: map_schemas(inner, change) for name, inner in value.items()}
+    return map_schemas(value, change)
 
 
 def keys_within(value: Json) -> set[str]:
@@ -196,7 +196,7 @@ def keys_within(value: Json) -> set[str]:
     return found
 
 
-def references(schema: Json) -> Iterator[str]:
+def schema_references(schema: Json) -> Iterator[str]:
     """Return the references in a schema and in all schemas in it."""
     waiting: list[Json] = [schema]
     while waiting:
@@ -221,8 +221,9 @@ def without_free_names(schema: Json) -> Json:
     """
     if "propertyNames" not in keys_within(schema):
         return schema
-    return mapped(
-        schema, lambda part: without(part, "propertyNames") if _has_free_names(part) else part
+    return map_schemas(
+        schema,
+        lambda part: without_keywords(part, "propertyNames") if _has_free_names(part) else part,
     )
 
 
@@ -248,7 +249,7 @@ def with_names_told_apart(schema: Json) -> Json:
     """
     if "oneOf" not in keys_within(schema):
         return schema
-    return mapped(schema, _with_names_told_apart)
+    return map_schemas(schema, _with_names_told_apart)
 
 
 def _with_names_told_apart(schema: Schema) -> Json:
@@ -269,7 +270,7 @@ def _with_names_told_apart(schema: Schema) -> Json:
             closed: Schema = dict.fromkeys(absent, False)
             options.append({"type": "object", "required": [*names], "properties": closed})
     either: Schema = {"anyOf": options} if options else {"not": {}}
-    rest = without(schema, "oneOf")
+    rest = without_keywords(schema, "oneOf")
     return {"allOf": [rest, either]} if either.keys() & rest.keys() else {**rest, **either}
 
 

@@ -11,19 +11,19 @@ from math import gcd, lcm
 from typing import TypeAlias
 
 from .conversation import Json
-from .errors import suggest
-from .schema_document import Document
+from .errors import spelling_hint
+from .schema_document import SchemaDocument
 from .schema_keywords import (
     JsonType,
     Schema,
     SchemaError,
-    identity,
     is_number,
     names_of,
     schema_map,
     schemas_of,
     type_of,
-    without,
+    value_identity,
+    without_keywords,
 )
 
 # The types of JSON value that a schema allows, through all that it refers to and combines.
@@ -42,7 +42,7 @@ _IN_PLACE = frozenset({"$ref", "allOf", "if", *_UNIONS})
 
 
 def kinds_of(
-    schema: Json, document: Document, above: frozenset[str] = frozenset()
+    schema: Json, document: SchemaDocument, above: frozenset[str] = frozenset()
 ) -> frozenset[JsonType]:
     """Name the types of the values that a schema of the document allows.
 
@@ -65,7 +65,7 @@ def kinds_of(
     )
 
 
-def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+def _beside(schema: Schema, document: SchemaDocument, above: frozenset[str]) -> frozenset[JsonType]:
     """Name the types that other schemas allow, which a schema refers to or combines."""
 
     def inner(part: Json) -> frozenset[JsonType]:
@@ -86,7 +86,9 @@ def _beside(schema: Schema, document: Document, above: frozenset[str]) -> frozen
     return kinds
 
 
-def _referred(reference: str, document: Document, above: frozenset[str]) -> frozenset[JsonType]:
+def _referred(
+    reference: str, document: SchemaDocument, above: frozenset[str]
+) -> frozenset[JsonType]:
     if reference in above:
         raise SchemaError(
             f"$ref {reference!r} leads back to itself without a value between",
@@ -130,7 +132,7 @@ def _named(declared: Json) -> Iterator[frozenset[JsonType]]:
         except ValueError:
             raise SchemaError(
                 f"{name!r} is not a type of JSON Schema",
-                hint=suggest(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
+                hint=spelling_hint(str(name), JsonType, f"the types are {', '.join(JsonType)}"),
             ) from None
 
 
@@ -176,11 +178,11 @@ _SAYS = frozenset(
 """Keywords that stand alone and hold a value to something; all others are annotations."""
 
 
-class Contradiction(Exception):
+class SchemaContradiction(Exception):
     """No value meets both of two schemas."""
 
 
-def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
+def join_schemas(first: Schema, second: Schema) -> tuple[Schema, Schema]:
     """Return a schema for the values of both, and what of the second has to hold beside it.
 
     Both are without an ``allOf`` of their own. Of annotations, those of the second stay. Raises
@@ -197,28 +199,30 @@ def joined(first: Schema, second: Schema) -> tuple[Schema, Schema]:
             if both_of_them is None:
                 left |= theirs
             else:
-                found = without(found, *(theirs.keys() - both_of_them.keys())) | both_of_them
+                found = (
+                    without_keywords(found, *(theirs.keys() - both_of_them.keys())) | both_of_them
+                )
     return found, left
 
 
-def conjunction(first: Schema, second: Schema) -> Schema:
+def flat_conjunction(first: Schema, second: Schema) -> Schema:
     """Return a schema for the values of both, as flat as it goes."""
     if not first or not second:
         return first or second
     if any(keyword in each for each in (first, second) for keyword in _UNEVALUATED):
         return {"allOf": [first, second]}
-    sides = [without(each, "allOf") for each in (first, second)]
+    sides = [without_keywords(each, "allOf") for each in (first, second)]
     beside = [*schemas_of(first, "allOf"), *schemas_of(second, "allOf")]
     try:
-        found, left = joined(*sides)
-    except Contradiction:
+        found, left = join_schemas(*sides)
+    except SchemaContradiction:
         return NOTHING
     if left:
         beside.append(left)
     return {**found, "allOf": beside} if beside else found
 
 
-def both(*schemas: Json) -> Json:
+def shortest_conjunction(*schemas: Json) -> Json:
     """Return a schema for the values of all of several, as short as it goes."""
     if len(schemas) == 1:
         (only,) = schemas
@@ -226,7 +230,7 @@ def both(*schemas: Json) -> Json:
             return only
     parts: dict[str, Json] = {}
     for schema in schemas:
-        parts |= {identity(part): part for part in _conjuncts(schema)}
+        parts |= {value_identity(part): part for part in _conjuncts(schema)}
     if not parts:
         return True
     values = list(parts.values())
@@ -262,7 +266,7 @@ def _unit(unit: tuple[str, ...], first: Schema, second: Schema) -> Schema | None
 
 def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
     """Join two values of a keyword, as a tuple of one; None where that cannot be done."""
-    if identity(first) == identity(second):
+    if value_identity(first) == value_identity(second):
         return (first,)
     match keyword:
         case "type" | "enum" | "required":
@@ -270,9 +274,9 @@ def _value(keyword: str, first: Json, second: Json) -> tuple[Json] | None:
             named = isinstance(first, str) and isinstance(second, str)
             return (found[0] if named else found,)
         case "const":
-            raise Contradiction
+            raise SchemaContradiction
         case "propertyNames":
-            return (both(first, second),)
+            return (shortest_conjunction(first, second),)
         case "uniqueItems":
             return (True,)
         case _ if is_number(first) and is_number(second):
@@ -305,14 +309,14 @@ def _listed(value: Json) -> list[Json]:
 
 def _lists(keyword: str, first: list[Json], second: list[Json]) -> list[Json]:
     if keyword == "required":
-        return [*{identity(name): name for name in [*first, *second]}.values()]
+        return [*{value_identity(name): name for name in [*first, *second]}.values()]
     if keyword == "type":
         found = _types(first, second)
     else:
-        known = {identity(value) for value in second}
-        found = [value for value in first if identity(value) in known]
+        known = {value_identity(value) for value in second}
+        found = [value for value in first if value_identity(value) in known]
     if not found:
-        raise Contradiction
+        raise SchemaContradiction
     return found
 
 
@@ -335,7 +339,7 @@ def _members(first: Schema, second: Schema) -> Schema | None:
     found: Schema = {}
     if names:
         found["properties"] = {
-            name: both(
+            name: shortest_conjunction(
                 *(
                     schema_map(side, "properties").get(name, side.get("additionalProperties", True))
                     for side in sides
@@ -345,7 +349,7 @@ def _members(first: Schema, second: Schema) -> Schema | None:
         }
     others = [side.get("additionalProperties", True) for side in sides]
     if any("additionalProperties" in side for side in sides):
-        found["additionalProperties"] = both(*others)
+        found["additionalProperties"] = shortest_conjunction(*others)
     return found
 
 
@@ -359,7 +363,7 @@ def _items(first: Schema, second: Schema) -> Schema | None:
     found: Schema = {}
     if any(prefixes):
         found["prefixItems"] = [
-            both(
+            shortest_conjunction(
                 *(
                     prefix[at] if at < len(prefix) else other
                     for prefix, other in zip(prefixes, others, strict=True)
@@ -368,7 +372,7 @@ def _items(first: Schema, second: Schema) -> Schema | None:
             for at in range(max(map(len, prefixes)))
         ]
     if any("items" in side for side in sides):
-        found["items"] = both(*others)
+        found["items"] = shortest_conjunction(*others)
     return found
 
 
@@ -387,13 +391,13 @@ _Own: TypeAlias = Callable[[Schema], Json]
 class SchemaPart:
     """A schema inside a document. It never raises: what is not a schema says nothing."""
 
-    document: Document
+    document: SchemaDocument
     schema: Json
 
     @classmethod
     def of(cls, schema: Json) -> SchemaPart:
         """Take a whole schema; None says nothing."""
-        document = Document.of(schema)
+        document = SchemaDocument.of(schema)
         return cls(document, document.root)
 
     @property
@@ -490,7 +494,7 @@ class _Inside:
             met: Json = {"allOf": [schema["if"], schema.get("then", True)]}
             unions.append([met, schema.get("else", True)])
         found += [self._either(options, above) for options in unions if options]
-        return both(*found)
+        return shortest_conjunction(*found)
 
     def _either(self, options: list[Json], above: frozenset[str]) -> Json:
         """Return what holds in one of several schemas: in those that allow the type at all."""
@@ -505,7 +509,7 @@ def _member(schema: Schema, name: str) -> Json:
     properties = schema_map(schema, "properties")
     if name in properties:
         found.append(properties[name])
-    return both(*(found or [schema.get("additionalProperties", True)]))
+    return shortest_conjunction(*(found or [schema.get("additionalProperties", True)]))
 
 
 def _matches(name: str, source: str) -> bool:

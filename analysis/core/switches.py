@@ -11,7 +11,7 @@ from enum import StrEnum
 from .conversation import Json
 
 
-class Effect(StrEnum):
+class SwitchEffect(StrEnum):
     """What a switch changes."""
 
     GENERATION_PROMPT = "the generation prompt"
@@ -33,11 +33,11 @@ class Switch:
     or number does or another boolean does not, and those with an effect."""
     default: Json
     """The value that renders as the unset variable does; None: no value that was tried does."""
-    effects: tuple[tuple[Effect, ...], ...]
+    effects: tuple[tuple[SwitchEffect, ...], ...]
     """What each of the values changes against the unset variable."""
     inserted: bool = False
     """The value itself is written into the text, so any text is a value."""
-    text_effects: tuple[Effect, ...] = ()
+    text_effects: tuple[SwitchEffect, ...] = ()
     """What any text changes, where it is inserted."""
     only: str = ""
     """In words, when alone it changes anything; empty: always, as far as was tried."""
@@ -57,7 +57,7 @@ class Switch:
     rather than any text."""
 
     @property
-    def changes(self) -> frozenset[Effect]:
+    def changes(self) -> frozenset[SwitchEffect]:
         """All that any value changes."""
         every = (*self.effects, self.text_effects)
         return frozenset(effect for effects in every for effect in effects)

@@ -228,7 +228,7 @@ Label = TypeVar("Label")
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces(Generic[Label]):
+class AlignedPieces(Generic[Label]):
     """Slots in order, and the literals before, between and after them."""
 
     literals: tuple[str, ...]
@@ -252,19 +252,19 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("(" + "|".join(map(re.escape, sorted(words, key=len, reverse=True))) + ")")
 
 
-def find_slots(text: str, labels: Mapping[str, Label]) -> Pieces[Label]:
+def find_slots(text: str, labels: Mapping[str, Label]) -> AlignedPieces[Label]:
     """Find every sentinel in `text`; `labels` names the slot that each sentinel stands for."""
     if not labels:
-        return Pieces((text,), ())
+        return AlignedPieces((text,), ())
     parts = _pattern(tuple(labels)).split(text)
-    return Pieces(tuple(parts[::2]), tuple(labels[word] for word in parts[1::2]))
+    return AlignedPieces(tuple(parts[::2]), tuple(labels[word] for word in parts[1::2]))
 
 
 # Taking apart what repeats: calls in a section, arguments in a call, items in an array.
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
+class RepeatedText:
     """What surrounds repeated things, cut into its parts."""
 
     prefix: str
@@ -278,7 +278,7 @@ class Repetition:
     """After the last."""
 
 
-def decompose(before: str, between: str, after: str) -> Repetition:
+def split_repetition(before: str, between: str, after: str) -> RepeatedText:
     """Take apart the literals before the first, between two and after the last thing.
 
     What follows a thing whether or not another comes is its close; what stands before a thing
@@ -288,7 +288,7 @@ def decompose(before: str, between: str, after: str) -> Repetition:
     close = common_prefix(between, after).rstrip()
     rest = between[len(close) :]
     opening = common_suffix(before, rest).lstrip()
-    return Repetition(
+    return RepeatedText(
         prefix=before[: len(before) - len(opening)],
         open=opening,
         separator=rest[: len(rest) - len(opening)],

@@ -16,7 +16,7 @@ from markupsafe import escape
 from .conversation import MediaKind
 
 
-class Strip(StrEnum):
+class EdgeStrip(StrEnum):
     """What one edge of a text loses when the template writes it."""
 
     NOTHING = "nothing"
@@ -26,38 +26,38 @@ class Strip(StrEnum):
 
     def left(self, text: str) -> str:
         """Strip the beginning of `text`."""
-        if self is Strip.NEWLINE:
+        if self is EdgeStrip.NEWLINE:
             return text.removeprefix("\n")
         return text.lstrip(_STRIPPED[self]) if self in _STRIPPED else text
 
     def right(self, text: str) -> str:
         """Strip the end of `text`."""
-        if self is Strip.NEWLINE:
+        if self is EdgeStrip.NEWLINE:
             return text.removesuffix("\n")
         return text.rstrip(_STRIPPED[self]) if self in _STRIPPED else text
 
 
-_STRIPPED: Mapping[Strip, str | None] = {
-    Strip.NEWLINES: "\n",
-    Strip.WHITESPACE: None,
+_STRIPPED: Mapping[EdgeStrip, str | None] = {
+    EdgeStrip.NEWLINES: "\n",
+    EdgeStrip.WHITESPACE: None,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class StrippedEdges:
     """What the two edges of a text lose."""
 
-    left: Strip = Strip.NOTHING
-    right: Strip = Strip.NOTHING
+    left: EdgeStrip = EdgeStrip.NOTHING
+    right: EdgeStrip = EdgeStrip.NOTHING
 
     def apply(self, text: str) -> str:
         """Write `text` as the template does."""
-        if self.left is Strip.NOTHING and self.right is Strip.NOTHING:
+        if self.left is EdgeStrip.NOTHING and self.right is EdgeStrip.NOTHING:
             return text
         return self.right.right(self.left.left(text))
 
 
-class Escape(StrEnum):
+class StringEscape(StrEnum):
     """How the inside of a string is written."""
 
     VERBATIM = "verbatim"
@@ -77,13 +77,13 @@ class Escape(StrEnum):
 
 
 _WORDS = {
-    Escape.VERBATIM: "as they are",
-    Escape.JSON: "with the escapes of JSON",
-    Escape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
-    Escape.PYTHON: "as Python's repr does",
-    Escape.HTML: "with the escapes of HTML",
-    Escape.JSON_HTML: "with the escapes of JSON, then those of HTML",
-    Escape.TABLE: "with escapes of their own",
+    StringEscape.VERBATIM: "as they are",
+    StringEscape.JSON: "with the escapes of JSON",
+    StringEscape.JSON_ASCII: "with the escapes of JSON, in ASCII alone",
+    StringEscape.PYTHON: "as Python's repr does",
+    StringEscape.HTML: "with the escapes of HTML",
+    StringEscape.JSON_HTML: "with the escapes of JSON, then those of HTML",
+    StringEscape.TABLE: "with escapes of their own",
 }
 
 
@@ -115,13 +115,13 @@ def _itself(text: str) -> str:
     return text
 
 
-_BY_RULE: Mapping[Escape, tuple[Callable[[str], str], Callable[[str], str]]] = {
-    Escape.VERBATIM: (_itself, _itself),
-    Escape.JSON: (_to_json, _from_json),
-    Escape.PYTHON: (repr, from_python),
-    Escape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
-    Escape.HTML: (lambda text: str(escape(text)), html.unescape),
-    Escape.JSON_HTML: (
+_BY_RULE: Mapping[StringEscape, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    StringEscape.VERBATIM: (_itself, _itself),
+    StringEscape.JSON: (_to_json, _from_json),
+    StringEscape.PYTHON: (repr, from_python),
+    StringEscape.JSON_ASCII: (lambda text: json.dumps(text)[1:-1], _from_json),
+    StringEscape.HTML: (lambda text: str(escape(text)), html.unescape),
+    StringEscape.JSON_HTML: (
         lambda text: str(escape(_to_json(text))),
         lambda inside: _from_json(html.unescape(inside)),
     ),
@@ -142,27 +142,27 @@ class StringGuard:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class StringText:
     """How a string value or a key is written."""
 
     open: str = ""
     close: str = ""
-    escape: Escape = Escape.VERBATIM
-    edges: Edges = field(default_factory=Edges)
+    escape: StringEscape = StringEscape.VERBATIM
+    edges: StrippedEdges = field(default_factory=StrippedEdges)
     table: Mapping[str, str] = field(default_factory=dict[str, str])
     guard: StringGuard | None = None
 
     @property
     def escapes(self) -> tuple[str, ...]:
         """What a table writes for a character so that its own close can be told from text."""
-        if self.escape is not Escape.TABLE or not self.close:
+        if self.escape is not StringEscape.TABLE or not self.close:
             return ()
         return tuple(written for written in self.table.values() if self.close[0] in written)
 
     def write(self, text: str) -> str:
         """Write one string."""
         text = self.edges.apply(text)
-        if self.escape is Escape.TABLE:
+        if self.escape is StringEscape.TABLE:
             inner = "".join(self.table.get(char, char) for char in text)
         else:
             inner = _BY_RULE[self.escape][0](text)
@@ -173,7 +173,7 @@ class Text:
 
     def read(self, inside: str) -> str:
         """Return the string whose inside is written so: what stands between `open` and `close`."""
-        if self.escape is Escape.TABLE:
+        if self.escape is StringEscape.TABLE:
             return self._from_table(inside)
         guard = self.guard
         if guard and inside.startswith(guard.open) and inside.endswith(guard.close):
@@ -191,7 +191,7 @@ class Text:
 # The parts of a turn, and how turns are laid out that have some of them.
 
 
-class Part(StrEnum):
+class TurnPart(StrEnum):
     """A block of a turn."""
 
     REASONING = "reasoning"
@@ -200,15 +200,15 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TurnLayout:
     """How a turn with certain parts is laid out."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TurnPart, ...] = ()
     """The parts that reach the text, in order; a part may be dropped, or written twice."""
     literals: tuple[str, ...] = ("",)
     """What stands before, between and after the parts; one more than there are parts."""
-    reasoning: Edges = field(default_factory=Edges)
-    content: Edges = field(default_factory=Edges)
+    reasoning: StrippedEdges = field(default_factory=StrippedEdges)
+    content: StrippedEdges = field(default_factory=StrippedEdges)
     refusal: str = ""
     """The template's own words where it refuses such a message."""
 

@@ -7,12 +7,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from .call_format import CallFormat, CallLimit
-from .call_notation import Slot
+from .call_notation import RowSlot
 from .conversation import Json, Message, Presence
-from .literals import Block, Literal
+from .literals import MarkerBlock, TemplateLiteral
 from .text_alignment import edge_units, is_unit
-from .text_format import Layout, Part
-from .turn_shape import Opening, TurnShape, Written, content_of, end_literals_of, reasoning_of
+from .text_format import TurnLayout, TurnPart
+from .turn_shape import (
+    PromptProgress,
+    TurnOpening,
+    TurnShape,
+    content_of,
+    end_literals_of,
+    reasoning_of,
+)
 from .verdicts import EvidenceKind
 
 
@@ -28,27 +35,29 @@ class TurnFormat(TurnShape):
     """
 
     @cached_property
-    def reasoning(self) -> Block | None:
+    def reasoning(self) -> MarkerBlock | None:
         """What opens and closes reasoning; None where nothing does."""
         return reasoning_of(self)
 
     @cached_property
-    def content(self) -> Block:
+    def content(self) -> MarkerBlock:
         """What opens and closes content."""
         return content_of(self, self.reasoning)
 
     @cached_property
-    def end_literals(self) -> tuple[Literal, ...]:
+    def end_literals(self) -> tuple[TemplateLiteral, ...]:
         """The texts that end a turn, each with the whitespace between it and content."""
         return end_literals_of(self)
 
     @property
-    def evidence(self) -> dict[Part, EvidenceKind]:
+    def evidence(self) -> dict[TurnPart, EvidenceKind]:
         """What is the evidence for each part that is read, in the order of the parts."""
-        reasoning = {Part.REASONING} if self.reasoning is not None else set[Part]()
+        reasoning = {TurnPart.REASONING} if self.reasoning is not None else set[TurnPart]()
         read = self.shown | self.elsewhere | self.not_rendered.keys() | reasoning
         return {
-            part: self.not_rendered.get(part, EvidenceKind.RENDER) for part in Part if part in read
+            part: self.not_rendered.get(part, EvidenceKind.RENDER)
+            for part in TurnPart
+            if part in read
         }
 
     @cached_property
@@ -58,7 +67,7 @@ class TurnFormat(TurnShape):
         One prompt may leave it out, as some do after the result of a call; where all do, nobody
         but the model is left to write it.
         """
-        written = any(opening.written is not Written.NOTHING for opening in self.openings)
+        written = any(opening.written is not PromptProgress.NOTHING for opening in self.openings)
         return self.header if written else ""
 
     @cached_property
@@ -71,7 +80,7 @@ class TurnFormat(TurnShape):
         layouts = [layout for layout in self.layouts.values() if not layout.refusal]
         if (
             default is None
-            or default.written is not Written.OTHER
+            or default.written is not PromptProgress.OTHER
             or not layouts
             or not default.text.startswith(self.header)
             or not all(layout.literals[0].startswith(default.text) for layout in layouts)
@@ -108,13 +117,13 @@ class TurnFormat(TurnShape):
             pieces.append(literal)
         return pieces
 
-    def _write_part(self, part: Part, layout: Layout, message: Message) -> str:
+    def _write_part(self, part: TurnPart, layout: TurnLayout, message: Message) -> str:
         match part:
-            case Part.REASONING:
+            case TurnPart.REASONING:
                 return layout.reasoning.apply(message.reasoning)
-            case Part.CONTENT:
+            case TurnPart.CONTENT:
                 return layout.content.apply(self.without_cut(message.content))
-            case Part.CALLS:
+            case TurnPart.CALLS:
                 if self.calls is None:
                     return ""
                 if self.calls.limit is CallLimit.REFUSED and len(message.calls) > 1:
@@ -138,7 +147,7 @@ END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class PartJoint:
     """A literal between two neighbours, and the turns that have it there."""
 
     before: str
@@ -149,7 +158,7 @@ class Joint:
     presences: tuple[Presence, ...]
 
 
-def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
+def joints_of(format_: TurnFormat) -> tuple[PartJoint, ...]:
     """Return the joints, those of one pair of neighbours together."""
     seen: dict[tuple[str, str], dict[str, list[Presence]]] = {}
     for presence, layout in sorted(format_.layouts.items()):
@@ -160,7 +169,7 @@ def joints_of(format_: TurnFormat) -> tuple[Joint, ...]:
             texts = seen.setdefault((stations[at], stations[at + 1]), {})
             texts.setdefault(literal, []).append(presence)
     return tuple(
-        Joint(before, after, text, tuple(presences))
+        PartJoint(before, after, text, tuple(presences))
         for (before, after), texts in seen.items()
         for text, presences in texts.items()
     )
@@ -198,7 +207,7 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
     """
     inside = [text for format_ in formats for text in _inside(format_)]
 
-    def after(part: Part) -> tuple[StopText, ...]:
+    def after(part: TurnPart) -> tuple[StopText, ...]:
         # Under one setting a turn may be left open that others end.
         ended = [format_ for format_ in formats if _written(format_, part)] or formats
         ends = [end for format_ in ended for end in _ends(format_, part)]
@@ -206,7 +215,7 @@ def stop_texts_of(formats: Sequence[TurnFormat], eos: str = "") -> StopTexts:
         return tuple({stop.text: stop for stop in reversed(found)}.values())[::-1]
 
     calling = any(format_.calls is not None for format_ in formats)
-    return StopTexts(after(Part.CONTENT), after(Part.CALLS) if calling else ())
+    return StopTexts(after(TurnPart.CONTENT), after(TurnPart.CALLS) if calling else ())
 
 
 def whole_stops(format_: TurnFormat) -> dict[str, str]:
@@ -224,20 +233,20 @@ def whole_stops(format_: TurnFormat) -> dict[str, str]:
     }
 
 
-def _ends(format_: TurnFormat, part: Part) -> tuple[str, ...]:
+def _ends(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
     """Return what stands after a part that is the last one of its turn."""
-    calls = format_.calls if part is Part.CALLS else None
-    if part is Part.CALLS and calls is None:
+    calls = format_.calls if part is TurnPart.CALLS else None
+    if part is TurnPart.CALLS and calls is None:
         return ()
     closer = () if calls is None else _closer(calls, format_.stop_strings)
     # What the next message begins with, or the template's text names, ends a turn, too.
     return _written(format_, part) or closer or format_.stop_strings
 
 
-def _written(format_: TurnFormat, part: Part) -> tuple[str, ...]:
+def _written(format_: TurnFormat, part: TurnPart) -> tuple[str, ...]:
     """Return what the template itself writes after such a part, the last turn's end first."""
     ends = [
-        Literal.of(end.text).core or Literal.of(end.historic or "").core
+        TemplateLiteral.of(end.text).core or TemplateLiteral.of(end.historic or "").core
         for end in format_.ends
         if end.after is part
     ]
@@ -250,7 +259,7 @@ def _closer(calls: CallFormat, stops: Sequence[str]) -> tuple[str, ...]:
 
     What closes each of several calls ends none of them.
     """
-    tail = calls.row[-1] if calls.row and not isinstance(calls.row[-1], Slot) else ""
+    tail = calls.row[-1] if calls.row and not isinstance(calls.row[-1], RowSlot) else ""
     text = f"{tail}{calls.section_close}".rstrip()
     unit = edge_units(text)[-1] if text else ""
     alone = calls.section_close.strip() or calls.limit is not CallLimit.MANY
@@ -276,16 +285,16 @@ def _inside(format_: TurnFormat) -> Iterator[str]:
         if layout.parts:
             yield from _between(format_, layout)
     if calls is not None:
-        row = [piece for piece in calls.row if not isinstance(piece, Slot)]
+        row = [piece for piece in calls.row if not isinstance(piece, RowSlot)]
         tail = row.pop().rstrip() if row else ""
-        for closer in _ends(format_, Part.CALLS):
+        for closer in _ends(format_, TurnPart.CALLS):
             tail = tail.removesuffix(closer)
         yield from (calls.section_open, calls.separator, *row, tail)
-        if any(Part.CALLS in layout.parts[:-1] for layout in format_.layouts.values()):
+        if any(TurnPart.CALLS in layout.parts[:-1] for layout in format_.layouts.values()):
             yield calls.section_close
 
 
-def _between(format_: TurnFormat, layout: Layout) -> Iterator[str]:
+def _between(format_: TurnFormat, layout: TurnLayout) -> Iterator[str]:
     """Return the texts of a layout, without an end that stands where a turn may end.
 
     What stands last ends the turn, and may be the end of another part than the last: with calls
@@ -294,13 +303,13 @@ def _between(format_: TurnFormat, layout: Layout) -> Iterator[str]:
     yield layout.literals[0].removeprefix(format_.header)
     for part, literal in zip(layout.parts[:-1], layout.literals[1:], strict=False):
         text = literal.strip()
-        for end in _ends(format_, part) if part is not Part.REASONING else ():
+        for end in _ends(format_, part) if part is not TurnPart.REASONING else ():
             text = text.removeprefix(edge_units(end)[0])
         yield text
-    if layout.parts[-1] is not Part.REASONING:
+    if layout.parts[-1] is not TurnPart.REASONING:
         text = layout.literals[-1].strip()
         for part in layout.parts:
-            for end in _ends(format_, part) if part is not Part.REASONING else ():
+            for end in _ends(format_, part) if part is not TurnPart.REASONING else ():
                 text = text.removesuffix(end)
         yield text
 
@@ -313,7 +322,7 @@ class Begun:
     """A format, and the generation prompt that begins its turns."""
 
     format: TurnFormat
-    opening: Opening | None
+    opening: TurnOpening | None
     """None: no generation prompt is known, as where the template raises on being asked for one."""
 
 
@@ -352,7 +361,7 @@ class Formats:
         return self.under(self.base) or Begun(self.each[0], None)
 
     @property
-    def openings(self) -> tuple[Opening, ...]:
+    def openings(self) -> tuple[TurnOpening, ...]:
         """Every setting's generation prompt, the default's first."""
         return tuple(opening for each in self.each for opening in each.openings)
 
@@ -391,7 +400,7 @@ class Formats:
         found: list[Begun] = []
         longest = 0
         for each in self.each:
-            best = ending(each, prompt)
+            best = opening_at_end(each, prompt)
             if best is None:
                 continue
             size = len(best.text.rstrip())
@@ -429,7 +438,7 @@ class Formats:
         return tuple(group for group in groups if len(group) > 1)
 
 
-def ending(format_: TurnFormat, prompt: str) -> Opening | None:
+def opening_at_end(format_: TurnFormat, prompt: str) -> TurnOpening | None:
     """Find the longest of a format's openings that a prompt ends with; None where there is none."""
     end = prompt.rstrip()
     fitting = [
@@ -440,7 +449,7 @@ def ending(format_: TurnFormat, prompt: str) -> Opening | None:
     return max(fitting, key=lambda opening: len(opening.text.rstrip()), default=None)
 
 
-def _signed(opening: Opening, prompt: str) -> bool:
+def _signed(opening: TurnOpening, prompt: str) -> bool:
     return bool(opening.signs) and all(sign in prompt for sign in opening.signs)
 
 
@@ -454,7 +463,7 @@ def written_alike(one: TurnFormat, other: TurnFormat) -> bool:
     return replace(one, openings=(), setting={}) == replace(other, openings=(), setting={})
 
 
-def share(formats: list[TurnFormat]) -> list[TurnFormat]:
+def share_settings(formats: list[TurnFormat]) -> list[TurnFormat]:
     """Put formats together that differ in their settings and openings alone."""
     shared: list[TurnFormat] = []
     for each in formats:

@@ -9,13 +9,13 @@ from functools import cached_property
 
 from .call_format import ArgumentForm, CallFormat
 from .conversation import Json, Presence
-from .literals import Block, Literal
+from .literals import MarkerBlock, TemplateLiteral
 from .text_alignment import common_prefix, common_suffix, first_marker
-from .text_format import Layout, Part
+from .text_format import TurnLayout, TurnPart
 from .verdicts import EvidenceKind
 
 
-class Written(StrEnum):
+class PromptProgress(StrEnum):
     """How much of the turn a generation prompt has already written."""
 
     NOTHING = "nothing"
@@ -28,12 +28,12 @@ class Written(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class TurnOpening:
     """The generation prompt under one setting of the switches."""
 
     setting: Mapping[str, Json]
     text: str
-    written: Written
+    written: PromptProgress
     tools: bool = True
     """False: so it is only where no tools are offered."""
     signs: tuple[str, ...] = ()
@@ -49,10 +49,10 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TurnEnd:
     """What closes a turn."""
 
-    after: Part
+    after: TurnPart
     text: str
     """After the last turn of a conversation."""
     historic: str | None
@@ -84,13 +84,13 @@ class TurnShape:
 
     header: str
     """What begins every turn."""
-    layouts: Mapping[Presence, Layout]
+    layouts: Mapping[Presence, TurnLayout]
     calls: CallFormat | None = None
-    openings: tuple[Opening, ...] = ()
+    openings: tuple[TurnOpening, ...] = ()
     """The generation prompts of the settings under which turns look so."""
-    later_openings: tuple[Opening, ...] = ()
+    later_openings: tuple[TurnOpening, ...] = ()
     """Those behind a call's result, or behind more turns, where they end as no other does."""
-    ends: tuple[End, ...] = ()
+    ends: tuple[TurnEnd, ...] = ()
     stop_strings: tuple[str, ...] = ()
     argument_form: ArgumentForm = ArgumentForm.OBJECT
     setting: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -101,20 +101,22 @@ class TurnShape:
     """What opens reasoning, where no turn shows it but a generation prompt or its words do."""
     reasoning_close: str = ""
     """What closes it there."""
-    not_rendered: Mapping[Part, EvidenceKind] = field(default_factory=dict[Part, EvidenceKind])
+    not_rendered: Mapping[TurnPart, EvidenceKind] = field(
+        default_factory=dict[TurnPart, EvidenceKind]
+    )
     """Parts that no turn was rendered with, and what their evidence is instead."""
-    elsewhere: frozenset[Part] = frozenset()
+    elsewhere: frozenset[TurnPart] = frozenset()
     """Parts that turns under these settings never have, but those under others do: what a model
     writes of them is read, and it is not asked to write them."""
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
 
     @property
-    def shown(self) -> frozenset[Part]:
+    def shown(self) -> frozenset[TurnPart]:
         """The parts that some turn is written with."""
         return frozenset(part for layout in self.layouts.values() for part in layout.parts)
 
     @property
-    def unconfirmed(self) -> frozenset[Part]:
+    def unconfirmed(self) -> frozenset[TurnPart]:
         """Parts whose markers only the prompt's words spell out."""
         kinds = self.not_rendered.items()
         return frozenset(part for part, kind in kinds if kind is EvidenceKind.WORDS)
@@ -122,7 +124,7 @@ class TurnShape:
     @cached_property
     def header_mark(self) -> str:
         """The text by which a header is noticed; empty where it is only punctuation."""
-        return Literal.of(self.header).mark
+        return TemplateLiteral.of(self.header).mark
 
     def without_end(self, text: str) -> str:
         """Cut off the end of a text what ends a turn."""
@@ -138,20 +140,20 @@ ALONE = Presence(content=True)
 REASONED = Presence(reasoning=True, content=True)
 
 
-def content_of(format_: TurnShape, reasoning: Block | None) -> Block:
+def content_of(format_: TurnShape, reasoning: MarkerBlock | None) -> MarkerBlock:
     """Find what opens and closes content; what an empty reasoning block leaves is not it.
 
     It opens as where content stands alone, else as after reasoning; what opens it beside other
     parts alone is among `others`. What ends the turn closes content where a part may follow it.
     """
-    opens: dict[Presence, Literal] = {}
+    opens: dict[Presence, TemplateLiteral] = {}
     closes: list[str] = []
     goes_on = False
     for presence, layout in format_.layouts.items():
-        if Part.CONTENT not in layout.parts:
+        if TurnPart.CONTENT not in layout.parts:
             continue
-        at = layout.parts.index(Part.CONTENT)
-        opens[presence] = Literal.of(_opening(format_, reasoning, layout, at))
+        at = layout.parts.index(TurnPart.CONTENT)
+        opens[presence] = TemplateLiteral.of(_opening(format_, reasoning, layout, at))
         if opens[presence].core:
             closes.append(layout.literals[at + 1])
             goes_on = goes_on or at + 1 < len(layout.parts)
@@ -159,10 +161,10 @@ def content_of(format_: TurnShape, reasoning: Block | None) -> Block:
     if closes and not goes_on:
         close = format_.without_end(close)
     usual = [opens[each] for each in (ALONE, REASONED) if each in opens and opens[each].core]
-    opening = usual[0] if usual else Literal()
+    opening = usual[0] if usual else TemplateLiteral()
     others = {each.core: each for each in opens.values() if each.core}
     others.pop(opening.core, None)
-    return Block(opening, Literal.of(close), tuple(others.values()))
+    return MarkerBlock(opening, TemplateLiteral.of(close), tuple(others.values()))
 
 
 def _close_of_opened(format_: TurnShape) -> str:
@@ -174,7 +176,7 @@ def _close_of_opened(format_: TurnShape) -> str:
         (at + 1 < len(layout.parts)): layout.literals[at + 1]
         for layout in format_.layouts.values()
         for at, part in enumerate(layout.parts)
-        if part is Part.CONTENT
+        if part is TurnPart.CONTENT
     }
     if len(behind) == 1 or not behind:
         return ""
@@ -184,7 +186,7 @@ def _close_of_opened(format_: TurnShape) -> str:
     return shared if core and not any(end.strip().startswith(core) for end in ends) else ""
 
 
-def _opening(format_: TurnShape, reasoning: Block | None, layout: Layout, at: int) -> str:
+def _opening(format_: TurnShape, reasoning: MarkerBlock | None, layout: TurnLayout, at: int) -> str:
     """Return what stands before content, without header and reasoning."""
     text, mark = layout.literals[at], format_.header_mark
     text = text.removeprefix(format_.header) if at == 0 else text
@@ -196,43 +198,47 @@ def _opening(format_: TurnShape, reasoning: Block | None, layout: Layout, at: in
 # What opens and closes reasoning, in every turn and every generation prompt that has it.
 
 
-def reasoning_of(format_: TurnShape) -> Block | None:
+def reasoning_of(format_: TurnShape) -> MarkerBlock | None:
     """Find what opens and closes reasoning; None where nothing of the format does."""
     befores, afters = _neighbours(format_)
     if not befores:
-        close = Literal.of(format_.reasoning_close or format_.reasoning_cut or "")
+        close = TemplateLiteral.of(format_.reasoning_close or format_.reasoning_cut or "")
         if not close.core:
             return None
         emptied = _emptied(format_, close)
-        named = Literal.of(format_.reasoning_open)
-        return Block(named, replace(close, after=emptied or close.after), empty=emptied)
+        named = TemplateLiteral.of(format_.reasoning_open)
+        return MarkerBlock(named, replace(close, after=emptied or close.after), empty=emptied)
     opening = common_suffix(*befores) or format_.reasoning_open
     shared = common_prefix(*afters)
     mark = format_.header_mark
     # A header that is written again opens the next part.
     shared = first_marker(shared.partition(mark)[0] if mark else shared)
-    close = _before_content(format_, Literal.of(shared))
-    return Block(
-        Literal.of(opening),
+    close = _before_content(format_, TemplateLiteral.of(shared))
+    return MarkerBlock(
+        TemplateLiteral.of(opening),
         close,
         leads=not opening.strip() and bool(shared.strip()),
         empty=_emptied(format_, close),
     )
 
 
-def _emptied(format_: TurnShape, close: Literal) -> str | None:
+def _emptied(format_: TurnShape, close: TemplateLiteral) -> str | None:
     """Return the whitespace between an empty block and content; None where none is written."""
     layout = format_.layouts.get(Presence(content=True))
-    if layout is None or layout.parts[:1] != (Part.CONTENT,) or not close.core:
+    if layout is None or layout.parts[:1] != (TurnPart.CONTENT,) or not close.core:
         return None
     _, closed, behind = layout.literals[0].partition(close.core)
     return behind[: len(behind) - len(behind.lstrip())] if closed else None
 
 
-def _before_content(format_: TurnShape, close: Literal) -> Literal:
+def _before_content(format_: TurnShape, close: TemplateLiteral) -> TemplateLiteral:
     """Return the close with the whitespace that it has before content."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
-    if layout is None or layout.parts[:2] != (Part.REASONING, Part.CONTENT) or not close.core:
+    if (
+        layout is None
+        or layout.parts[:2] != (TurnPart.REASONING, TurnPart.CONTENT)
+        or not close.core
+    ):
         return close
     behind = layout.literals[1].partition(close.core)[2]
     return replace(close, after=behind[: len(behind) - len(behind.lstrip())])
@@ -244,18 +250,18 @@ def _neighbours(format_: TurnShape) -> tuple[list[str], list[str]]:
     afters: list[str] = []
     for layout in format_.layouts.values():
         for at, part in enumerate(layout.parts):
-            if part is Part.REASONING:
+            if part is TurnPart.REASONING:
                 before = layout.literals[at]
                 befores.append(before.removeprefix(format_.header) if at == 0 else before)
                 afters.append(_behind(format_, layout, at))
     return befores, afters
 
 
-def _behind(format_: TurnShape, layout: Layout, at: int) -> str:
+def _behind(format_: TurnShape, layout: TurnLayout, at: int) -> str:
     """Return what is written after a part, up to the next text."""
     text = layout.literals[at + 1]
     calls = format_.calls
-    if calls is not None and layout.parts[at + 1 : at + 2] == (Part.CALLS,):
+    if calls is not None and layout.parts[at + 1 : at + 2] == (TurnPart.CALLS,):
         text += calls.opening
     return text
 
@@ -263,25 +269,25 @@ def _behind(format_: TurnShape, layout: Layout, at: int) -> str:
 # What ends a turn, with the whitespace that stands before it.
 
 
-def end_literals_of(format_: TurnShape) -> tuple[Literal, ...]:
+def end_literals_of(format_: TurnShape) -> tuple[TemplateLiteral, ...]:
     """Return the texts that end a turn, each with the whitespace between it and content."""
-    found: dict[str, Literal] = {}
+    found: dict[str, TemplateLiteral] = {}
     for end in format_.ends:
         for text in (end.text, end.historic or ""):
-            literal = Literal.of(text)
+            literal = TemplateLiteral.of(text)
             if literal.core:
                 found[literal.core] = literal
     for stop in format_.stop_strings:
-        found.setdefault(stop, Literal.of(stop))
+        found.setdefault(stop, TemplateLiteral.of(stop))
     behind = [
         layout.literals[-1]
         for layout in format_.layouts.values()
-        if layout.parts[-1:] == (Part.CONTENT,)
+        if layout.parts[-1:] == (TurnPart.CONTENT,)
     ]
     return tuple(replace(end, before=_space_before(end, behind)) for end in found.values())
 
 
-def _space_before(end: Literal, texts: Sequence[str]) -> str:
+def _space_before(end: TemplateLiteral, texts: Sequence[str]) -> str:
     """Return the whitespace before the end of a turn, in the texts after its content."""
     befores = [text.partition(end.core)[0] for text in texts if end.core in text]
     if not befores:

@@ -29,7 +29,7 @@ TEXTS_DIFFER = "the texts differ"
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
+class TemplateCrash:
     """One exception of a template, and the messages that raise it."""
 
     titles: tuple[str, ...]
@@ -58,7 +58,7 @@ class Failure:
     rendered: str | None
     """What the template rendered; None: it raised."""
     reason: str
-    crash: Crash | None = None
+    crash: TemplateCrash | None = None
     """Where the template crashes; None: it renders or refuses the message."""
     foretold: bool = False
     """Whether the format is right about it: the template crashes, and agents send such messages."""
@@ -130,7 +130,7 @@ class Check:
     """Messages that the template refuses on purpose, as the format says it would."""
     not_asked: int
     """Messages that its shape cannot tell from another one, so that they show nothing."""
-    crashes: tuple[Crash, ...]
+    crashes: tuple[TemplateCrash, ...]
     """Where the template crashes as the format says it would."""
     failures: tuple[Failure, ...]
     """Messages that do not pass: the format is wrong about them, or agents send such messages and
@@ -165,7 +165,7 @@ class Check:
         return next((form for form in self.forms if not form.ok), None)
 
     @property
-    def forbidden(self) -> Crash | None:
+    def forbidden(self) -> TemplateCrash | None:
         """What transformers' sandbox alone forbids; None where it forbids nothing.
 
         All else that was found is then from renders in a sandbox that allows it.

@@ -11,7 +11,7 @@ from random import Random
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.schema_document import Validate, validator
+from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.turn_format import Begun, TurnFormat
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.learning.template_turns import TemplateTurns
@@ -23,22 +23,22 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from .check_vocabulary import MarkerFit, closing_texts, marker_fit
 from .constraints import ConstraintError, RefusedTokenError
 from .grammar_backend import GrammarBackend
-from .mask_sampling import RandomSampler, walk
+from .mask_sampling import RandomSampler, masked_walk
 from .matcher_grammar import GrammarObject
 from .message_rendering import (
-    Complaint,
-    Fault,
-    Judgement,
+    AnswerComplaint,
+    AnswerFault,
+    AnswerJudgment,
+    AnswerRewriter,
+    MessageRendering,
     NoTurns,
-    Rendering,
-    Rewriter,
     TurnWriter,
     dropped_parts,
 )
 from .reasoning_gate import ReasoningOpening
 
 
-class Judge:
+class AnswerJudge:
     """Judges the answers to one request."""
 
     def __init__(
@@ -58,36 +58,36 @@ class Judge:
         self._parser = parser
         self._compiled = compiled
         self._unknown_formats: set[str] = set()
-        self._rewriter = Rewriter(turns, format_, parser, grammar.tools)
+        self._rewriter = AnswerRewriter(turns, format_, parser, grammar.tools)
 
     @property
     def unknown_formats(self) -> tuple[str, ...]:
         """The formats of strings that were met so far, and that nothing here could assert."""
         return tuple(sorted(self._unknown_formats))
 
-    def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> Judgement:
+    def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> AnswerJudgment:
         """Judge an answer; `tokens` are those of its text, without the one that ends it.
 
         Of an answer that was cut, nothing more is asked than that the grammar accepts it so far.
         """
         refused = self._refusal(tokens, ended=ended)
         if refused:
-            return Judgement((Complaint(Fault.REFUSED, refused),))
+            return AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, refused),))
         if not ended:
             shown = f"{len(tokens)} tokens, and no end"
-            return Judgement((Complaint(Fault.NOT_ENDED, shown),))
+            return AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, shown),))
         parsed = self._parser.parse(text)
         complaints, calls = tuple(self._complaints(parsed, text)), len(parsed.tool_calls)
         if complaints:
-            return Judgement(complaints, calls=calls)
+            return AnswerJudgment(complaints, calls=calls)
         found = self._rewriter.compare(text, parsed)
-        if found.rendering is Rendering.SAME and (dropped := dropped_parts(text, parsed)):
+        if found.rendering is MessageRendering.SAME and (dropped := dropped_parts(text, parsed)):
             # The text was rendered with them, and who is given the message has not got them.
             words = f"the parser drops the {dropped}, which is whitespace alone"
-            return Judgement((), Rendering.WHITESPACE, words, calls)
-        if found.rendering is Rendering.OTHER:
-            complaints = (Complaint(Fault.RENDERING, found.difference),)
-        return Judgement(complaints, found.rendering, found.difference, calls)
+            return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
+        if found.rendering is MessageRendering.OTHER:
+            complaints = (AnswerComplaint(AnswerFault.RENDERING, found.difference),)
+        return AnswerJudgment(complaints, found.rendering, found.difference, calls)
 
     def _refusal(self, tokens: Sequence[int], *, ended: bool) -> str:
         state = self._compiled.clone()
@@ -99,44 +99,48 @@ class Judge:
             return f"it may not end after {state.tokenizer.decode(tokens[-10:])!r}"
         return ""
 
-    def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[Complaint]:
+    def _complaints(self, parsed: ParsedMessage, text: str) -> Iterator[AnswerComplaint]:
         if not parsed.status.regular:
-            yield Complaint(Fault.NOT_READ, f"the message's status is {parsed.status}")
+            yield AnswerComplaint(AnswerFault.NOT_READ, f"the message's status is {parsed.status}")
         for span in parsed.spans:
             junk = text[span.start : span.end]
             # Whitespace after the end is the template's own.
             if span.kind is SpanKind.JUNK and not junk.isspace():
-                yield Complaint(Fault.JUNK, repr(junk))
+                yield AnswerComplaint(AnswerFault.JUNK, repr(junk))
         for call in parsed.tool_calls:
             yield from self._call(call)
         yield from self._asked(parsed)
         if self._content_check is not None and not parsed.tool_calls:
             invalid = _invalid_content(self._content_check, parsed.content or "")
             if invalid:
-                yield Complaint(Fault.CONTENT, invalid)
+                yield AnswerComplaint(AnswerFault.CONTENT, invalid)
 
-    def _call(self, call: ParsedCall) -> Iterator[Complaint]:
+    def _call(self, call: ParsedCall) -> Iterator[AnswerComplaint]:
         if call.name not in self._grammar.tools:
-            yield Complaint(Fault.REQUEST, f"{call.name!r} is not a tool that may be called")
+            yield AnswerComplaint(
+                AnswerFault.REQUEST, f"{call.name!r} is not a tool that may be called"
+            )
         elif call.status is not Status.OK:
-            yield Complaint(Fault.NOT_READ, f"a call's status is {call.status}")
+            yield AnswerComplaint(AnswerFault.NOT_READ, f"a call's status is {call.status}")
         else:
             arguments, invalid = _read_object(call.arguments)
             invalid = invalid or self._argument_checks[call.name](dict(arguments))
             if invalid:
-                yield Complaint(Fault.ARGUMENTS, f"{call.name}: {invalid}")
+                yield AnswerComplaint(AnswerFault.ARGUMENTS, f"{call.name}: {invalid}")
 
-    def _asked(self, parsed: ParsedMessage) -> Iterator[Complaint]:
+    def _asked(self, parsed: ParsedMessage) -> Iterator[AnswerComplaint]:
         count = len(parsed.tool_calls)
         if self._grammar.required and not count:
-            yield Complaint(Fault.REQUEST, "a call is required, and there is none")
+            yield AnswerComplaint(AnswerFault.REQUEST, "a call is required, and there is none")
         if not self._grammar.parallel and count > 1:
-            yield Complaint(Fault.REQUEST, f"one call is allowed, and there are {count}")
+            yield AnswerComplaint(
+                AnswerFault.REQUEST, f"one call is allowed, and there are {count}"
+            )
 
     @cached_property
     def _argument_checks(self) -> dict[str, Validate]:
         return {
-            name: validator(schema, unknown_formats=self._unknown_formats)
+            name: schema_validator(schema, unknown_formats=self._unknown_formats)
             for name, schema in self._grammar.tools.items()
         }
 
@@ -145,7 +149,7 @@ class Judge:
         schema = self._grammar.json_schema
         if schema is None:
             return None
-        return validator(schema, unknown_formats=self._unknown_formats)
+        return schema_validator(schema, unknown_formats=self._unknown_formats)
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
@@ -198,7 +202,7 @@ class JudgedAnswer:
     """One answer, and what was found out about it."""
 
     answer: DecodedAnswer
-    judgement: Judgement
+    judgement: AnswerJudgment
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,7 @@ class DecodingReport:
     @property
     def ok(self) -> bool:
         """Whether the template was asked about some answer, and nothing is wrong with any."""
-        asked = any(rendering is not Rendering.UNWRITTEN for rendering in self.renderings)
+        asked = any(rendering is not MessageRendering.UNWRITTEN for rendering in self.renderings)
         return asked and not self.wrong
 
     @property
@@ -282,47 +286,49 @@ class DecodingReport:
         return sum(one.judgement.calls for one in self.each)
 
     @property
-    def faults(self) -> Mapping[Fault, int]:
+    def faults(self) -> Mapping[AnswerFault, int]:
         """Answers by what is wrong with them; one may count more than once."""
         found = Counter(fault for one in self.each for fault in one.judgement.faults)
-        return {fault: found[fault] for fault in Fault if found[fault]}
+        return {fault: found[fault] for fault in AnswerFault if found[fault]}
 
     @property
-    def examples(self) -> Mapping[Fault, AnswerExample]:
+    def examples(self) -> Mapping[AnswerFault, AnswerExample]:
         """The first answer with each fault."""
-        found: dict[Fault, AnswerExample] = {}
+        found: dict[AnswerFault, AnswerExample] = {}
         for one in self.each:
             for complaint in one.judgement.complaints:
                 example = AnswerExample(one.answer.name, complaint.detail, one.answer.text)
                 found.setdefault(complaint.fault, example)
-        return {fault: found[fault] for fault in Fault if fault in found}
+        return {fault: found[fault] for fault in AnswerFault if fault in found}
 
     @property
-    def renderings(self) -> Mapping[Rendering, int]:
+    def renderings(self) -> Mapping[MessageRendering, int]:
         """What the template makes of the answers without an earlier fault."""
         found = Counter(one.judgement.rendering for one in self.each)
-        return {each: found[each] for each in Rendering if found[each]}
+        return {each: found[each] for each in MessageRendering if found[each]}
 
     @property
-    def differences(self) -> Mapping[Rendering, AnswerExample]:
+    def differences(self) -> Mapping[MessageRendering, AnswerExample]:
         """Of the answers that are neither clean nor wrong, the shortest of each kind."""
-        found: dict[Rendering, AnswerExample] = {}
+        found: dict[MessageRendering, AnswerExample] = {}
         for one in sorted(self.each, key=lambda one: len(one.answer.text)):
             rendering, difference = one.judgement.rendering, one.judgement.difference
             if rendering is not None and not (one.judgement.clean or one.judgement.complaints):
                 example = AnswerExample(one.answer.name, difference, one.answer.text)
                 found.setdefault(rendering, example)
-        return {each: found[each] for each in Rendering if each in found}
+        return {each: found[each] for each in MessageRendering if each in found}
 
 
-def judged(
-    answers: Iterable[DecodedAnswer], judge: Judge, progress: Callable[[], object] = lambda: None
+def judge_answers(
+    answers: Iterable[DecodedAnswer],
+    judge: AnswerJudge,
+    progress: Callable[[], object] = lambda: None,
 ) -> DecodingReport:
     """Judge answers as they come; `progress` is called after each of them."""
     each: list[JudgedAnswer] = []
     for answer in answers:
         if answer.broken:
-            judgement = Judgement((Complaint(Fault.REFUSED, answer.broken),))
+            judgement = AnswerJudgment((AnswerComplaint(AnswerFault.REFUSED, answer.broken),))
         else:
             judgement = judge.judge(answer.text, answer.tokens, ended=answer.ended)
         each.append(JudgedAnswer(answer, judgement))
@@ -370,9 +376,11 @@ class DecodingTrial:
             return backend.reasoning_grammar(rest, end=close, opening=opening, may_end=False)
 
     @cached_property
-    def judge(self) -> Judge:
+    def judge(self) -> AnswerJudge:
         """The judge of the answers; raises as `compiled` does."""
-        return Judge(self.begun.format, self.grammar, self.parser, self.compiled, self._writer)
+        return AnswerJudge(
+            self.begun.format, self.grammar, self.parser, self.compiled, self._writer
+        )
 
     @property
     def _writer(self) -> TurnWriter:
@@ -420,7 +428,7 @@ class DecodingTrial:
             sampler = RandomSampler(tokenizer, number, ending=haste, closing=haste, closers=closers)
             name = f"walk {number}"
             try:
-                done = walk(compiled.clone(), tokenizer, sampler, limit)
+                done = masked_walk(compiled.clone(), tokenizer, sampler, limit)
             except (ConstraintError, RefusedTokenError) as error:
                 yield DecodedAnswer(name, "", broken=str(error))
             else:

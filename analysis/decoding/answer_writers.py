@@ -25,7 +25,7 @@ from autoparser.analysis.grammar.request_grammar import Grammar
 
 from .answer_judge import DecodedAnswer, DecodingReport, DecodingTrial
 from .constraints import ConstraintError, RefusedTokenError
-from .mask_sampling import DeviceError, ModelSampler, choose_device, measure
+from .mask_sampling import DeviceError, ModelSampler, choose_device, measure_walks
 from .matcher_grammar import FreeGrammar, GrammarObject
 
 # Answers of a causal model of transformers, with the mask and without.
@@ -155,7 +155,7 @@ class ModelWriter:
             self._model.network, [self._prompt] * size, seed=seed, masked=self._masked
         )
         try:
-            done = measure(grammars, tokenizer, sampler, limit)
+            done = measure_walks(grammars, tokenizer, sampler, limit)
         except (ConstraintError, RefusedTokenError) as error:
             return [DecodedAnswer("", "", broken=str(error))] * size, 0.0
         answers = [
@@ -212,7 +212,7 @@ def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class CompletionServer:
     """A server and how it is asked."""
 
     url: str
@@ -305,7 +305,13 @@ class Server:
 
 
 def server_answers(
-    trial: DecodingTrial, server: Server, prompt: str, *, count: int, seed: int, limit: int
+    trial: DecodingTrial,
+    server: CompletionServer,
+    prompt: str,
+    *,
+    count: int,
+    seed: int,
+    limit: int,
 ) -> Iterator[DecodedAnswer]:
     """Ask a server for answers to one prompt, one at a time. Raises ServerError.
 

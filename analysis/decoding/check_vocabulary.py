@@ -8,8 +8,8 @@ from itertools import pairwise
 from unicodedata import category
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Order
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.call_notation import MemberOrder
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.grammar.grammar_rules import (
     ChoiceNode,
     FreeTextNode,
@@ -17,7 +17,7 @@ from autoparser.analysis.grammar.grammar_rules import (
     LiteralNode,
     Node,
     PatternNode,
-    Ref,
+    RuleReference,
     SequenceNode,
 )
 from autoparser.analysis.grammar.request_grammar import Grammar
@@ -72,7 +72,7 @@ def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
 
 def _frame(grammar: Grammar) -> tuple[str, ...]:
     """Return the markers that begin and end a turn."""
-    ends = (marker for text in grammar.stop_strings for marker in Literal.of(text).markers)
+    ends = (marker for text in grammar.stop_strings for marker in TemplateLiteral.of(text).markers)
     return tuple(dict.fromkeys((*grammar.turn.header.markers, *ends)))
 
 
@@ -95,7 +95,7 @@ def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple
     closes: dict[str, None] = {}
     for node in (rules.root, *rules.named.values()):
         closes.update(dict.fromkeys(filter(None, _texts(node))))
-    if calls is not None and calls.arguments.members.order is not Order.GIVEN:
+    if calls is not None and calls.arguments.members.order is not MemberOrder.GIVEN:
         for node in rules.named.values():
             closes.update(dict.fromkeys(_names_beside(node, rules.named)))
     return (*closes, *JSON_CLOSERS)
@@ -115,7 +115,7 @@ def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
         match option:
             case ChoiceNode(options):
                 left += options
-            case Ref(name):
+            case RuleReference(name):
                 left.append(named[name])
             case SequenceNode((first, *_)):
                 yield first

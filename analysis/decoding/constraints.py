@@ -24,11 +24,11 @@ from llguidance.gbnf_to_lark import (
 )
 
 from autoparser.analysis.core.errors import AutoparserError, is_list, is_mapping
-from autoparser.analysis.grammar.gbnf_rules import any_but, literal
+from autoparser.analysis.grammar.gbnf_rules import any_but, gbnf_literal
 from autoparser.analysis.grammar.gbnf_writer import state_bodies
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.grammar.rule_paths import states
-from autoparser.analysis.grammar.string_ways import quoted
+from autoparser.analysis.grammar.rule_paths import exclusion_states
+from autoparser.analysis.grammar.string_ways import lark_string
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
@@ -186,7 +186,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
     for dispatch in list(_DISPATCH.finditer(text)):
         name = dispatch["name"]
         texts = [_literal_text(each) for each in re.findall(_LITERAL, dispatch["texts"])]
-        found = states((), texts)
+        found = exclusion_states((), texts)
         names = [name, *(f"{name}-at-{at}" for at in range(1, len(found)))]
         first, *others = state_bodies(found, names)
         known = "".join(sorted({*found[0].goes, *found[0].refused}))
@@ -207,7 +207,7 @@ def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
     def written(row: re.Match[str]) -> str:
         pieces = opaque.pieces(_literal_text(row[1]))
         texts = [[opaque.texts[each]] if isinstance(each, int) else list(each) for each in pieces]
-        return " ".join([name, *(literal(each) for piece in texts for each in piece)])
+        return " ".join([name, *(gbnf_literal(each) for piece in texts for each in piece)])
 
     return re.sub(rf"(?<![\w-]){re.escape(name)} {_LITERAL}", written, text)
 
@@ -232,7 +232,7 @@ class _TextNode(ASTNode):
     text: str
 
     def __str__(self) -> str:
-        return quoted(self.text)
+        return lark_string(self.text)
 
 
 def _with_tokens(node: ASTNode, opaque: OpaqueTokens) -> ASTNode:

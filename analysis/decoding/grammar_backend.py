@@ -18,10 +18,10 @@ from time import perf_counter
 from llguidance import LLMatcher, LLParserLimits
 
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.parsing.turn_request import Start, Turn
+from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
@@ -214,7 +214,7 @@ def _copy(compiled: _Compiled) -> MatcherGrammar:
 
 
 def reasoning_gate_of(
-    format_: TurnFormat, turn: Turn, constraint: Constraint | Grammar, backend: GrammarBackend
+    format_: TurnFormat, turn: TurnTree, constraint: Constraint | Grammar, backend: GrammarBackend
 ) -> ReasoningGate:
     """Make the gate of a turn of a format: the constraint holds from where content begins.
 
@@ -224,12 +224,12 @@ def reasoning_gate_of(
     ``ConstraintError`` where no text ends the reasoning, and as ``backend.grammar`` does.
     """
     reasoning = turn.reasoning
-    if reasoning is None or turn.start is Start.CONTENT:
+    if reasoning is None or turn.start is TurnStart.CONTENT:
         return backend.reasoning_grammar(constraint, end="", opening=ReasoningOpening.CLOSED)
-    opened = turn.start is Start.REASONING or reasoning.leads
+    opened = turn.start is TurnStart.REASONING or reasoning.leads
     # What the prompt leaves to the model: whitespace, or the whole header.
     before = reasoning.open.before if turn.unwritten else ""
-    if turn.start is Start.TURN:
+    if turn.start is TurnStart.TURN:
         before = turn.header.core + turn.header.after
     return backend.reasoning_grammar(
         constraint,
@@ -242,6 +242,6 @@ def reasoning_gate_of(
 def _between(format_: TurnFormat) -> str:
     """Return what stands between reasoning and content, but for the whitespace around it."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
-    if layout is None or layout.parts[:2] != (Part.REASONING, Part.CONTENT):
+    if layout is None or layout.parts[:2] != (TurnPart.REASONING, TurnPart.CONTENT):
         return ""
     return layout.literals[1].strip()

@@ -30,7 +30,7 @@ from .matcher_grammar import (
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class MaskedWalk:
     """One answer, written under a mask."""
 
     tokens: tuple[int, ...]
@@ -54,7 +54,7 @@ class WaitingAnswer:
     """Its row of the mask."""
 
 
-class Sampler(Protocol):
+class TokenSampler(Protocol):
     """What chooses tokens: at random, or by a model."""
 
     def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
@@ -65,17 +65,19 @@ class Sampler(Protocol):
         ...
 
 
-def walk(grammar: GrammarObject, tokenizer: ModelTokenizer, sampler: Sampler, limit: int) -> Walk:
-    """Write one answer of at most ``limit`` tokens; see ``walks``."""
-    return walks([grammar], tokenizer, sampler, limit)[0]
+def masked_walk(
+    grammar: GrammarObject, tokenizer: ModelTokenizer, sampler: TokenSampler, limit: int
+) -> MaskedWalk:
+    """Write one answer of at most ``limit`` tokens; see ``masked_walks``."""
+    return masked_walks([grammar], tokenizer, sampler, limit)[0]
 
 
-def walks(
+def masked_walks(
     grammars: Sequence[GrammarObject],
     tokenizer: ModelTokenizer,
-    sampler: Sampler,
+    sampler: TokenSampler,
     limit: int,
-) -> list[Walk]:
+) -> list[MaskedWalk]:
     """Write an answer for each of ``grammars`` (fresh objects, changed here), side by side.
 
     Raises ``ConstraintError`` where a grammar allows no token at all, and ``RefusedTokenError``
@@ -107,7 +109,7 @@ def walks(
             else:
                 written[place].append(token)
     return [
-        Walk(
+        MaskedWalk(
             tuple(tokens[:limit]),
             tokenizer.decode(tokens[:limit]),
             place in ended,
@@ -327,10 +329,10 @@ class ModelSampler:
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class WalkSpeed:
     """What a batch of answers cost."""
 
-    walks: tuple[Walk, ...]
+    walks: tuple[MaskedWalk, ...]
     seconds: float
 
     @property
@@ -339,19 +341,19 @@ class Speed:
         return sum(len(walk.tokens) for walk in self.walks) / self.seconds
 
 
-def measure(
+def measure_walks(
     grammars: Sequence[GrammarObject],
     tokenizer: ModelTokenizer,
     sampler: ModelSampler,
     limit: int,
-) -> Speed:
+) -> WalkSpeed:
     """Write a batch of answers and take the time; the device has finished when it is taken."""
     torch = _torch()
     started = perf_counter()
-    written = tuple(walks(grammars, tokenizer, sampler, limit))
+    written = tuple(masked_walks(grammars, tokenizer, sampler, limit))
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return Speed(written, perf_counter() - started)
+    return WalkSpeed(written, perf_counter() - started)
 
 
 def _torch() -> Any:

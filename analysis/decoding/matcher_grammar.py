@@ -172,7 +172,7 @@ def is_allowed(row: MaskRow, token: int) -> bool:
     return bool(word >> token % 32 & 1)
 
 
-def allow(row: MaskRow, token: int, allowed: bool) -> None:
+def allow_token(row: MaskRow, token: int, allowed: bool) -> None:
     """Set the bit of ``token``."""
     word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES)
     bit = 1 << token % 32
@@ -181,20 +181,20 @@ def allow(row: MaskRow, token: int, allowed: bool) -> None:
 
 def allow_all(row: MaskRow, tokens: int) -> None:
     """Allow the first ``tokens`` tokens, and none after them."""
-    clear(row)
+    clear_mask(row)
     ctypes.memset(row.address, 0xFF, tokens // 8)
     for token in range(tokens // 8 * 8, tokens):
-        allow(row, token, allowed=True)
+        allow_token(row, token, allowed=True)
 
 
 def allow_only(row: MaskRow, tokens: Iterable[int]) -> None:
     """Allow ``tokens`` and no others."""
-    clear(row)
+    clear_mask(row)
     for token in tokens:
-        allow(row, token, allowed=True)
+        allow_token(row, token, allowed=True)
 
 
-def clear(row: MaskRow) -> None:
+def clear_mask(row: MaskRow) -> None:
     """Allow no token."""
     ctypes.memset(row.address, 0, row.words * WORD_BYTES)
 
@@ -284,7 +284,7 @@ class CountedTokens(ABC):
     def accept_token(self, token: int) -> None:
         """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         if not self.try_accept(token):
-            raise refusal(self._tokenizer, token, self._taken)
+            raise token_refusal(self._tokenizer, token, self._taken)
 
     def rollback(self, count: int) -> None:
         """Take back the last ``count`` tokens, an end of the answer among them."""
@@ -384,7 +384,7 @@ class MatcherGrammar(CountedTokens):
         return forced
 
 
-def refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
+def token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
     """Say which token was refused, and where."""
     known = 0 <= token < tokenizer.vocab_size
     text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"

@@ -3,7 +3,7 @@
 The template writes it: as the next turn of the same conversation, under the same setting. Only
 where that is the prompt, the answer to the letter, and the end of a turn, is it the same text. A
 model may stop before that end. Some templates drop or reform what they are given; what that is has
-a name of its own (`Rendering`), and words for the smallest difference.
+a name of its own (`MessageRendering`), and words for the smallest difference.
 
 >>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
 >>> rewriter.compare(answer, parser.parse(answer)).difference
@@ -30,7 +30,7 @@ from autoparser.analysis.learning.template_turns import WrittenTurn
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, message_of
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import Start
+from autoparser.analysis.parsing.turn_request import TurnStart
 
 # What of a message a template does not write as it was read: the smallest difference, in words.
 
@@ -124,7 +124,7 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
         yield f"the template writes {put!r} for {lost!r} in {where}"
 
 
-def parting(text: str, again: str) -> str:
+def first_difference(text: str, again: str) -> str:
     """Show where two texts part; empty where they do not."""
     if text == again:
         return ""
@@ -136,7 +136,7 @@ def parting(text: str, again: str) -> str:
 # What can be wrong with an answer: a closed list, and the words for one case of it.
 
 
-class Fault(StrEnum):
+class AnswerFault(StrEnum):
     """What an answer under a grammar must not be."""
 
     REFUSED = "is not accepted by the grammar"
@@ -149,7 +149,7 @@ class Fault(StrEnum):
     RENDERING = "is rendered otherwise"
 
 
-class Rendering(StrEnum):
+class MessageRendering(StrEnum):
     """What the template makes of the message that an answer was read as."""
 
     SAME = "the same text"
@@ -168,35 +168,35 @@ class Rendering(StrEnum):
     @property
     def asked(self) -> bool:
         """Whether the template says how the answer is written after the prompt."""
-        return self not in (Rendering.UNPROMPTED, Rendering.UNWRITTEN)
+        return self not in (MessageRendering.UNPROMPTED, MessageRendering.UNWRITTEN)
 
     @property
     def same_text(self) -> bool:
         """Whether the answer is part of the turn to the letter, but for dropped reasoning."""
         return self in (
-            Rendering.SAME,
-            Rendering.BEGINNING,
-            Rendering.REASONING,
-            Rendering.CLOSED,
-            Rendering.UNPROMPTED,
+            MessageRendering.SAME,
+            MessageRendering.BEGINNING,
+            MessageRendering.REASONING,
+            MessageRendering.CLOSED,
+            MessageRendering.UNPROMPTED,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class AnswerComplaint:
     """One fault of one answer."""
 
-    fault: Fault
+    fault: AnswerFault
     detail: str
     """What exactly, in words; it may quote the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class AnswerJudgment:
     """What was found out about one answer."""
 
-    complaints: tuple[Complaint, ...]
-    rendering: Rendering | None = None
+    complaints: tuple[AnswerComplaint, ...]
+    rendering: MessageRendering | None = None
     """None where an earlier fault leaves nothing to render."""
     difference: str = ""
     """What the template does not write so; empty where it writes the same text."""
@@ -209,7 +209,10 @@ class Judgement:
 
         What the prompt alone closes is no part of the answer.
         """
-        return not self.complaints and self.rendering in (Rendering.SAME, Rendering.CLOSED)
+        return not self.complaints and self.rendering in (
+            MessageRendering.SAME,
+            MessageRendering.CLOSED,
+        )
 
     @property
     def not_asked(self) -> bool:
@@ -217,7 +220,7 @@ class Judgement:
         return self.rendering is not None and not self.complaints and not self.rendering.asked
 
     @property
-    def faults(self) -> frozenset[Fault]:
+    def faults(self) -> frozenset[AnswerFault]:
         """What is wrong."""
         return frozenset(complaint.fault for complaint in self.complaints)
 
@@ -280,14 +283,14 @@ class NoTurns:
 class RenderedAgain:
     """What became of a message that was read."""
 
-    rendering: Rendering
+    rendering: MessageRendering
     difference: str = ""
     """What is not written so, or why nothing could be asked; empty for the same text."""
     again: str | None = None
     """What stands after the prompt instead of the answer; None: the message is refused."""
 
 
-class Rewriter:
+class AnswerRewriter:
     """Compares answers to one request with what is written of their messages."""
 
     def __init__(
@@ -315,24 +318,26 @@ class Rewriter:
         message = message_of(parsed, text)
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
-            return RenderedAgain(Rendering.UNWRITTEN, reason)
+            return RenderedAgain(MessageRendering.UNWRITTEN, reason)
         turn = self._turns.written(message)
         if turn.refusal:
-            return RenderedAgain(Rendering.UNWRITTEN, turn.refusal)
+            return RenderedAgain(MessageRendering.UNWRITTEN, turn.refusal)
         lead = self._lead(turn, message, text, str)
-        if lead is Rendering.SAME:
+        if lead is MessageRendering.SAME:
             return RenderedAgain(lead, again=turn.rest)
         dropped = self._dropped(turn, message, text, parsed)
         again = text[:dropped] + turn.rest
         if lead is not None:
             return RenderedAgain(lead, _lead_words(lead, turn, text), again)
         if dropped and self._lead(turn, message, text[dropped:], str, whole=False):
-            shown = parting(text, turn.rest)
-            return RenderedAgain(Rendering.REASONING, f"{_NO_REASONING}: {shown}", again)
+            shown = first_difference(text, turn.rest)
+            return RenderedAgain(MessageRendering.REASONING, f"{_NO_REASONING}: {shown}", again)
         read = self._parser.parse(again)
         found = self._reformed(turn, message, text, dropped, parsed, read)
         words = message_difference(text, parsed, again, read)
-        return RenderedAgain(found, ": ".join(filter(None, (words, parting(text, again)))), again)
+        return RenderedAgain(
+            found, ": ".join(filter(None, (words, first_difference(text, again)))), again
+        )
 
     def _reformed(
         self,
@@ -342,25 +347,25 @@ class Rewriter:
         dropped: int,
         parsed: ParsedMessage,
         read: ParsedMessage,
-    ) -> Rendering:
+    ) -> MessageRendering:
         """Say what kind of another text stands there."""
         skipped = 1 if dropped else 0
         if _values(read)[skipped:] != _values(parsed)[skipped:]:
-            return Rendering.OTHER
+            return MessageRendering.OTHER
         lead = self._lead(turn, message, text[dropped:], _squeezed, whole=not dropped)
         if lead is not None and dropped:
-            return Rendering.REASONING
+            return MessageRendering.REASONING
         if lead is not None:
-            return lead if lead is Rendering.UNPROMPTED else Rendering.WHITESPACE
+            return lead if lead is MessageRendering.UNPROMPTED else MessageRendering.WHITESPACE
         bare = _squeezed(_markup(text, parsed, dropped))
         markup = _markup(text[:dropped] + turn.rest, read, dropped)
         for each in map(_squeezed, self._ended(markup)):
             if each == bare or (dropped and each.endswith(bare)):
-                return Rendering.SPELLING
+                return MessageRendering.SPELLING
             alike = Counter(each) == Counter(bare) or any(map(_repeats, parsed.tool_calls))
             if alike and self._keeps_declared_order(parsed, read):
-                return Rendering.SPELLING
-        return Rendering.OTHER
+                return MessageRendering.SPELLING
+        return MessageRendering.OTHER
 
     def _keeps_declared_order(self, one: ParsedMessage, other: ParsedMessage) -> bool:
         """Whether two messages with equal arguments have the declared ones in one order."""
@@ -381,7 +386,7 @@ class Rewriter:
         self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
     ) -> int:
         """Return where the text begins that is compared, after reasoning that is not written."""
-        if not message.reasoning and self._parser.turn.start is not Start.REASONING:
+        if not message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
             return 0
         bare = replace(message, reasoning="")
         if bare != message and self._turns.written(bare).text != turn.text:
@@ -405,7 +410,7 @@ class Rewriter:
         form: Callable[[str], str],
         *,
         whole: bool = True,
-    ) -> Rendering | None:
+    ) -> MessageRendering | None:
         """Look for the answer, the whole one or its end, at the end of the turn; None: not there.
 
         Else what stands before it decides: the prompt and nothing else, more than that, as every
@@ -414,7 +419,7 @@ class Rewriter:
         found = [
             self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
         ]
-        for exact in (Rendering.SAME, Rendering.CLOSED):
+        for exact in (MessageRendering.SAME, MessageRendering.CLOSED):
             if exact in found:
                 return exact
         return next(filter(None, found), None) if answer or not whole else None
@@ -426,24 +431,24 @@ class Rewriter:
         ended: str,
         answer: str,
         form: Callable[[str], str],
-    ) -> Rendering | None:
+    ) -> MessageRendering | None:
         prompt, least, whole, wanted = map(form, (turn.prompt, turn.before, ended, answer))
         if not whole.endswith(wanted):
             return None
         before = whole[: len(whole) - len(wanted)]
         if before == prompt:
-            return Rendering.SAME
+            return MessageRendering.SAME
         beginning = form(turn.before + self._turns.beginning(message, turn.text))
         begun = before.startswith(least) and beginning.startswith(before)
         if before.startswith(prompt):
-            return Rendering.BEGINNING if begun else None
+            return MessageRendering.BEGINNING if begun else None
         if prompt.startswith(before):
             # An answer that repeats what the prompt has written is another text.
             rest = prompt[len(before) :]
             if not before.startswith(least) or wanted.startswith(rest):
                 return None
-            return Rendering.CLOSED if self._closes(rest) else Rendering.UNPROMPTED
-        return Rendering.UNPROMPTED if begun else None
+            return MessageRendering.CLOSED if self._closes(rest) else MessageRendering.UNPROMPTED
+        return MessageRendering.UNPROMPTED if begun else None
 
     def _closes(self, written: str) -> bool:
         """Return whether this is a block of reasoning with nothing in it.
@@ -465,11 +470,11 @@ class Rewriter:
                 yield turn.removesuffix(end)
 
 
-def _lead_words(lead: Rendering, turn: WrittenTurn, text: str) -> str:
-    if lead is Rendering.BEGINNING:
+def _lead_words(lead: MessageRendering, turn: WrittenTurn, text: str) -> str:
+    if lead is MessageRendering.BEGINNING:
         added = turn.rest[: turn.rest.rfind(text)] if text else turn.rest
         return f"the template writes {added!r} before it"
-    if lead is Rendering.CLOSED:
+    if lead is MessageRendering.CLOSED:
         return f"the prompt ends in {turn.prompt[-40:]!r}, and the turn has no such block"
     return f"the prompt ends in {turn.prompt[-40:]!r}, and no turn goes on from there"
 

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from autoparser.analysis.sources.token_bytes import Marker
+from autoparser.analysis.sources.token_bytes import SearchMarker
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import ConstraintError
 from .matcher_grammar import (
     GrammarObject,
-    allow,
     allow_all,
     allow_only,
+    allow_token,
     check_rollback,
-    clear,
-    refusal,
+    clear_mask,
     row_of,
+    token_refusal,
 )
 
 
@@ -96,8 +96,8 @@ class ReasoningGate:
         if opening is ReasoningOpening.ABSENT and not start:
             raise ConstraintError("the reasoning has no text that opens it", place="reasoning")
         self._grammar = grammar
-        self._start = Marker(start.encode())
-        self._end = Marker(end.encode())
+        self._start = SearchMarker(start.encode())
+        self._end = SearchMarker(end.encode())
         self._may_end = may_end
         phase = {
             ReasoningOpening.OPEN: _Phase.THINKING,
@@ -132,16 +132,16 @@ class ReasoningGate:
             case _Phase.THINKING:
                 allow_all(row, self.tokenizer.vocab_size)
                 for token in self._refused_at(self._state.matched):
-                    allow(row, token, allowed=False)
+                    allow_token(row, token, allowed=False)
                 for token in () if self._may_end else self.tokenizer.eos_ids:
-                    allow(row, token, allowed=False)
+                    allow_token(row, token, allowed=False)
             case _Phase.UNDECIDED:
                 if self._state.fits:
                     self._grammar.fill_vocab_mask(mask, index)
                 else:
-                    clear(row)
+                    clear_mask(row)
                 for token in self._opening_tokens():
-                    allow(row, token, allowed=True)
+                    allow_token(row, token, allowed=True)
             case _Phase.ENDED:
                 allow_only(row, self.tokenizer.eos_ids)
 
@@ -167,7 +167,7 @@ class ReasoningGate:
     def accept_token(self, token: int) -> None:
         """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         if not self.try_accept(token):
-            raise refusal(self.tokenizer, token, len(self._steps))
+            raise token_refusal(self.tokenizer, token, len(self._steps))
 
     def rollback(self, count: int) -> None:
         """Take back the last ``count`` tokens, across the border of the thinking if need be."""

@@ -16,20 +16,20 @@ from llguidance import regex_to_lark
 from autoparser.analysis.core.errors import is_list, is_mapping, is_row
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
-    Embedded,
+    EmbeddedLark,
+    FreeProse,
     GrammarRules,
     JsonValue,
     LiteralNode,
     Node,
     PatternNode,
-    Prose,
-    Ref,
     RepeatNode,
-    choice,
-    sequence,
+    RuleReference,
+    choice_of,
+    sequence_of,
 )
 from autoparser.analysis.grammar.lark_writer import write_embedding
-from autoparser.analysis.grammar.rule_paths import Path, RuleTable, joined
+from autoparser.analysis.grammar.rule_paths import Path, RuleTable, join_path
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import ConstraintError, Whitespace, lark_grammar, read_schema, with_whitespace
@@ -47,7 +47,7 @@ MOST_PATHS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class TagContinuation:
     """The ways to go on after a part."""
 
     paths: Sequence[Path] = ((),)
@@ -73,11 +73,11 @@ class Behind:
         return texts
 
 
-Ways: TypeAlias = Callable[[Behind], list[Path]]
+Ways: TypeAlias = Callable[[TagContinuation], list[Path]]
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class TriggerArm:
     """What is bound once ``trigger`` was written in free text."""
 
     trigger: str
@@ -96,7 +96,7 @@ class TagGrammar:
 
     def rules(self, whole: Ways) -> GrammarRules:
         """Return the grammar of a whole answer. Raises ``ConstraintError``."""
-        return GrammarRules(self._branch(whole(Behind(last=True))), self._table.named)
+        return GrammarRules(self._branch(whole(TagContinuation(last=True))), self._table.named)
 
     def _branch(self, paths: Sequence[Path]) -> Node:
         return self._table.brancher.branch(paths)
@@ -104,7 +104,7 @@ class TagGrammar:
     def fixed(self, options: Sequence[str]) -> Ways:
         """Write one of some texts; an empty one may stand among them."""
         return lambda behind: [
-            joined(option, *path) for option in options for path in self._few(behind.paths)
+            join_path(option, *path) for option in options for path in self._few(behind.paths)
         ]
 
     def _few(self, paths: Sequence[Path]) -> Sequence[Path]:
@@ -112,32 +112,32 @@ class TagGrammar:
 
     def bound(self, node: Node) -> Ways:
         """Write what a node of a grammar writes."""
-        return lambda behind: [joined(node, *path) for path in behind.paths]
+        return lambda behind: [join_path(node, *path) for path in behind.paths]
 
     def matching(self, regex: str) -> Ways:
         """Write a text of a regex; where fixed text follows, up to the first time that it comes."""
         pattern = regex_to_lark(regex, use_ascii="")
 
-        def ways(behind: Behind) -> list[Path]:
-            free = Prose(may_be_empty=True, shapes=(pattern,))
+        def ways(behind: TagContinuation) -> list[Path]:
+            free = FreeProse(may_be_empty=True, shapes=(pattern,))
             node = free if behind.closes else PatternNode(pattern)
-            return [joined(node, *path) for path in behind.paths]
+            return [join_path(node, *path) for path in behind.paths]
 
         return ways
 
     def free(self, excludes: Sequence[str]) -> Ways:
         """Write any text without ``excludes``, up to the fixed text that follows, if any."""
         return lambda behind: [
-            joined(self._prose(behind, (), excludes), *path) for path in behind.paths
+            join_path(self._prose(behind, (), excludes), *path) for path in behind.paths
         ]
 
     def row(self, parts: Sequence[Ways]) -> Ways:
         """Write parts one after another."""
 
-        def ways(behind: Behind) -> list[Path]:
+        def ways(behind: TagContinuation) -> list[Path]:
             paths = behind.paths
             for part in reversed(parts):
-                paths = part(Behind(paths, behind.last))
+                paths = part(TagContinuation(paths, behind.last))
             return list(paths)
 
         return ways
@@ -145,10 +145,10 @@ class TagGrammar:
     def either(self, parts: Sequence[Ways]) -> Ways:
         """Write one of some parts."""
 
-        def ways(behind: Behind) -> list[Path]:
+        def ways(behind: TagContinuation) -> list[Path]:
             if behind.nothing:
                 return [path for part in parts for path in part(behind)]
-            node = choice(*(self._branch(part(Behind())) for part in parts))
+            node = choice_of(*(self._branch(part(TagContinuation())) for part in parts))
             return self.bound(node)(behind)
 
         return ways
@@ -158,19 +158,19 @@ class TagGrammar:
     ) -> Ways:
         """Write a part again and again; with a separator at least 0 or 1 times."""
 
-        def ways(behind: Behind) -> list[Path]:
-            node = self._branch(part(Behind(last=most == 1 and behind.nothing)))
+        def ways(behind: TagContinuation) -> list[Path]:
+            node = self._branch(part(TagContinuation(last=most == 1 and behind.nothing)))
             if separator is None:
                 return self.bound(RepeatNode(node, least, most))(behind)
-            more = NOTHING if most == 1 else RepeatNode(sequence(LiteralNode(separator), node))
-            row = sequence(node, more)
+            more = NOTHING if most == 1 else RepeatNode(sequence_of(LiteralNode(separator), node))
+            row = sequence_of(node, more)
             return self.bound(row if least else RepeatNode(row, 0, 1))(behind)
 
         return ways
 
     def dispatch(
         self,
-        arms: Iterable[Arm],
+        arms: Iterable[TriggerArm],
         *,
         excludes: Sequence[str] = (),
         starts_with_arm: bool = False,
@@ -183,38 +183,42 @@ class TagGrammar:
         """
         cut = {trigger: tags for arm in arms for trigger, tags in self._cut_at_tokens(arm).items()}
 
-        def ways(behind: Behind) -> list[Path]:
+        def ways(behind: TagContinuation) -> list[Path]:
             prose = self._prose(behind, tuple(cut), excludes)
-            rest = [joined(prose, *path) for path in behind.paths]
+            rest = [join_path(prose, *path) for path in behind.paths]
             if once:
                 led = self._arms(cut, behind)
-                return led if starts_with_arm else [*(joined(prose, *path) for path in led), *rest]
+                return (
+                    led if starts_with_arm else [*(join_path(prose, *path) for path in led), *rest]
+                )
             self._dispatches += 1
             key = f"dispatch {self._dispatches}"
 
             def looped() -> Node:
-                led = self._arms(cut, Behind([(again(),)]))
-                return self._branch([*(joined(prose, *path) for path in led), *rest])
+                led = self._arms(cut, TagContinuation([(again(),)]))
+                return self._branch([*(join_path(prose, *path) for path in led), *rest])
 
-            def again() -> Ref:
+            def again() -> RuleReference:
                 return self._table.rule(key, "text", looped)
 
             loop = again()
-            return self._arms(cut, Behind([(loop,)])) if starts_with_arm else [(loop,)]
+            return self._arms(cut, TagContinuation([(loop,)])) if starts_with_arm else [(loop,)]
 
         return ways
 
-    def _arms(self, cut: dict[str, list[tuple[str, Ways]]], behind: Behind) -> list[Path]:
+    def _arms(self, cut: dict[str, list[tuple[str, Ways]]], behind: TagContinuation) -> list[Path]:
         """Return the ways through the arms: after its trigger each is one node, and bound."""
         return [
             (
                 trigger,
-                self._branch([joined(rest, *path) for rest, body in tags for path in body(behind)]),
+                self._branch(
+                    [join_path(rest, *path) for rest, body in tags for path in body(behind)]
+                ),
             )
             for trigger, tags in cut.items()
         ]
 
-    def _cut_at_tokens(self, arm: Arm) -> dict[str, list[tuple[str, Ways]]]:
+    def _cut_at_tokens(self, arm: TriggerArm) -> dict[str, list[tuple[str, Ways]]]:
         """Let a trigger that ends inside an opaque token of a begin go on to that token's end.
 
         The model writes the whole token; its first characters alone never come.
@@ -232,7 +236,9 @@ class TagGrammar:
             cut.setdefault(begin[:length], []).append((begin[length:], body))
         return cut
 
-    def _prose(self, behind: Behind, triggers: Sequence[str], excludes: Sequence[str]) -> Prose:
+    def _prose(
+        self, behind: TagContinuation, triggers: Sequence[str], excludes: Sequence[str]
+    ) -> FreeProse:
         """Return free text; what ends it, leads out of it or is kept out is not a token in it."""
         closes = behind.closes
         if not closes and not behind.nothing:
@@ -256,7 +262,7 @@ class TagGrammar:
             if token.opaque and not token.special and token.id not in self.tokenizer.eos_ids
         )
         tokens = tuple(token for token in kept if token not in reserved)
-        return Prose(tuple(excludes), may_be_empty=True, tokens=tokens)
+        return FreeProse(tuple(excludes), may_be_empty=True, tokens=tokens)
 
 
 _WITHOUT_MEANING: dict[str, object] = {"style": "json", "any_order": False, "excludes": []}
@@ -346,7 +352,7 @@ class _TagReader:
 
     def grammar(self, form: Mapping[str, Any], place: str) -> Ways:
         text = _text(_field(form, "grammar", place), f"{place}.grammar")
-        return self.made.bound(Embedded(lark_grammar(text, self.made.tokenizer.opaque)))
+        return self.made.bound(EmbeddedLark(lark_grammar(text, self.made.tokenizer.opaque)))
 
     def free(self, form: Mapping[str, Any], place: str) -> Ways:
         _absent(form, ("max_tokens", "max_chars"), place)
@@ -429,7 +435,7 @@ class _TagReader:
         )
 
     def dispatch(self, form: Mapping[str, Any], place: str) -> Ways:
-        arms: list[Arm] = []
+        arms: list[TriggerArm] = []
         for number, given in enumerate(_list(_field(form, "rules", place), f"{place}.rules")):
             where = f"{place}.rules[{number}]"
             rule = _list(given, where)
@@ -437,7 +443,7 @@ class _TagReader:
                 raise ConstraintError("a rule is a pattern and a format", place=where)
             is_text = form["type"] == "dispatch"
             trigger = _text(rule[0], where) if is_text else self.token(rule[0], where)
-            arms.append(Arm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
+            arms.append(TriggerArm(trigger, ((trigger, self.part(rule[1], f"{where}[1]")),)))
         if not arms:
             raise ConstraintError("there are no rules", place=f"{place}.rules")
         once = not form.get("loop", True)
@@ -464,7 +470,9 @@ class _TagReader:
         )
 
 
-def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str) -> tuple[Arm, ...]:
+def _arms(
+    triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str
+) -> tuple[TriggerArm, ...]:
     """Put the tags to their triggers: each begins with exactly one."""
     members: dict[str, list[tuple[str, Ways]]] = {trigger: [] for trigger in triggers}
     for number, (begin, body) in enumerate(tags):
@@ -477,7 +485,7 @@ def _arms(triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str) -
                 hint="each tag begins with exactly one trigger",
             )
         members[fitting[0]].append((begin, body))
-    arms = [Arm(trigger, tuple(own)) for trigger, own in members.items() if own]
+    arms = [TriggerArm(trigger, tuple(own)) for trigger, own in members.items() if own]
     if not arms:
         raise ConstraintError("there are no tags", place=place)
     return tuple(arms)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.marker_pairs import balance
+from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.edit_kinds import (
@@ -132,7 +132,7 @@ def _after_the_question(subject: Subject, text: str) -> Iterator[TemplateEdit]:
     behind = question.rpartition(subject.marks.user)[2]
     end = common_prefix(behind, answered.rpartition(subject.marks.content)[2])
     begun = behind[len(end) :]
-    if not begun.strip() or balance(begun).closed:
+    if not begun.strip() or marker_balance(begun).closed:
         # What is closed there was opened before the question.
         return
     for token in template_tokens(text):

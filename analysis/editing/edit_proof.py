@@ -35,12 +35,12 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.template_edits import (
     StatementBody,
     TemplateEdit,
-    edited,
+    apply_edits,
     statement_tree,
 )
 
 from .proof_conversations import ProofConversation, proof_conversations
-from .render_faults import RenderFault, faults_of, worse
+from .render_faults import RenderFault, faults_of, is_worse
 
 REACHED = "autoparser_reached"
 """What the template calls at the beginning of each body, and what it sets to what comes of it."""
@@ -81,7 +81,9 @@ class ReachedBodies:
     @cached_property
     def _telling(self) -> ChatTemplate:
         text = self._template.text
-        return replace(self._template, text=edited(text, map(self._call, range(len(self._bodies)))))
+        return replace(
+            self._template, text=apply_edits(text, map(self._call, range(len(self._bodies))))
+        )
 
     def _call(self, number: int) -> TemplateEdit:
         """Call at the beginning of a body, by a tag that does to the text what that before does."""
@@ -211,7 +213,7 @@ class EditProof:
             mended = [it for it, n in self.faults(at).items() if faults.get(it, 0) < n]
             others = () if before.crashed else self._beyond(each, mended)
             # What is right of parts that no plain conversation says, nobody could tell.
-            bad = before.crashed and (each.of_parts or worse(self._known(each), faults))
+            bad = before.crashed and (each.of_parts or is_worse(self._known(each), faults))
             asked_for = not others and not bad
             beyond += bool(others)
             spoiled += bad
@@ -343,13 +345,13 @@ class EditProof:
         faults = faults_of(each, after.text, edited.text)
         known = self._known(each)
         if not before.rendered:
-            taken = before.crashed or (each.plainly is not None and not worse(known, faults))
+            taken = before.crashed or (each.plainly is not None and not is_worse(known, faults))
             return faults if taken else None
         if self._reads_more(each, wrong, faults, edited):
             return faults
         # What is as wrong in plain words is not held against the edit.
         before_or_plainly = {it: max(wrong.get(it, 0), known.get(it, 0)) for it in {*wrong, *known}}
-        if worse(before_or_plainly, faults):
+        if is_worse(before_or_plainly, faults):
             return None
         if any(fault.kind is FaultKind.OTHERWISE and fault not in faults for fault in wrong):
             # It was not written as it is meant, so that no part of it has to stay.
@@ -380,7 +382,7 @@ class EditProof:
         if plain is None or self._original.text(plain) == edited.text(plain):
             return False
         others = {it: n for it, n in faults.items() if it.kind is not FaultKind.OTHERWISE}
-        return not worse(wrong, others) and sum(others.values()) < sum(wrong.values())
+        return not is_worse(wrong, others) and sum(others.values()) < sum(wrong.values())
 
     def _known(self, each: ProofConversation) -> Mapping[RenderFault, int]:
         """Return what is wrong as well where the same is said in plain words."""

@@ -27,7 +27,7 @@ from autoparser.analysis.history.training_template import (
     AttributedTurns,
     TrainingTemplateError,
     attributed_turns,
-    proved,
+    prove_training_template,
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.edit_kinds import jinja_text, string_value
@@ -39,7 +39,7 @@ from autoparser.analysis.templates.template_edits import (
 )
 
 
-class Authorship(StrEnum):
+class TextAuthorship(StrEnum):
     """Whose a stretch of a template is, by all that it was seen to write."""
 
     MODEL = "the model's"
@@ -50,18 +50,18 @@ class Authorship(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
+class StretchOwner:
     """Whose a stretch is; where it is a fixed text, from which character to which."""
 
-    authorship: Authorship
+    authorship: TextAuthorship
     cut: tuple[int, int] | None = None
 
 
-Owners = Mapping[tuple[int, int], Ownership]
+Owners = Mapping[tuple[int, int], StretchOwner]
 """By the place of a text or of an operand."""
 
 
-def exploded(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple[int, int]]]:
+def split_operands(text: str, tree: StatementBody) -> tuple[str, dict[int, tuple[int, int]]]:
     """Write every operand as an output of its own.
 
     Also returns which place of the original what begins at a place of the new text is of.
@@ -117,7 +117,7 @@ class _Part:
     lead: str
     """What stands before it and is in none: comments, whitespace that is not written."""
     text: str
-    authorship: Authorship
+    authorship: TextAuthorship
 
 
 def with_generation_blocks(
@@ -157,7 +157,7 @@ class _BlockWriter:
         after = self._text[at : body.end + len(_TAG)]
         return "".join(_written(parts, tail, after, message, self._once))
 
-    def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, Authorship]]:
+    def _parts(self, item: TemplateItem, message: str) -> Iterator[tuple[str, TextAuthorship]]:
         if item.kind is ItemKind.OUTPUT and item.operands:
             yield from self._of_output(item)
         elif item.kind is ItemKind.TEXT:
@@ -165,27 +165,27 @@ class _BlockWriter:
             yield from self._of_text(self._text[slice(*place)], place)
         else:
             whose = self._whose(item, message)
-            if whose is not Authorship.MIXED:
+            if whose is not TextAuthorship.MIXED:
                 yield self._text[item.start : item.end], whose
             else:
-                yield self._nested(item, message), Authorship.OTHERS
+                yield self._nested(item, message), TextAuthorship.OTHERS
 
-    def _of_text(self, text: str, place: tuple[int, int]) -> Iterator[tuple[str, Authorship]]:
+    def _of_text(self, text: str, place: tuple[int, int]) -> Iterator[tuple[str, TextAuthorship]]:
         owner = self._owners.get(place, _UNSEEN)
         if owner.cut is None:
             yield text, owner.authorship
             return
         start, end = owner.cut
         whole = (
-            (text[:start], Authorship.OTHERS),
+            (text[:start], TextAuthorship.OTHERS),
             (text[start:end], owner.authorship),
-            (text[end:], Authorship.OTHERS),
+            (text[end:], TextAuthorship.OTHERS),
         )
         yield from (each for each in whole if each[0])
 
-    def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, Authorship]]:
+    def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, TextAuthorship]]:
         """Put neighbouring operands together that are the same one's."""
-        whose: list[tuple[str, Authorship]] = []
+        whose: list[tuple[str, TextAuthorship]] = []
         before = ""
         for at, place in enumerate(item.operands):
             source = self._text[slice(*place)]
@@ -209,25 +209,25 @@ class _BlockWriter:
             close = end if at == len(runs) - 1 else "}}"
             yield f"{'{{-' if at else begin} {inner} {close}", authorship
 
-    def _whose(self, item: TemplateItem, message: str) -> Authorship:
+    def _whose(self, item: TemplateItem, message: str) -> TextAuthorship:
         """Say whose everything is that an item holds."""
         if item.kind is ItemKind.TAG:
             forgotten = item.word == "set" and item.name and not self._scopes
-            return Authorship.OTHERS if forgotten else Authorship.UNSEEN
+            return TextAuthorship.OTHERS if forgotten else TextAuthorship.UNSEEN
         if item.word in ("macro", "set", "call", "filter"):
-            return Authorship.OTHERS
+            return TextAuthorship.OTHERS
         inside = {part for body in item.bodies for inner in body.items for part in self._all(inner)}
-        found = inside - {Authorship.UNSEEN}
-        if Authorship.SHARED in found and not message:
+        found = inside - {TextAuthorship.UNSEEN}
+        if TextAuthorship.SHARED in found and not message:
             # Whose it is, is known in the loop over the messages alone.
-            return Authorship.MIXED
+            return TextAuthorship.MIXED
         if not found:
-            return Authorship.UNSEEN
-        if found <= {Authorship.MODEL, Authorship.SHARED}:
-            return Authorship.SHARED if Authorship.SHARED in found else Authorship.MODEL
-        return Authorship.OTHERS if found == {Authorship.OTHERS} else Authorship.MIXED
+            return TextAuthorship.UNSEEN
+        if found <= {TextAuthorship.MODEL, TextAuthorship.SHARED}:
+            return TextAuthorship.SHARED if TextAuthorship.SHARED in found else TextAuthorship.MODEL
+        return TextAuthorship.OTHERS if found == {TextAuthorship.OTHERS} else TextAuthorship.MIXED
 
-    def _all(self, item: TemplateItem) -> Iterable[Authorship]:
+    def _all(self, item: TemplateItem) -> Iterable[TextAuthorship]:
         if item.kind not in (ItemKind.TEXT, ItemKind.OUTPUT):
             return (self._whose(item, "?"),)
         return {whose for _, whose in self._parts(item, "")}
@@ -245,7 +245,7 @@ class _BlockWriter:
         return "".join([*pieces, self._text[at : item.end]])
 
 
-_UNSEEN = Ownership(Authorship.UNSEEN)
+_UNSEEN = StretchOwner(TextAuthorship.UNSEEN)
 
 _BEFORE = "loop.previtem is defined and loop.previtem['role']"
 """Whose the message before is: a stop may be what the next message begins with."""
@@ -259,7 +259,7 @@ def _written(
     What stands after them begins with `after`, of which `tail` is in the same body.
     """
     at, before = 0, ""
-    inside = {Authorship.MODEL, Authorship.SHARED} if message else {Authorship.MODEL}
+    inside = {TextAuthorship.MODEL, TextAuthorship.SHARED} if message else {TextAuthorship.MODEL}
     while at < len(parts):
         end = _run_end(parts, at, inside)
         yield parts[at].lead
@@ -272,7 +272,7 @@ def _written(
         run = parts[at:end]
         inner = run[0].text + "".join(each.lead + each.text for each in run[1:])
         behind = parts[end].lead + parts[end].text if end < len(parts) else after
-        shared = any(each.authorship is Authorship.SHARED for each in run)
+        shared = any(each.authorship is TextAuthorship.SHARED for each in run)
         block = _block(inner, before, behind, message if shared else "", once)
         yield block
         before, at = block[-_LINE:], end
@@ -284,14 +284,14 @@ _LINE = 200
 """So much of what was written last is looked at, for where a line begins."""
 
 
-def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[Authorship]) -> int:
+def _run_end(parts: Sequence[_Part], at: int, inside: AbstractSet[TextAuthorship]) -> int:
     """Return where the model's run ends that begins at a part; that part for none."""
     if parts[at].authorship not in inside:
         return at
     end = at
-    while end < len(parts) and parts[end].authorship in {*inside, Authorship.UNSEEN}:
+    while end < len(parts) and parts[end].authorship in {*inside, TextAuthorship.UNSEEN}:
         end += 1
-    while parts[end - 1].authorship is Authorship.UNSEEN:
+    while parts[end - 1].authorship is TextAuthorship.UNSEEN:
         end -= 1
     return end
 
@@ -376,7 +376,7 @@ def marked_templates(analysis: Analysis) -> Iterator[ChatTemplate]:
     """Return the template with generation blocks, in the ways that there are."""
     template = analysis.template
     tree = statement_tree(template.text)
-    text, places = exploded(template.text, tree)
+    text, places = split_operands(template.text, tree)
     uses: dict[tuple[int, int], list[_Use]] = defaultdict(list)
     apart = replace(template, text=text)
     try:
@@ -429,26 +429,26 @@ def _joined(stretches: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield begun
 
 
-def _owner(uses: list[_Use]) -> Ownership:
+def _owner(uses: list[_Use]) -> StretchOwner:
     """Say whose a place is, by all that it wrote."""
     ours = [use for use in uses if use.sampled]
     if not ours:
-        return Ownership(Authorship.OTHERS)
+        return StretchOwner(TextAuthorship.OTHERS)
     if any(use.model and not use.sampled for use in uses):
         # A part of some turns alone, which no block could tell from the same part of others.
-        return Ownership(Authorship.OTHERS)
-    shared = Authorship.MODEL if len(ours) == len(uses) else Authorship.SHARED
+        return StretchOwner(TextAuthorship.OTHERS)
+    shared = TextAuthorship.MODEL if len(ours) == len(uses) else TextAuthorship.SHARED
     if all(use.sampled == ((0, use.length),) for use in ours):
-        return Ownership(shared)
+        return StretchOwner(shared)
     cuts = {(use.sampled, use.length) for use in ours}
     if len(cuts) == 1 and len(ours[0].sampled) == 1:
-        return Ownership(shared, ours[0].sampled[0])
-    return Ownership(Authorship.OTHERS)
+        return StretchOwner(shared, ours[0].sampled[0])
+    return StretchOwner(TextAuthorship.OTHERS)
 
 
 def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
     """Say whether every text is the same, and what is marked is what the renderer samples."""
     try:
-        return proved(analysis, marked, written=True).passed
+        return prove_training_template(analysis, marked, written=True).passed
     except TrainingTemplateError:
         return False

@@ -19,18 +19,18 @@ from itertools import chain
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.core.provenance import SourceKind
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.project_run import LintRequest, in_order, lint_project
-from autoparser.analysis.lint.project_sources import Problem, problem_of
+from autoparser.analysis.lint.project_sources import InputProblem, problem_of
 from autoparser.analysis.lint.registry import all_rules, rule_of, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
+    apply_edits,
     changed_lines,
-    edited,
     in_newlines,
     spans_after,
 )
@@ -38,7 +38,7 @@ from autoparser.analysis.templates.template_edits import (
 from .edit_candidates import FixCandidate, fix_candidates
 from .edit_proof import EditProof, ProvenEdit
 from .generation_blocks import marked_templates, marks_what_the_model_writes
-from .tidied_edits import own_lines, tidied
+from .tidied_edits import own_lines, tidy_template
 
 # What is known of one template and of edited texts of it, each found out once.
 #
@@ -81,11 +81,11 @@ class TemplateTrials:
 
     def edited(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the template with edits made, compiled at most once."""
-        return self.written(edited(self.template.text, edits))
+        return self.written(apply_edits(self.template.text, edits))
 
     def fixed(self, edits: Sequence[TemplateEdit]) -> ChatTemplate:
         """Return the template with edits made, in the sandbox that it came with."""
-        return replace(self.template, text=edited(self.template.text, edits))
+        return replace(self.template, text=apply_edits(self.template.text, edits))
 
     def written(self, text: str) -> ChatTemplate:
         """Return the template with another text, compiled at most once."""
@@ -175,7 +175,7 @@ MOST_TRIED = 240
 """So many are tried at each step."""
 
 
-class Unfixed(StrEnum):
+class UnfixedReason(StrEnum):
     """Why a finding stays."""
 
     NO_EDIT = "no edit changes what the rule looked at"
@@ -196,7 +196,7 @@ class FindingFix:
     """Places are in the text before this finding was fixed; empty where nothing serves."""
     proof: ProvenEdit | None = None
     """Of the edits, made or not."""
-    reason: Unfixed | None = None
+    reason: UnfixedReason | None = None
     """Why the finding stays; None where it is fixed."""
     tried: int = 0
     """Edits that were rendered with."""
@@ -204,12 +204,12 @@ class FindingFix:
     @property
     def hidden(self) -> bool:
         """Whether `--unsafe-fixes` would fix it."""
-        return self.reason is Unfixed.UNSAFE
+        return self.reason is UnfixedReason.UNSAFE
 
     @property
     def why(self) -> str:
         """Why the finding stays, in words; empty where it is fixed."""
-        if self.reason is Unfixed.MISSING:
+        if self.reason is UnfixedReason.MISSING:
             return f"{self.reason}: {self.finding.rule.why_unfixed}"
         return self.reason or ""
 
@@ -247,7 +247,7 @@ def fix_template(
     fixes: list[FindingFix] = []
     for finding in findings:
         if not finding.rule.fixable:
-            fixes.append(FindingFix(finding, reason=Unfixed.MISSING))
+            fixes.append(FindingFix(finding, reason=UnfixedReason.MISSING))
             continue
         # Analysed where that is of use alone: of many templates nothing can be fixed.
         trials = TemplateTrials(known, mends) if trials is None else trials
@@ -288,32 +288,32 @@ def _fix_finding(trials: TemplateTrials, finding: LintFinding, *, unsafe: bool) 
         return _marked(trials, finding)
     search = _FixSearch(trials, finding)
     found = search.found()
-    if isinstance(found, Unfixed):
+    if isinstance(found, UnfixedReason):
         return FindingFix(finding, reason=found, tried=search.tried)
     edits = search.tidied(found)
     proof = trials.proof.proven(trials.edited(edits))
     if proof is None:
         # It changes a conversation that was thought not to reach it.
-        return FindingFix(finding, reason=Unfixed.NOT_PROVEN, tried=search.tried)
-    hidden = None if unsafe or proof.safe else Unfixed.UNSAFE
+        return FindingFix(finding, reason=UnfixedReason.NOT_PROVEN, tried=search.tried)
+    hidden = None if unsafe or proof.safe else UnfixedReason.UNSAFE
     return FindingFix(finding, edits, proof, hidden, search.tried)
 
 
 def _marked(trials: TemplateTrials, finding: LintFinding) -> FindingFix:
     """Write generation blocks, by which no text changes."""
-    subject, tried, reason = trials.subject, 0, Unfixed.NO_EDIT
+    subject, tried, reason = trials.subject, 0, UnfixedReason.NO_EDIT
     text = trials.template.text
     found = (_laid_out(each, text) for each in marked_templates(subject.analysis))
     for marked in chain.from_iterable(found):
         tried += 1
         proven = _proven_marks(trials, marked)
         if proven is None:
-            reason = max(reason, Unfixed.NOT_PROVEN, key=[*Unfixed].index)
+            reason = max(reason, UnfixedReason.NOT_PROVEN, key=[*UnfixedReason].index)
         elif not trials.gone(marked, finding.rule):
-            reason = max(reason, Unfixed.NOT_GONE, key=[*Unfixed].index)
+            reason = max(reason, UnfixedReason.NOT_GONE, key=[*UnfixedReason].index)
         # That older engines do not know the tag is the price of it, not a mistake.
         elif any(rule.group is not RuleGroup.PORTABILITY for rule in trials.news(marked)):
-            reason = Unfixed.NEW
+            reason = UnfixedReason.NEW
         else:
             edits = changed_lines(text, marked.text)
             return FindingFix(finding, edits, proven, None, tried)
@@ -324,7 +324,7 @@ def _laid_out(marked: ChatTemplate, text: str) -> Iterator[ChatTemplate]:
     """Return a marked template with its new tags on lines of their own, and as it is."""
     lines = own_lines(marked.text, spans_after(changed_lines(text, marked.text)))
     if lines:
-        yield replace(marked, text=edited(marked.text, lines))
+        yield replace(marked, text=apply_edits(marked.text, lines))
     yield marked
 
 
@@ -355,21 +355,23 @@ class _FixSearch:
         """Whether safe edits alone were taken, and others would have passed."""
         self.tried = 0
 
-    def found(self) -> tuple[TemplateEdit, ...] | Unfixed:
+    def found(self) -> tuple[TemplateEdit, ...] | UnfixedReason:
         """Return the smallest edits that fix the finding, safe ones first, or why none do."""
         candidates = fix_candidates(self._looked_at, self._finding, self._text)
         found = self._found(candidates)
-        if isinstance(found, Unfixed) and self._unsafe_seen:
+        if isinstance(found, UnfixedReason) and self._unsafe_seen:
             self._only_safe = False
             found = self._found(candidates)
         return found
 
-    def _found(self, candidates: Sequence[FixCandidate]) -> tuple[TemplateEdit, ...] | Unfixed:
+    def _found(
+        self, candidates: Sequence[FixCandidate]
+    ) -> tuple[TemplateEdit, ...] | UnfixedReason:
         chosen = FixCandidate(())
-        reason = Unfixed.NO_EDIT
+        reason = UnfixedReason.NO_EDIT
         for _ in range(MOST_STEPS):
             step, done, why = self._step(chosen, candidates)
-            reason = max(reason, why, key=[*Unfixed].index)
+            reason = max(reason, why, key=[*UnfixedReason].index)
             if step is None:
                 break
             if done:
@@ -379,7 +381,7 @@ class _FixSearch:
 
     def tidied(self, edits: tuple[TemplateEdit, ...]) -> tuple[TemplateEdit, ...]:
         """Return edits in their plainest form."""
-        plainer = tidied(self._text, edits, self._trials)
+        plainer = tidy_template(self._text, edits, self._trials)
         if plainer.text == self._trials.edited(edits).text:
             return edits
         lines = changed_lines(self._text, plainer.text)
@@ -387,11 +389,11 @@ class _FixSearch:
 
     def _step(
         self, chosen: FixCandidate, candidates: Sequence[FixCandidate]
-    ) -> tuple[FixCandidate | None, bool, Unfixed]:
+    ) -> tuple[FixCandidate | None, bool, UnfixedReason]:
         """Return the nearest candidate that fixes the finding, or the one that mends most."""
         base = [*self._outcomes(self._trials.edited(chosen.edits))]
         partial: list[tuple[int, FixCandidate]] = []
-        reason = Unfixed.NO_EDIT
+        reason = UnfixedReason.NO_EDIT
         apart = [each for each in candidates if not each.overlaps(chosen)][:MOST_TRIED]
         for at in range(0, len(apart), AT_ONCE):
             both = [chosen.and_also(each) for each in apart[at : at + AT_ONCE]]
@@ -402,25 +404,25 @@ class _FixSearch:
                 why = self._in_the_way(each.edits)
                 if why is None:
                     return each, True, reason
-                reason = max(reason, why, key=[*Unfixed].index)
+                reason = max(reason, why, key=[*UnfixedReason].index)
                 proof = self._trials.proven(each.edits)
-                if why is Unfixed.NOT_GONE and proof is not None and proof.better:
+                if why is UnfixedReason.NOT_GONE and proof is not None and proof.better:
                     partial.append((proof.better, each))
         best = max(partial, key=lambda it: (it[0], -it[1].size), default=None)
         return (None if best is None else best[1]), False, reason
 
-    def _in_the_way(self, edits: Sequence[TemplateEdit]) -> Unfixed | None:
+    def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
         """Say what is in the way of edits; None for nothing."""
         template = self._trials.edited(edits)
         proof = self._trials.proven(edits)
         if proof is None:
-            return Unfixed.NOT_PROVEN
+            return UnfixedReason.NOT_PROVEN
         if self._only_safe and not proof.safe:
             self._unsafe_seen = True
-            return Unfixed.UNSAFE
+            return UnfixedReason.UNSAFE
         if proof.halfway or not self._trials.gone(template, self._finding.rule):
-            return Unfixed.NOT_GONE
-        return Unfixed.NEW if self._trials.news(template) else None
+            return UnfixedReason.NOT_GONE
+        return UnfixedReason.NEW if self._trials.news(template) else None
 
     def _differs(self, template: ChatTemplate, base: Sequence[str | None]) -> bool:
         try:
@@ -453,7 +455,7 @@ class _FixSearch:
 class FixTarget:
     """A template of a source, and what was done about its findings."""
 
-    inspected: Inspected
+    inspected: InspectedTemplate
     """What lint shows of it."""
     fixed: FixedTemplate
 
@@ -471,7 +473,7 @@ class FixRun:
 
     lint: LintRun
     templates: tuple[FixTarget, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[InputProblem, ...]
 
     @property
     def fixes(self) -> tuple[FindingFix, ...]:
@@ -514,7 +516,7 @@ def fix_sources(
         if isinstance(answer, AutoparserError):
             problem = problem_of(answer, each.path)
             problems.append(replace(problem, message=f"not finished: {problem.message}"))
-            stay = tuple(FindingFix(it, reason=Unfixed.NOT_FINISHED) for it in each.findings)
+            stay = tuple(FindingFix(it, reason=UnfixedReason.NOT_FINISHED) for it in each.findings)
             found.append(FixTarget(each, FixedTemplate(each.template, each.template, stay)))
         else:
             found.append(FixTarget(each, answer))
@@ -525,7 +527,7 @@ _Found = tuple[str, Hit, tuple[str, ...]]
 """A finding without its rule, which is a function of a module: the code stands for it."""
 
 
-def _task(each: Inspected) -> tuple[ChatTemplate, tuple[_Found, ...]]:
+def _task(each: InspectedTemplate) -> tuple[ChatTemplate, tuple[_Found, ...]]:
     return each.template, tuple((it.code, it.hit, it.also) for it in each.findings)
 
 

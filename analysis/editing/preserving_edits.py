@@ -16,7 +16,12 @@ from typing import NamedTuple
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.history.conversation_replay import Replay, ReplayStage
-from autoparser.analysis.history.round_trips import RoundTrip, changed, round_trip, settings_of
+from autoparser.analysis.history.round_trips import (
+    RoundTrip,
+    changed_switches,
+    round_trip,
+    settings_of,
+)
 from autoparser.analysis.history.sampled_turns import NotWrittenError
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_causes import Cause, Culprit, cause_of, fault_of
@@ -28,13 +33,13 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
+    apply_edits,
     changed_lines,
-    edited,
     in_newlines,
 )
 
 from .edit_proof import EditProof, ProvenEdit
-from .tidied_edits import tidied
+from .tidied_edits import tidy_template
 
 MOST_EDITS = 6
 """So many edits are put together."""
@@ -250,7 +255,7 @@ class _EditSearch:
         return sum(_holds(stage, step) for step, _, _ in self._broken)
 
     def _template(self, edits: Iterable[TemplateEdit]) -> ChatTemplate:
-        return replace(self._analysis.rendering, text=edited(self._text, edits))
+        return replace(self._analysis.rendering, text=apply_edits(self._text, edits))
 
     def _edited(self, edits: Iterable[TemplateEdit]) -> ReplayStage:
         return ReplayStage(self._analysis, self._template(edits))
@@ -258,7 +263,7 @@ class _EditSearch:
     def result(self, edits: tuple[TemplateEdit, ...]) -> PreservingTemplate:
         """Write the edits as plainly as it goes, and play that anew, by an analysis of its own."""
         original = self._analysis.template
-        text = tidied(self._text, edits, self).text
+        text = tidy_template(self._text, edits, self).text
         made = changed_lines(self._text, text)
         if "\r\n" in original.text:
             text = text.replace("\n", "\r\n")
@@ -339,7 +344,7 @@ def _defaults(played: RoundTrip) -> Iterator[TemplateEdit]:
     seen: set[TemplateEdit] = set()
     for row in played.rows:
         for other in row.others if not row.verdict.holds else ():
-            setting = changed(usual, other.setting)
+            setting = changed_switches(usual, other.setting)
             edit = default_edit(setting)
             if other.holds and edit not in seen and None not in setting.values():
                 seen.add(edit)

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, User
+from autoparser.analysis.core.conversation import Dialogue, Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.message_battery import battery_tools
-from autoparser.analysis.core.message_shape import EmptyContent, offered
+from autoparser.analysis.core.message_shape import EmptyContent, offered_tools
 from autoparser.analysis.history.round_trips import settings_of
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation, texts_for
-from autoparser.analysis.lint.rule_conversations import padded
+from autoparser.analysis.lint.rule_conversations import pad_word
 from autoparser.analysis.lint.subject import Subject
-from autoparser.analysis.overview.compared_requests import every
+from autoparser.analysis.overview.compared_requests import all_requests
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 RESPELLED_ROLES: Mapping[str, str] = {"developer": "system"}
@@ -216,9 +216,9 @@ def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
     said = {spoken.text for spoken in conversation.spoken if spoken.voice is voice}
 
     def text(given: str) -> str:
-        return padded(given) if given in said else given
+        return pad_word(given) if given in said else given
 
-    def entry(given: Message | User | ToolResult) -> Message | User | ToolResult:
+    def entry(given: Message | UserMessage | ToolResult) -> Message | UserMessage | ToolResult:
         if isinstance(given, Message):
             content, reasoning = text(given.content), text(given.reasoning)
             return replace(given, content=content, reasoning=reasoning)
@@ -231,8 +231,8 @@ def _around(conversation: WholeConversation, voice: Voice) -> WholeConversation:
 def _requests(subject: Subject) -> Iterator[ProofConversation]:
     """Return what `compare` plays with nothing set."""
     shape = subject.shape
-    tools = offered(battery_tools(), shape)
-    for request in every():
+    tools = offered_tools(battery_tools(), shape)
+    for request in all_requests():
         if request.first or request.arguments_as_string is not None:
             # These are among the conversations in other words.
             continue
@@ -271,7 +271,7 @@ def _called(dialogue: Dialogue) -> Iterator[str]:
 def _texts(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
     for entry in dialogue:
         match entry:
-            case User():
+            case UserMessage():
                 yield Voice.USER.value, entry.text
             case ToolResult():
                 yield Voice.RESULT.value, entry.text
@@ -405,11 +405,11 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
     texts = texts_for(subject.template.text, subject.marks)
     first, second, _ = texts.users
     answer = Message(texts.answers[0])
-    many = (first, answer, *(User("And?"), Message("So.")) * (LONG // 2), second)
-    for dialogue in ((first, Message(""), second), (first, Message("")), (User(""),), many):
+    many = (first, answer, *(UserMessage("And?"), Message("So.")) * (LONG // 2), second)
+    for dialogue in ((first, Message(""), second), (first, Message("")), (UserMessage(""),), many):
         whole = WholeConversation("many messages" if dialogue is many else "nothing said", dialogue)
         # A prompt after an assistant's last message is asked for by nobody.
-        for generation in (False, True)[: 1 + isinstance(dialogue[-1], User)]:
+        for generation in (False, True)[: 1 + isinstance(dialogue[-1], UserMessage)]:
             if subject.shape.system:
                 whole = replace(whole, system=texts.system)
             plain = _whole(subject, whole, generation=generation)
@@ -448,7 +448,7 @@ def _written_out(subject: Subject) -> Iterator[ProofConversation]:
             if asked and whole.startswith(asked) and end > len(asked):
                 text = whole[len(asked) : end].removeprefix(subject.format.header)
                 said = replace(last, content=text, reasoning="")
-                for rest in ((), (User("So?"),)):
+                for rest in ((), (UserMessage("So?"),)):
                     dialogue: Dialogue = (*before.dialogue, said, *rest)
                     written = replace(each, dialogue=dialogue)
                     # What the template makes of this text is its affair: it is not looked for.

@@ -225,7 +225,7 @@ def _gone_on(each: ProofConversation) -> ProofConversation:
     return replace(each, messages=(*each.messages, following), plainly=None)
 
 
-def worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
+def is_worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
     """Say whether something is wrong after that was not wrong before, or is more so."""
     return any(count > _known(before, fault) for fault, count in after.items())
 

@@ -31,17 +31,17 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.edit_expressions import (
     StatementStretch,
-    conditions,
+    bracket_stretches,
+    condition_places,
     one_sided,
-    statements,
-    stretches,
+    statement_spans,
 )
 from autoparser.analysis.templates.source_text import TemplateToken, template_tokens
 from autoparser.analysis.templates.template_edits import (
     StatementBody,
     TemplateEdit,
     TemplateItem,
-    edited,
+    apply_edits,
     spans_after,
     statement_tree,
 )
@@ -49,7 +49,7 @@ from autoparser.analysis.templates.template_edits import (
 
 def without_brackets(text: str) -> Iterator[tuple[TemplateEdit, ...]]:
     """Return edits, each a pair, that leave out brackets; whether they may go is to be asked."""
-    for tokens in statements(template_tokens(text)):
+    for tokens in statement_spans(template_tokens(text)):
         opened: list[TemplateToken] = []
         for token in tokens:
             if token.kind == "operator" and token.value == "(":
@@ -186,7 +186,7 @@ MOST_PARTS = 8
 """Conditions of more parts are not looked at."""
 
 
-def always(condition: str) -> bool | None:
+def constant_condition(condition: str) -> bool | None:
     """Return what a condition always comes to; None where that hangs on its parts."""
     found = _truths(condition, {})
     return found[0] if found and len({*found}) == 1 else None
@@ -273,7 +273,7 @@ def decided_conditions(text: str) -> Iterator[Edits]:
 
     Of several ways to write the same, the tidiest is first.
     """
-    for tokens in statements(template_tokens(text)):
+    for tokens in statement_spans(template_tokens(text)):
         yield from _shorter(text, tokens)
         yield from _chosen_values(text, tokens)
     for item in _items(statement_tree(text)):
@@ -285,16 +285,16 @@ def decided_conditions(text: str) -> Iterator[Edits]:
 
 def _shorter(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
     """Leave out a side of an `and` or `or` that decides nothing."""
-    for start, end in conditions(tokens):
+    for start, end in condition_places(tokens):
         for edit in one_sided([token for token in tokens if start <= token.start < end]):
             moved = TemplateEdit(edit.start - start, edit.end - start, "")
-            if same_truth(text[start:end], edited(text[start:end], [moved])):
+            if same_truth(text[start:end], apply_edits(text[start:end], [moved])):
                 yield (edit,)
 
 
 def _chosen_values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits]:
     """Write the one value of `x if … else y` that is ever taken."""
-    for row in stretches(tokens):
+    for row in bracket_stretches(tokens):
         for at, asked in enumerate(row):
             if asked.before != "if" or not at or not (held := _always(text, row, at)):
                 continue
@@ -306,7 +306,7 @@ def _chosen_values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[Edits
 
 def _always(text: str, row: Sequence[StatementStretch], at: int) -> tuple[bool, ...]:
     """Return what a condition always comes to, if that is one thing."""
-    found = always(text[row[at].start : row[_joined_end(row, at)].end])
+    found = constant_condition(text[row[at].start : row[_joined_end(row, at)].end])
     return () if found is None else (found,)
 
 
@@ -339,7 +339,7 @@ def _items(body: StatementBody) -> Iterator[TemplateItem]:
 
 def _sets_itself(text: str, item: TemplateItem) -> bool:
     """Say whether a variable is set to what it is."""
-    for tokens in statements(template_tokens(text[item.start : item.end])):
+    for tokens in statement_spans(template_tokens(text[item.start : item.end])):
         words = [token.value for token in tokens]
         equal = words.index("=") if "=" in words else 0
         return bool(equal) and words[1:equal] == words[equal + 1 :]
@@ -381,9 +381,9 @@ def _word(tag: str) -> str:
 
 
 def _tag_holds(tag: str) -> bool | None:
-    for tokens in statements(template_tokens(tag)):
-        for start, end in conditions(tokens):
-            return always(tag[start:end])
+    for tokens in statement_spans(template_tokens(tag)):
+        for start, end in condition_places(tokens):
+            return constant_condition(tag[start:end])
     return None
 
 
@@ -463,17 +463,17 @@ class EditJudge(Protocol):
         ...
 
 
-def tidied(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
+def tidy_template(text: str, edits: Sequence[TemplateEdit], judge: EditJudge) -> ChatTemplate:
     """Return the template of a text with edits made, in their plainest form."""
-    template, spans = judge.written(edited(text, edits)), spans_after(edits)
+    template, spans = judge.written(apply_edits(text, edits)), spans_after(edits)
     for _ in range(MOST_FORMS):
         form = next(_plainer(judge, template, spans), None)
         if form is None:
             break
-        template = judge.written(edited(template.text, form))
+        template = judge.written(apply_edits(template.text, form))
         spans = spans_after(form, spans)
     lines = own_lines(template.text, spans)
-    apart = judge.written(edited(template.text, lines))
+    apart = judge.written(apply_edits(template.text, lines))
     return apart if lines and _alike(judge, template, apart) else template
 
 
@@ -483,10 +483,10 @@ def _plainer(
     """Return the forms that say the same in less."""
     text = template.text
     for form in _touching(decided_conditions(text), spans):
-        if _alike(judge, template, judge.written(edited(text, form))):
+        if _alike(judge, template, judge.written(apply_edits(text, form))):
             yield form
     for form in _touching(without_brackets(text), spans):
-        if _same_tree(template, judge.written(edited(text, form))):
+        if _same_tree(template, judge.written(apply_edits(text, form))):
             yield form
 
 

@@ -95,7 +95,7 @@ class AnsweredChat:
     token_ids: tuple[int, ...] | None
 
 
-class Writing:
+class BackendProgress:
     """What a backend writes, as far as it has come."""
 
     def __init__(self, chat: PreparedChat, encode: Callable[[str], tuple[int, ...] | None]) -> None:
@@ -150,7 +150,7 @@ class ChatAnswer(Response):
 
     def __init__(
         self,
-        writing: Writing,
+        writing: BackendProgress,
         backend: CompletionBackend,
         form: CompletionForm,
         metrics: ServeMetrics,
@@ -360,7 +360,7 @@ class ChatEndpoint:
         with self._metrics.preparing.time():
             chat = await anyio.to_thread.run_sync(self._preparer.prepare, given)
         return ChatAnswer(
-            Writing(chat, self._preparer.encode),
+            BackendProgress(chat, self._preparer.encode),
             self._backend,
             CompletionForm(given.model or self._model),
             self._metrics,

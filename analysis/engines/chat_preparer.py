@@ -56,7 +56,7 @@ class CompletionForm:
         reason = told.pop("finish_reason", None)
         choice: Json = {"index": 0, "message": told, "finish_reason": reason, **beside}
         named = self._named("chat.completion")
-        return {**named, "choices": [choice], "usage": usage(end)}
+        return {**named, "choices": [choice], "usage": token_usage(end)}
 
     def opening(self) -> bytes:
         """Return the event that a stream begins with."""
@@ -68,7 +68,7 @@ class CompletionForm:
 
     def last(self, end: CompletionEnd, beside: dict[str, Json] | None) -> bytes:
         """Return the event that tells what the answer took."""
-        told = {**self._named("chat.completion.chunk"), "choices": [], "usage": usage(end)}
+        told = {**self._named("chat.completion.chunk"), "choices": [], "usage": token_usage(end)}
         return _event_of({**told, **(beside or {})})
 
     def _event(self, delta: Delta) -> bytes:
@@ -89,7 +89,7 @@ def error_event(error: ChatError) -> bytes:
     return _event_of(error.to_openai())
 
 
-def usage(end: CompletionEnd) -> dict[str, Json]:
+def token_usage(end: CompletionEnd) -> dict[str, Json]:
     """Return what an answer took."""
     cached: Json = {"cached_tokens": end.cached_tokens}
     return {

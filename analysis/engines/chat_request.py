@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Json, Message, ToolCall, function_of
-from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateLimitError,
@@ -27,21 +27,23 @@ from autoparser.analysis.core.errors import (
     is_list,
     is_mapping,
 )
-from autoparser.analysis.core.message_shape import Shape
+from autoparser.analysis.core.message_shape import MessageShape
 
 # The messages of OpenAI's clients in the shape that a template takes.
 #
 # A client sends calls with their arguments as JSON text, reasoning in a field of its server's
 # choice, texts now and then as a list of parts, and no name with a tool's result. What the
-# template wants instead was found by the analysis (`Shape`). What cannot be put into it is left
-# as it came: the template says what it thinks of it.
+# template wants instead was found by the analysis (`MessageShape`). What cannot be put into it is
+# left as it came: the template says what it thinks of it.
 
 
 REASONING = ("reasoning_content", "reasoning")
 """The fields in which servers give reasoning, and clients give it back."""
 
 
-def shaped_messages(messages: Sequence[Mapping[str, Any]], shape: Shape) -> list[Mapping[str, Any]]:
+def shaped_messages(
+    messages: Sequence[Mapping[str, Any]], shape: MessageShape
+) -> list[Mapping[str, Any]]:
     """Return the messages as the template takes them."""
     names: dict[str, str] = {}
     shaped: list[Mapping[str, Any]] = []
@@ -55,12 +57,14 @@ def shaped_messages(messages: Sequence[Mapping[str, Any]], shape: Shape) -> list
     return shaped
 
 
-def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: Shape) -> list[Json]:
+def shaped_tools(tools: Iterable[Mapping[str, Any]], shape: MessageShape) -> list[Json]:
     """Return the tools as the template takes them."""
     return [shape.tool(function_of(tool)) for tool in tools]
 
 
-def _other(given: Mapping[str, Any], names: Mapping[str, str], shape: Shape) -> Mapping[str, Any]:
+def _other(
+    given: Mapping[str, Any], names: Mapping[str, str], shape: MessageShape
+) -> Mapping[str, Any]:
     text = _text(given.get("content"))
     if given.get("role") not in ("user", "system", "developer", "tool") or text is None:
         return given
@@ -393,6 +397,6 @@ def chat_request(body: bytes) -> ChatRequest:
     except (msgspec.DecodeError, RecursionError) as error:
         raise ChatError(f"the body is not JSON: {error}") from error
     try:
-        return read(value, ChatRequest, file="the request")
+        return read_value(value, ChatRequest, file="the request")
     except AutoparserError as error:
         raise ChatError(error.message, place=error.place, hint=error.hint) from error

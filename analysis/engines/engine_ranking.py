@@ -15,7 +15,12 @@ from enum import StrEnum
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Agreement, Message, ReadingVerdict, ReadMessage
+from autoparser.analysis.core.conversation import (
+    Message,
+    MessageAgreement,
+    ReadingVerdict,
+    ReadMessage,
+)
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
@@ -60,7 +65,7 @@ class DeliveryScore:
     @property
     def exact(self) -> int:
         """How many were read to the letter."""
-        return sum(each.agreement is Agreement.EXACT for each in self.verdicts)
+        return sum(each.agreement is MessageAgreement.EXACT for each in self.verdicts)
 
     @property
     def right(self) -> int:
@@ -110,7 +115,7 @@ def verdict_on(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
     """Judge what was read of one text."""
     if isinstance(answer, ReadMessage):
         return asked.judge.judge(asked.meant, answer)
-    return ReadingVerdict(Agreement.OTHER, "message", "to be read", answer.reason)
+    return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
 
 
 def shortest_failure(

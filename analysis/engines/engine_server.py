@@ -67,7 +67,7 @@ class TextNotAskedError(Exception):
     """A text cannot be brought before the server's parser as it is; its text says why."""
 
 
-class Rung(StrEnum):
+class TextRoute(StrEnum):
     """How a text came before the server's parser."""
 
     GIVEN = "given"
@@ -102,7 +102,7 @@ class TextRung(Protocol):
     """Has a server read texts."""
 
     @property
-    def rung(self) -> Rung:
+    def rung(self) -> TextRoute:
         """How it does."""
         ...
 
@@ -203,7 +203,7 @@ class ReadPart(StrEnum):
     CALLS = "calls"
 
 
-class Likeness(StrEnum):
+class PartLikeness(StrEnum):
     """How far a part is what was meant."""
 
     EDGES = "edges"
@@ -216,23 +216,23 @@ class PartDifference:
     """A part of a message that is otherwise."""
 
     part: ReadPart
-    likeness: Likeness
+    likeness: PartLikeness
     meant: Json
     came: Json
 
 
-def nearest(
+def nearest_reading(
     meanings: Sequence[Message], came: ReadMessage, parts: Collection[ReadPart]
 ) -> tuple[PartDifference, ...]:
     """Compare with all that a text may mean, and give what differs from the most like of them."""
     every = [
-        tuple(each for each in differences(ReadMessage.of(one), came) if each.part in parts)
+        tuple(each for each in message_differences(ReadMessage.of(one), came) if each.part in parts)
         for one in meanings
     ]
     return min(every, key=len)
 
 
-def differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDifference, ...]:
+def message_differences(meant: ReadMessage, came: ReadMessage) -> tuple[PartDifference, ...]:
     """Compare texts exactly, and up to whitespace at their edges; calls as JSON."""
     return tuple(_differences(meant, came))
 
@@ -246,12 +246,12 @@ def _differences(meant: ReadMessage, came: ReadMessage) -> Iterator[PartDifferen
         if wanted != found:
             alike = wanted.strip() == found.strip()
             yield PartDifference(
-                part, Likeness.EDGES if alike else Likeness.DIFFERENT, wanted, found
+                part, PartLikeness.EDGES if alike else PartLikeness.DIFFERENT, wanted, found
             )
     wanted_calls: list[Json] = [each.told for each in meant.calls]
     found_calls: list[Json] = [each.told for each in came.calls]
     if not same_json(wanted_calls, found_calls):
-        yield PartDifference(ReadPart.CALLS, Likeness.DIFFERENT, wanted_calls, found_calls)
+        yield PartDifference(ReadPart.CALLS, PartLikeness.DIFFERENT, wanted_calls, found_calls)
 
 
 def _object(value: Json) -> Mapping[str, Json]:
@@ -297,19 +297,19 @@ def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> Rea
     return joined_deltas([each for each in deltas if isinstance(each, dict)])
 
 
-def greedy(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
+def greedy_request(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
     """Return a request that takes the likeliest token each time."""
     return {**body, "temperature": 0, "max_tokens": limit}
 
 
-def ended(choice: Mapping[str, Json]) -> Mapping[str, Json]:
+def ended_choice(choice: Mapping[str, Json]) -> Mapping[str, Json]:
     """Return the choice. Raises TextNotAskedError where the limit cut it, so that it means less."""
     if choice.get("finish_reason") == "length":
         raise TextNotAskedError("its model did not come to an end")
     return choice
 
 
-def numbers(value: Json) -> list[int] | None:
+def token_ids_of(value: Json) -> list[int] | None:
     """Return token ids; None where it is not a list of such."""
     if not isinstance(value, list):
         return None
@@ -341,7 +341,7 @@ class ChatServer:
         self, chat: ProbedChat, limit: int
     ) -> Sequence[Mapping[str, Json]] | ServerReply:
         """Ask the same for a stream."""
-        return self.client.events(CHAT, greedy(chat.body(self.model), limit))
+        return self.client.events(CHAT, greedy_request(chat.body(self.model), limit))
 
 
 @dataclass(frozen=True)
@@ -362,17 +362,20 @@ class TokenServer(ChatServer, ABC):
     def prompt_ids(self, chat: ProbedChat) -> list[int]:
         """Return the ids of the prompt. Raises TextRefusedError."""
         reply = self.client.post("/tokenize", chat.body(self.model))
-        found = numbers(reply.object.get("tokens"))
+        found = token_ids_of(reply.object.get("tokens"))
         if found is None:
             raise TextRefusedError(reply.refusal)
         return found
 
     def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
         """Return the text of the ids that it gives beside its reading."""
-        body: dict[str, Json] = {**greedy(chat.body(self.model), limit), "return_token_ids": True}
+        body: dict[str, Json] = {
+            **greedy_request(chat.body(self.model), limit),
+            "return_token_ids": True,
+        }
         reply = self.client.post(CHAT, body)
         message = message_of(reply)
-        written = numbers(ended(choice_of(reply.object)).get(self.ids_field))
+        written = token_ids_of(ended_choice(choice_of(reply.object)).get(self.ids_field))
         if written is None:
             raise TextNotAskedError("it does not say which ids it wrote")
         return self.text(written), message

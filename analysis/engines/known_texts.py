@@ -14,13 +14,18 @@ from autoparser.analysis.core.conversation import (
     Message,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
     function_of,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.message_battery import CITY_TOOL, BatteryCase, battery, loose_tools
-from autoparser.analysis.core.message_shape import Shape, offered
-from autoparser.analysis.core.schema_document import validator
+from autoparser.analysis.core.message_battery import (
+    CITY_TOOL,
+    BatteryCase,
+    battery_messages,
+    loose_tools,
+)
+from autoparser.analysis.core.message_shape import MessageShape, offered_tools
+from autoparser.analysis.core.schema_document import schema_validator
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.learning.template_turns import QUESTION, TemplateTurns
 
@@ -35,16 +40,16 @@ ID = "aB3dE6gH1"
 """Nine letters and digits, which the strictest templates want."""
 CALL = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3}, ID)
 DIALOGUES: Mapping[str, tuple[str, Dialogue, bool]] = {
-    "a question": ("", (User(PROMPT_QUESTION),), False),
-    "a question and tools": ("", (User(PROMPT_QUESTION),), True),
+    "a question": ("", (UserMessage(PROMPT_QUESTION),), False),
+    "a question and tools": ("", (UserMessage(PROMPT_QUESTION),), True),
     "a system message and an earlier turn": (
         SYSTEM,
-        (User("Hello."), Message("Good morning."), User(PROMPT_QUESTION)),
+        (UserMessage("Hello."), Message("Good morning."), UserMessage(PROMPT_QUESTION)),
         False,
     ),
     "a call and its result": (
         "",
-        (User(PROMPT_QUESTION), Message(calls=(CALL,)), ToolResult("rain", CITY_TOOL, ID)),
+        (UserMessage(PROMPT_QUESTION), Message(calls=(CALL,)), ToolResult("rain", CITY_TOOL, ID)),
         True,
     ),
 }
@@ -87,7 +92,7 @@ def compared_prompts(
         if rendered is None:
             refused.append(title)
             continue
-        wire = Shape(arguments_as_string=True, system=bool(system))
+        wire = MessageShape(arguments_as_string=True, system=bool(system))
         chat = ProbedChat(wire.messages(dialogue, system), loose_tools() if tools else (), settings)
         try:
             served, refusal = server.prompt(chat).removeprefix(begin), ""
@@ -112,7 +117,7 @@ def _rendered(
     try:
         return analysis.rendering.render(
             shape.messages(dialogue, system),
-            offered(functions, shape) if tools else None,
+            offered_tools(functions, shape) if tools else None,
             add_generation_prompt=True,
             **given,
         )
@@ -169,7 +174,7 @@ def known_texts(analysis: Analysis, settings: Mapping[str, Json]) -> KnownTexts:
 
 
 def _cases(analysis: Analysis, turns: TemplateTurns) -> Iterator[BatteryCase]:
-    yield from (case for case in battery() if case.title in ASKED)
+    yield from (case for case in battery_messages() if case.title in ASKED)
     call = ToolCall(CITY_TOOL, {"city": "Oslo", "days": 3})
     yield BatteryCase("the same call twice", Message(calls=(call, call)))
     closer = _closer(analysis)
@@ -209,7 +214,7 @@ def _other(turns: TemplateTurns, message: Message, tools: Sequence[Json]) -> Mes
 
 def _allows(schema: Mapping[str, Json]) -> bool:
     """Whether any text is valid."""
-    return not validator(dict(schema))("text")
+    return not schema_validator(dict(schema))("text")
 
 
 def _closer(analysis: Analysis) -> str:

@@ -18,17 +18,17 @@ from .engine_server import (
     ChatServer,
     KnownText,
     ProbedChat,
-    Rung,
     ServedModel,
     TextNotAskedError,
     TextRefusedError,
+    TextRoute,
     TextRung,
     UnstreamedRung,
     choice_of,
-    ended,
-    greedy,
+    ended_choice,
+    greedy_request,
     message_of,
-    numbers,
+    token_ids_of,
 )
 from .probe_client import ProbeClient
 
@@ -73,10 +73,10 @@ class LlamaProbe(ChatServer):
             "temperature": 0,
             "return_tokens": True,
         }
-        ids = numbers(self.client.post("/completion", asked).object.get("tokens"))
-        reply = self.client.post(CHAT, greedy(chat.body(self.model), limit))
+        ids = token_ids_of(self.client.post("/completion", asked).object.get("tokens"))
+        reply = self.client.post(CHAT, greedy_request(chat.body(self.model), limit))
         message = message_of(reply)
-        ended(choice_of(reply.object))
+        ended_choice(choice_of(reply.object))
         written = self.client.post("/detokenize", {"tokens": [*(ids or ())]}).object.get("content")
         if not isinstance(written, str) or not written:
             raise TextNotAskedError("it does not say what it wrote")
@@ -89,7 +89,7 @@ class LlamaProbe(ChatServer):
             "parse_special": True,
             "add_special": False,
         }
-        match numbers(self.client.post("/tokenize", asked).object.get("tokens")):
+        match token_ids_of(self.client.post("/tokenize", asked).object.get("tokens")):
             case [end]:
                 return (_ForcedByPrefill(self, end),)
             case _:
@@ -100,7 +100,7 @@ class LlamaProbe(ChatServer):
 class _ForcedByPrefill(UnstreamedRung):
     server: LlamaProbe
     end: int
-    rung = Rung.FORCED
+    rung = TextRoute.FORCED
     sees_reasoning = True
     blind = (
         "the stream: a server that goes on with a text leaves the text out of its stream",

@@ -22,13 +22,18 @@ from autoparser.analysis.core.conversation import (
     ToolCall,
     function_of,
 )
-from autoparser.analysis.core.message_battery import MIXED_TOOL, BatteryCase, battery, loose_tools
-from autoparser.analysis.core.schema_document import Validate, validator
+from autoparser.analysis.core.message_battery import (
+    MIXED_TOOL,
+    BatteryCase,
+    battery_messages,
+    loose_tools,
+)
+from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.turn_format import Begun
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.learning.continuations import ASKED, turns_after
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
 # Messages that are hard to read: markers where they are text, calls that are only quoted.
@@ -132,7 +137,7 @@ def asked_texts(analysis: Analysis) -> AskedTexts:
     return AskedTexts(tuple(texts), not_asked)
 
 
-def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, Opening]]:
+def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, TurnOpening]]:
     """Return the formats and their openings, the default's first, each text of a prompt once."""
     found = [analysis.begun(loose_tools())[0]]
     found += [Begun(format_, each) for format_ in analysis.formats for each in format_.openings]
@@ -147,7 +152,7 @@ def _prompts(analysis: Analysis) -> Iterator[tuple[Begun, Opening]]:
 class _Turns:
     """The turns after one prompt."""
 
-    def __init__(self, analysis: Analysis, begun: Begun, opening: Opening) -> None:
+    def __init__(self, analysis: Analysis, begun: Begun, opening: TurnOpening) -> None:
         self._analysis, self._opening = analysis, opening
         self._format = begun.format
         self._others = tuple(
@@ -162,12 +167,12 @@ class _Turns:
         self._ends = [end.core for end in begun.format.end_literals]
         self._judge = ReadingJudge(self._alike, _allowed)
         self._parser = OutputParser(
-            build(analysis.formats, request_of(self._tools or None, begun=begun))
+            build_expression(analysis.formats, request_of(self._tools or None, begun=begun))
         )
 
     def cases(self, *, whole: bool) -> Iterator[tuple[BatteryCase, bool]]:
         """Return the messages, and of each whether it is hostile."""
-        for case in battery():
+        for case in battery_messages():
             if (whole or case.title in ASKED) and (self._tools or not case.message.calls):
                 yield case, False
         if whole and self._turns.prompted.rendered:
@@ -238,7 +243,7 @@ class _Turns:
 
     def _call(self) -> str:
         """Return a call as the template writes it; empty where it does not write one."""
-        case = next(each for each in battery() if each.title == "1 call")
+        case = next(each for each in battery_messages() if each.title == "1 call")
         found = self.asked(case, hostile=False) if self._tools else None
         return "" if found is None else found.text.strip()
 
@@ -253,7 +258,7 @@ def _hostile_texts(analysis: Analysis) -> list[str]:
 def _checks() -> Mapping[str, Validate]:
     """Return the checks of arguments, by the names of tools; what makes them takes seconds."""
     functions = map(function_of, loose_tools())
-    return {each["name"]: validator(each["parameters"]) for each in functions}
+    return {each["name"]: schema_validator(each["parameters"]) for each in functions}
 
 
 def _allowed(call: ToolCall) -> bool:

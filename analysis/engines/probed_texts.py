@@ -14,12 +14,12 @@ from autoparser.analysis.core.conversation import Json, ReadMessage
 
 from .engine_server import (
     KnownText,
-    Likeness,
     PartDifference,
+    PartLikeness,
     ReadPart,
     TextRefusedError,
-    differences,
-    nearest,
+    message_differences,
+    nearest_reading,
 )
 from .sglang_server import SglangProbe
 
@@ -66,13 +66,13 @@ class ProbedText:
         """What the stream has otherwise than the answer at once."""
         if self.came is None or self.streamed is None:
             return ()
-        return differences(self.came, self.streamed)
+        return message_differences(self.came, self.streamed)
 
 
 def _verdict(found: Sequence[PartDifference]) -> ReadVerdict:
     if not found:
         return ReadVerdict.EXACT
-    edges = all(each.likeness is Likeness.EDGES for each in found)
+    edges = all(each.likeness is PartLikeness.EDGES for each in found)
     return ReadVerdict.EDGES if edges else ReadVerdict.DIFFERENT
 
 
@@ -127,7 +127,7 @@ class ParserRanking:
 Reading = Callable[[KnownText], ReadMessage]
 
 
-def ranking(
+def rank_parsers(
     server: SglangProbe, texts: Sequence[KnownText], tools: Sequence[Json]
 ) -> ParserRanking:
     """Have every parser read every text. Raises ProbeError."""
@@ -176,10 +176,10 @@ def _score(
             if refused == PATIENCE and not exact + edges + different:
                 break
             continue
-        found = nearest(known.meanings, came, parts)
+        found = nearest_reading(known.meanings, came, parts)
         if not found:
             exact += 1
-        elif all(each.likeness is Likeness.EDGES for each in found):
+        elif all(each.likeness is PartLikeness.EDGES for each in found):
             edges += 1
         else:
             different += 1

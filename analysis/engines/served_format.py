@@ -20,7 +20,7 @@ from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.grammar.schema_loosening import log_loosening
 from autoparser.analysis.parsing.output_parser import OutputParser, after_reasoning
-from autoparser.analysis.parsing.turn_request import Start, Turn
+from autoparser.analysis.parsing.turn_request import TurnStart, TurnTree
 from autoparser.analysis.sources.template_loading import (
     held_special_tokens,
     is_template_text,
@@ -243,7 +243,7 @@ class ServedFormat:
             tool_choice=request.tool_choice,
             parallel_tool_calls=request.parallel,
         )
-        if reasoning_apart and opened(grammar.turn):
+        if reasoning_apart and prompt_opens_reasoning(grammar.turn):
             grammar = replace(grammar, turn=after_reasoning(grammar.turn))
         tag = grammar.structural_tag()
         log_loosening(grammar.loosened("structural_tag"))
@@ -277,9 +277,9 @@ class ServedFormat:
         return found or None
 
 
-def opened(turn: Turn) -> bool:
+def prompt_opens_reasoning(turn: TurnTree) -> bool:
     """Whether the prompt has opened reasoning that the model goes on with."""
-    return turn.start is Start.REASONING
+    return turn.start is TurnStart.REASONING
 
 
 _learning = Lock()

@@ -20,20 +20,20 @@ from .engine_server import (
     KnownText,
     ProbedChat,
     ReadPart,
-    Rung,
     ServedModel,
     TextNotAskedError,
     TextRefusedError,
+    TextRoute,
     TextRung,
     client_message,
-    differences,
+    message_differences,
     message_of_events,
-    nearest,
+    nearest_reading,
 )
 from .known_texts import ComparedPrompt, KnownTexts, compared_prompts, known_texts
 from .llama_server import LlamaProbe
 from .probe_client import SHOWN, ProbeClient, ProbeError
-from .probed_texts import NotAsked, ParserRanking, ProbedText, ReadVerdict, ranking
+from .probed_texts import NotAsked, ParserRanking, ProbedText, ReadVerdict, rank_parsers
 from .sglang_server import SglangProbe
 from .vllm_server import VllmProbe
 
@@ -133,7 +133,7 @@ def _sampled(server: EngineServer, analysis: Analysis, chat: ProbedChat, title: 
     read = parser.parse(written)
     meant = client_message(read.to_openai())
     known = KnownText(title, _message(read), written)
-    found = differences(meant, came)
+    found = message_differences(meant, came)
     try:
         streamed = message_of_events(server.greedy_events(chat, LIMIT))
     except TextRefusedError as error:
@@ -165,7 +165,7 @@ class ServerProbe:
     prompts: tuple[ComparedPrompt, ...]
     prompts_refused: tuple[str, ...]
     """Conversations that the template itself refuses."""
-    rung: Rung
+    rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
     texts: tuple[ProbedText, ...]
@@ -200,7 +200,7 @@ def probe_server(
     *,
     url: str,
     settings: Mapping[str, Json] | None = None,
-    rung: Rung | None = None,
+    rung: TextRoute | None = None,
     ranked: bool = True,
 ) -> ServerProbe:
     """Compare the prompts first, then have texts read whose meaning is known.
@@ -211,18 +211,18 @@ def probe_server(
     settings = settings or {}
     prompts, refused = compared_prompts(analysis, server, settings)
     known = known_texts(analysis, settings)
-    reader = None if rung is Rung.SAMPLED else _reader(server, rung, url)
+    reader = None if rung is TextRoute.SAMPLED else _reader(server, rung, url)
     if reader is None:
         blind: tuple[str, ...] = SAMPLED_BLIND
-        used = Rung.SAMPLED
+        used = TextRoute.SAMPLED
         texts, missing = sampled_texts(server, analysis, settings)
     else:
         blind, used = reader.blind, reader.rung
         texts, missing = _read_all(reader, known)
         missing = [*(NotAsked(each, NO_TURN) for each in known.not_asked), *missing]
     scores = None
-    if ranked and isinstance(server, SglangProbe) and used is Rung.GIVEN:
-        scores = ranking(server, known.texts, known.chat.tools)
+    if ranked and isinstance(server, SglangProbe) and used is TextRoute.GIVEN:
+        scores = rank_parsers(server, known.texts, known.chat.tools)
     return ServerProbe(
         url=url,
         served=server.served,
@@ -247,13 +247,13 @@ def _read_all(reader: TextRung, known: KnownTexts) -> tuple[tuple[ProbedText, ..
     return tuple(texts), missing
 
 
-def _reader(server: EngineServer, wanted: Rung | None, url: str) -> TextRung | None:
+def _reader(server: EngineServer, wanted: TextRoute | None, url: str) -> TextRung | None:
     rungs: Sequence[TextRung] = server.rungs()
     if wanted is None:
         return next(iter(rungs), None)
     found = next((each for each in rungs if each.rung is wanted), None)
     if found is None:
-        offered = ", ".join([*(each.rung for each in rungs), Rung.SAMPLED])
+        offered = ", ".join([*(each.rung for each in rungs), TextRoute.SAMPLED])
         raise ProbeError(
             f"offers no way to have a text {wanted}", file=url, hint=f"it offers {offered}"
         )
@@ -266,7 +266,7 @@ def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
     except TextRefusedError as error:
         return ProbedText(known, None, str(error))
     parts = [each for each in ReadPart if reader.sees_reasoning or each is not ReadPart.REASONING]
-    seen = nearest(known.meanings, came, parts)
+    seen = nearest_reading(known.meanings, came, parts)
     if not reader.streams:
         return ProbedText(known, came, differences=seen)
     try:

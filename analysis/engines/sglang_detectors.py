@@ -14,7 +14,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.parsing.output_parser import StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind
 
-from .served_format import ServedRequest, opened, served_format, served_request
+from .served_format import ServedRequest, prompt_opens_reasoning, served_format, served_request
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ReasoningDetector:
             think_start_token="" if reasoning is None else reasoning.open.core,
             think_end_token="" if reasoning is None else reasoning.close.core,
             # Where the model opens reasoning itself, a grammar holds from the first token on.
-            reasoning_default="always" if opened(begun.turn) else None,
+            reasoning_default="always" if prompt_opens_reasoning(begun.turn) else None,
             **others,
         )
         self._stream: StreamParser | None = None

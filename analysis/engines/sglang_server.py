@@ -14,17 +14,17 @@ from .engine_server import (
     SPARE,
     KnownText,
     ProbedChat,
-    Rung,
     ServedModel,
     TextNotAskedError,
     TextRefusedError,
+    TextRoute,
     TextRung,
     TokenServer,
     UnstreamedRung,
     choice_of,
     message_of,
     message_of_events,
-    numbers,
+    token_ids_of,
 )
 from .probe_client import ProbeClient
 
@@ -99,7 +99,7 @@ class SglangProbe(TokenServer):
 @dataclass(frozen=True)
 class _GivenToEndpoints(UnstreamedRung):
     server: SglangProbe
-    rung = Rung.GIVEN
+    rung = TextRoute.GIVEN
     sees_reasoning = True
     blind = (
         "the stream: its endpoints take a whole text",
@@ -121,7 +121,7 @@ class _GivenToEndpoints(UnstreamedRung):
 @dataclass(frozen=True)
 class _ForcedByGrammar:
     server: SglangProbe
-    rung = Rung.FORCED
+    rung = TextRoute.FORCED
     sees_reasoning = True
     streams = True
     blind = (
@@ -135,7 +135,7 @@ class _ForcedByGrammar:
         """Have it write the text, and see by the ids that it did."""
         body = {**self._body(chat, known.text), "return_token_ids": True}
         reply = self.server.client.post(CHAT, body)
-        written = numbers(choice_of(reply.object).get("response_token_ids"))
+        written = token_ids_of(choice_of(reply.object).get("response_token_ids"))
         message = message_of(reply)
         if written is None or not self.server.text(written).startswith(known.text):
             raise TextNotAskedError("its model did not write the text")

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.parsing.marker_tokens import ReasoningEnd, ReasoningState, Thinking
+from autoparser.analysis.parsing.marker_tokens import (
+    ReasoningEnd,
+    ReasoningProgress,
+    ReasoningState,
+)
 from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 from autoparser.analysis.parsing.turn_request import RequestError
@@ -24,7 +28,7 @@ from .served_format import (
     ReasoningPlace,
     ServedFormat,
     ServedRequest,
-    opened,
+    prompt_opens_reasoning,
     served_format,
     served_request,
 )
@@ -160,7 +164,7 @@ class WholeParser:
         reasoning that it opens itself.
         """
         parser = self._known.parser(ServedRequest(settings=self._settings), prompt=input_ids)
-        return not opened(parser.turn)
+        return not prompt_opens_reasoning(parser.turn)
 
     def parse(
         self,
@@ -217,7 +221,7 @@ def reasoning_tokens(parser: OutputParser, ids: Sequence[int]) -> int:
     except RequestError:
         return 0
     state = end.after(end.begin, ids)
-    return 0 if state.thinking is Thinking.UNDECIDED else state.ids
+    return 0 if state.thinking is ReasoningProgress.UNDECIDED else state.ids
 
 
 class ToolHalf:

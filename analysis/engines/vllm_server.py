@@ -16,17 +16,17 @@ from .engine_server import (
     SPARE,
     KnownText,
     ProbedChat,
-    Rung,
     ServedModel,
     TextRefusedError,
+    TextRoute,
     TextRung,
     TokenServer,
     UnstreamedRung,
     choice_of,
-    ended,
+    ended_choice,
     message_of,
     message_of_events,
-    numbers,
+    token_ids_of,
 )
 from .probe_client import ProbeClient
 
@@ -60,7 +60,7 @@ class VllmProbe(TokenServer):
         """Return the ids of a text. Raises TextRefusedError."""
         asked: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
         reply = self.client.post("/tokenize", {"model": self.model, **asked})
-        found = numbers(reply.object.get("tokens"))
+        found = token_ids_of(reply.object.get("tokens"))
         if not found:
             raise TextRefusedError(reply.refusal)
         return found
@@ -73,7 +73,7 @@ class VllmProbe(TokenServer):
         asked: dict[str, Json] = {"prompt": text, "add_special_tokens": False}
         asked |= {"model": self.model, "return_token_strs": True}
         told = self.client.post("/tokenize", asked).object
-        ids, texts = numbers(told.get("tokens")), told.get("token_strs")
+        ids, texts = token_ids_of(told.get("tokens")), told.get("token_strs")
         if not ids or not isinstance(texts, list):
             return {}
         return {
@@ -100,7 +100,7 @@ class VllmProbe(TokenServer):
 @dataclass(frozen=True)
 class _GivenToDerenderer:
     server: VllmProbe
-    rung = Rung.GIVEN
+    rung = TextRoute.GIVEN
     sees_reasoning = True
     streams = True
     blind = (
@@ -161,7 +161,7 @@ class _GivenToDerenderer:
 @dataclass(frozen=True)
 class _ForcedAsChoice(UnstreamedRung):
     server: VllmProbe
-    rung = Rung.FORCED
+    rung = TextRoute.FORCED
     sees_reasoning = False
     blind = (
         "the stream: where the reasoning is left out, it may leave out calls as well",
@@ -175,7 +175,7 @@ class _ForcedAsChoice(UnstreamedRung):
         """Have it write the text, and end where the grammar does."""
         reply = self.server.client.post(CHAT, self._body(chat, known.text))
         message = message_of(reply)
-        ended(choice_of(reply.object))
+        ended_choice(choice_of(reply.object))
         return message
 
     def _body(self, chat: ProbedChat, text: str) -> dict[str, Json]:

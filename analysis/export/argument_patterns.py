@@ -30,16 +30,16 @@ import string
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autoparser.analysis.core.call_format import Arguments
-from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.literals import Literal
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .export_limits import ExportLimit, MessagePiece
-from .field_patterns import WORD, at_most, either, exact, loose
+from .field_patterns import WORD, any_pattern, at_most, exact_pattern, loose_pattern
 
 _CHARACTERS = f"{string.punctuation}\n\t\ré日🚀"
 _PLAIN = "plain words"
@@ -49,13 +49,13 @@ Reads = Callable[[Json], bool]
 """Whether a value that is written comes back."""
 
 
-def loaded(text: str) -> Json:
+def load_json(text: str) -> Json:
     """Read JSON. Raises ValueError."""
     value: Json = json.loads(text)
     return value
 
 
-def typed(value: Json, kind: JsonType) -> Json:
+def type_text(value: Json, kind: JsonType) -> Json:
     """Type a text by its parameter's schema; what is not text stays."""
     if not isinstance(value, str):
         return value
@@ -70,7 +70,7 @@ def typed(value: Json, kind: JsonType) -> Json:
             case JsonType.NULL if value.strip() in ("null", "None"):
                 return None
             case JsonType.ARRAY | JsonType.OBJECT:
-                return loaded(value)
+                return load_json(value)
             case _:
                 return value
     except ValueError:
@@ -78,7 +78,7 @@ def typed(value: Json, kind: JsonType) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class ValueLosses:
     """The values that do not come back."""
 
     types: frozenset[JsonType] = frozenset()
@@ -104,14 +104,14 @@ class Losses:
             yield ExportLimit(MessagePiece.STRINGS, why, characters=self.characters)
 
 
-def losses(reads: Reads, unwritten: Collection[JsonType]) -> Losses:
+def value_losses(reads: Reads, unwritten: Collection[JsonType]) -> ValueLosses:
     """Try the battery's values; types that the template does not write cannot be lost."""
     values = [value for value in _battery_values() if type_of(value) not in unwritten]
     scalars = [value for value in values if type_of(value) not in _CONTAINERS]
     lost = {type_of(value) for value in scalars if not isinstance(value, str) and not reads(value)}
     if not reads(_PLAIN):
         lost.add(JsonType.STRING)
-        return Losses(frozenset(lost))
+        return ValueLosses(frozenset(lost))
     characters = "".join(char for char in _CHARACTERS if not reads(f"a{char}b"))
     strings = [value for value in scalars if isinstance(value, str)]
     odd = any(not reads(text) and not _holds(text, characters) for text in strings)
@@ -119,11 +119,11 @@ def losses(reads: Reads, unwritten: Collection[JsonType]) -> Losses:
         kind = type_of(value)
         if kind in _CONTAINERS and not reads(value) and not _spoiled(value, lost, characters):
             lost.add(kind)
-    return Losses(frozenset(lost), characters, odd)
+    return ValueLosses(frozenset(lost), characters, odd)
 
 
 def _battery_values() -> Iterator[Json]:
-    for case in battery():
+    for case in battery_messages():
         for call in case.message.calls:
             yield from call.arguments.values()
 
@@ -171,7 +171,7 @@ class ContentParser:
 _ALL = 100
 
 
-def arguments_reader(arguments: Arguments) -> ContentParser:
+def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
     """Choose the parser that reads these arguments with the least loss."""
     if arguments.encoded:
         why = "they are JSON text inside a JSON string, and come out as that text"
@@ -190,9 +190,9 @@ def arguments_reader(arguments: Arguments) -> ContentParser:
     )
 
 
-def _whole(arguments: Arguments) -> ContentParser | None:
+def _whole(arguments: ArgumentFormat) -> ContentParser | None:
     """Read all as JSON; None where not even strings are."""
-    lost = losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
+    lost = value_losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
     if not lost.weight:
         return ContentParser("json", empty=False)
     if JsonType.STRING in lost.types:
@@ -204,7 +204,7 @@ def _whole(arguments: Arguments) -> ContentParser | None:
 _SPOILS = "no JSON; with it, all arguments of a call come out as text"
 
 
-def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
+def surviving_arguments(arguments: ArgumentFormat, call: ToolCall) -> dict[str, Json]:
     """Return the arguments that the template writes, as it writes them."""
     strip = (arguments.members.values or arguments.values).string.edges.apply
     return {
@@ -214,19 +214,19 @@ def surviving(arguments: Arguments, call: ToolCall) -> dict[str, Json]:
     }
 
 
-def _unwritten(arguments: Arguments) -> frozenset[JsonType]:
+def _unwritten(arguments: ArgumentFormat) -> frozenset[JsonType]:
     return arguments.refused | {kind for kind in JsonType if arguments.members.row(kind) is None}
 
 
-def _reads_as_json(arguments: Arguments, value: Json) -> bool:
+def _reads_as_json(arguments: ArgumentFormat, value: Json) -> bool:
     call = ToolCall("f", {"k": value})
     try:
-        return loaded(arguments.write(call.arguments)) == surviving(arguments, call)
+        return load_json(arguments.write(call.arguments)) == surviving_arguments(arguments, call)
     except ValueError:
         return False
 
 
-def _dialect(arguments: Arguments) -> ContentParser | None:
+def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
     """Read all as JSON with quirks, which are bare keys and quotes of its own."""
     values, members = arguments.members.values or arguments.values, arguments.members
     text, objects = values.string, (members, values.object)
@@ -240,49 +240,49 @@ def _dialect(arguments: Arguments) -> ContentParser | None:
         if any(each.separator != "," for each in bare):
             return None
         settings["unquoted_keys"] = True
-    if text.escape is Escape.VERBATIM and text.open and text.close and not text.guard:
+    if text.escape is StringEscape.VERBATIM and text.open and text.close and not text.guard:
         quotes: list[Json] = [text.open, text.close]
         settings["string_delims"] = [quotes]
-    elif (text.open, text.escape) != ('"', Escape.JSON):
+    elif (text.open, text.escape) != ('"', StringEscape.JSON):
         return None
     known = {JsonType.BOOLEAN: (values.true, values.false), JsonType.NULL: (values.null,)}
     words = {JsonType.BOOLEAN: ("true", "false"), JsonType.NULL: ("null",)}
-    lost = Losses(frozenset(kind for kind in known if known[kind] != words[kind]))
+    lost = ValueLosses(frozenset(kind for kind in known if known[kind] != words[kind]))
     if lost.types:
         settings["allow_non_json"] = True
     return ContentParser("json", settings, tuple(lost.limits(_SPOILS)), empty=False)
 
 
-def _is_object(container: Container) -> bool:
+def _is_object(container: ContainerNotation) -> bool:
     colon = container.entry[1] if len(container.entry) == 3 else ""  # noqa: PLR2004
     return (
         (container.open, container.close, container.separator.strip()) == ("{", "}", ",")
-        and container.entry == (Slot.KEY, colon, Slot.VALUE)
+        and container.entry == (RowSlot.KEY, colon, RowSlot.VALUE)
         and colon.strip() == ":"
         and colon[0] == ":"
         and container.key.open in ("", '"')
     )
 
 
-def _around(text: Text) -> bool:
+def _around(text: StringText) -> bool:
     return bool(text.open or text.close)
 
 
-def _pairs(arguments: Arguments) -> ContentParser | None:
+def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
     """Read the pairs one by one, by a pattern that finds each."""
     members = arguments.members
     rows = [members.row(kind) for kind in JsonType]
     written = tuple(dict.fromkeys(row for row in rows if row is not None))
-    if not written or any(Slot.KEY not in row or Slot.VALUE not in row for row in written):
+    if not written or any(RowSlot.KEY not in row or RowSlot.VALUE not in row for row in written):
         return None
     if any(not _told_apart(row, members) for row in written):
         return None
     values = members.values or arguments.values
     alone = _begin_alike(written)
     ways = (
-        ("json", losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
-        ("text", losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
-        ("either", losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
+        ("json", value_losses(_read_by(values, quoted=True, text=False), _unwritten(arguments))),
+        ("text", value_losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
+        ("either", value_losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
     )
     # Where something is not JSON, the strict way fails on all of the message.
     way, lost = min(
@@ -290,7 +290,7 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         key=lambda each: each[1].weight,
     )
     settings: dict[str, Json] = {
-        "tag_pattern": either(
+        "tag_pattern": any_pattern(
             _pair_patterns(written, members, values, unquote=way == "text", alone=alone)
         ),
         "value_parser": _VALUE_PARSERS[way],
@@ -301,20 +301,21 @@ def _pairs(arguments: Arguments) -> ContentParser | None:
         tuple(lost.limits(_why(values, lost))),
         way != "json",
         any_names=all(
-            _key_pattern(row, row.index(Slot.KEY), members, alone=alone) != _KEY for row in written
+            _key_pattern(row, row.index(RowSlot.KEY), members, alone=alone) != _KEY
+            for row in written
         ),
     )
 
 
 def _begin_alike(rows: Sequence[Row]) -> bool:
     """Whether what stands before the value is the same in all rows."""
-    return len({row[: row.index(Slot.VALUE)] for row in rows}) == 1
+    return len({row[: row.index(RowSlot.VALUE)] for row in rows}) == 1
 
 
 def _told_before(before: Row) -> bool:
     """Whether a word stands before a name, so that no name is taken for the text of a value."""
     literal = before[-1] if before else ""
-    return not isinstance(literal, Slot) and any(char.isalnum() for char in literal)
+    return not isinstance(literal, RowSlot) and any(char.isalnum() for char in literal)
 
 
 _VALUE_PARSERS: Mapping[str, Json] = {
@@ -324,24 +325,24 @@ _VALUE_PARSERS: Mapping[str, Json] = {
 }
 
 
-def _why(values: Notation, lost: Losses) -> str:
+def _why(values: ValueNotation, lost: ValueLosses) -> str:
     if JsonType.STRING in lost.types or lost.characters or lost.odd_strings:
         return f"strings are written as {values.string.escape}, and nothing is unescaped"
     return "not written as JSON, nor as a word that the target knows"
 
 
-def _told_apart(row: Row, members: Container) -> bool:
+def _told_apart(row: Row, members: ContainerNotation) -> bool:
     """Whether it shows where a value of a row ends."""
     closer = row[-1]
-    if not isinstance(closer, Slot) and closer.strip():
+    if not isinstance(closer, RowSlot) and closer.strip():
         return True
     head = row[0]
     return bool(members.separator) and (
-        not isinstance(head, Slot) or "=" in row[1] or ":" in row[1]
+        not isinstance(head, RowSlot) or "=" in row[1] or ":" in row[1]
     )
 
 
-def _read_by(values: Notation, *, quoted: bool, text: bool) -> Callable[[Json], bool]:
+def _read_by(values: ValueNotation, *, quoted: bool, text: bool) -> Callable[[Json], bool]:
     """Read single values as JSON, as text that the tools type, or as either."""
 
     def reads(value: Json) -> bool:
@@ -351,21 +352,21 @@ def _read_by(values: Notation, *, quoted: bool, text: bool) -> Callable[[Json], 
         read: Json = written
         if quoted:
             try:
-                read = loaded(written)
+                read = load_json(written)
             except ValueError:
                 if not text:
                     return False
                 read = written.strip()
         stripped = values.string.edges.apply(value) if isinstance(value, str) else value
-        return (typed(read, type_of(value)) if text else read) == stripped
+        return (type_text(read, type_of(value)) if text else read) == stripped
 
     return reads
 
 
-def _inside(text: Text, value: str) -> str:
+def _inside(text: StringText, value: str) -> str:
     """Return what stands between a string's quotes."""
     written = text.write(value)
-    if text.escape is Escape.PYTHON:
+    if text.escape is StringEscape.PYTHON:
         written = written[len(text.open) + 1 : len(written) - len(text.close) - 1]
     else:
         written = written[len(text.open) : len(written) - len(text.close)]
@@ -376,7 +377,12 @@ def _inside(text: Text, value: str) -> str:
 
 
 def _pair_patterns(
-    rows: Sequence[Row], members: Container, values: Notation, *, unquote: bool, alone: bool
+    rows: Sequence[Row],
+    members: ContainerNotation,
+    values: ValueNotation,
+    *,
+    unquote: bool,
+    alone: bool,
 ) -> Iterator[str]:
     """Return a pattern for the rows that begin alike, whatever closes them.
 
@@ -385,40 +391,40 @@ def _pair_patterns(
     value = _value_pattern(values.string, unquote=unquote)
     closers: dict[str, list[str]] = {}
     for row in rows:
-        at = row.index(Slot.VALUE)
+        at = row.index(RowSlot.VALUE)
         closer = _row_pattern(row[at + 1 :], row[:at], members, alone=alone)
         if not _is_marker(row[-1]):
             closer += _end_of_value(rows, members)
         head = _row_pattern(row[:at], (), members, alone=alone)
         closers.setdefault(head, []).append(closer)
     for head, ends in closers.items():
-        yield f"{head}{value}{either(ends)}"
+        yield f"{head}{value}{any_pattern(ends)}"
 
 
-def _is_marker(piece: str | Slot) -> bool:
+def _is_marker(piece: str | RowSlot) -> bool:
     """Whether a piece closes a value by itself, being nothing that a value may well hold."""
-    return not isinstance(piece, Slot) and bool(Literal.of(piece).markers)
+    return not isinstance(piece, RowSlot) and bool(TemplateLiteral.of(piece).markers)
 
 
-def _row_pattern(row: Row, before: Row, members: Container, *, alone: bool) -> str:
+def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bool) -> str:
     """Match what of a row stands before its value, or after it.
 
     It is `alone` where all rows begin alike.
     """
     pieces: list[str] = []
     for at, piece in enumerate(row):
-        if piece is Slot.KEY:
-            named = Slot.KEY in (*before, *row[:at])
+        if piece is RowSlot.KEY:
+            named = RowSlot.KEY in (*before, *row[:at])
             key = f"(?P<key>{_key_pattern(row, at, members, alone=alone)})"
             pieces.append("(?P=key)" if named else _quoted(members.key, key))
-        elif not isinstance(piece, Slot):
+        elif not isinstance(piece, RowSlot):
             first = not at and not before
             last = bool(before) and at == len(row) - 1
             pieces.append(_edged(piece.lstrip() if first else piece, last=last))
     return "".join(pieces)
 
 
-def _key_pattern(row: Row, at: int, members: Container, *, alone: bool) -> str:
+def _key_pattern(row: Row, at: int, members: ContainerNotation, *, alone: bool) -> str:
     """Match a name: any, after a word that tells that one follows, for what follows it ends it.
 
     Where rows begin in several ways, one name could go on to where the next row of another kind
@@ -429,14 +435,14 @@ def _key_pattern(row: Row, at: int, members: Container, *, alone: bool) -> str:
     if alone:
         return r"[^\n]+?"
     following = row[at + 1] if at + 1 < len(row) else ""
-    first = (members.key.close + ("" if isinstance(following, Slot) else following))[:1]
-    return _KEY if not first or first.isalnum() else rf"[^\n{exact(first)}]+?"
+    first = (members.key.close + ("" if isinstance(following, RowSlot) else following))[:1]
+    return _KEY if not first or first.isalnum() else rf"[^\n{exact_pattern(first)}]+?"
 
 
-def _quoted(key: Text, pattern: str) -> str:
+def _quoted(key: StringText, pattern: str) -> str:
     """Put a key's quotes around a pattern."""
-    quote = "['\"]" if key.escape is Escape.PYTHON else ""
-    return f"{exact(key.open)}{quote}{pattern}{quote}{exact(key.close)}"
+    quote = "['\"]" if key.escape is StringEscape.PYTHON else ""
+    return f"{exact_pattern(key.open)}{quote}{pattern}{quote}{exact_pattern(key.close)}"
 
 
 def _edged(text: str, *, last: bool) -> str:
@@ -446,38 +452,42 @@ def _edged(text: str, *, last: bool) -> str:
         return "" if last else at_most(text)
     start = text.index(core[0])
     after = "" if last else at_most(text[start + len(core) :])
-    return f"{at_most(text[:start])}{loose(core)}{after}"
+    return f"{at_most(text[:start])}{loose_pattern(core)}{after}"
 
 
-def _end_of_value(rows: Sequence[Row], members: Container) -> str:
+def _end_of_value(rows: Sequence[Row], members: ContainerNotation) -> str:
     """Look for the next pair or the end of all, where nothing sure closes a value."""
     follows: list[str] = []
     for row in rows:
-        head = "" if isinstance(row[0], Slot) else _edged(row[0].lstrip(), last=False)
-        after_key = row[row.index(Slot.KEY) + 1]
-        after = "" if isinstance(after_key, Slot) else exact(after_key.rstrip())
+        head = "" if isinstance(row[0], RowSlot) else _edged(row[0].lstrip(), last=False)
+        after_key = row[row.index(RowSlot.KEY) + 1]
+        after = "" if isinstance(after_key, RowSlot) else exact_pattern(after_key.rstrip())
         follows.append(f"{head}{_quoted(members.key, WORD)}{after}")
-    closer = rf"{exact(members.close)}\s*" if members.close.strip() else exact(members.close)
-    return rf"(?={exact(members.separator)}{either(follows)}|{closer}\Z)"
+    closer = (
+        rf"{exact_pattern(members.close)}\s*"
+        if members.close.strip()
+        else exact_pattern(members.close)
+    )
+    return rf"(?={exact_pattern(members.separator)}{any_pattern(follows)}|{closer}\Z)"
 
 
 _ANY_VALUE = "(?P<value>.*?)"
 
 
-def _value_pattern(text: Text, *, unquote: bool) -> str:
+def _value_pattern(text: StringText, *, unquote: bool) -> str:
     if not unquote:
         # What closes a value may stand inside a string.
         return r'(?P<value>(?:"(?:\\.|[^"\\])*"|[^"])*?)' if text.open == '"' else _ANY_VALUE
-    return either(_value_patterns(text))
+    return any_pattern(_value_patterns(text))
 
 
-def _value_patterns(text: Text) -> Iterator[str]:
+def _value_patterns(text: StringText) -> Iterator[str]:
     """Return patterns for a value, the quotes of a string left out."""
     if text.guard is not None:
-        yield f"{exact(text.guard.open)}(?P<value>.*?){exact(text.guard.close)}"
-    if text.escape is Escape.PYTHON:
+        yield f"{exact_pattern(text.guard.open)}(?P<value>.*?){exact_pattern(text.guard.close)}"
+    if text.escape is StringEscape.PYTHON:
         for quote in "'\"":
             yield rf"{quote}(?P<value>(?:\\.|[^{quote}\\])*){quote}"
     elif text.open and text.close:
-        yield f"{exact(text.open)}(?P<value>.*?){exact(text.close)}"
+        yield f"{exact_pattern(text.open)}(?P<value>.*?){exact_pattern(text.close)}"
     yield _ANY_VALUE

@@ -31,23 +31,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Json, ToolCall
-from autoparser.analysis.core.literals import Literal
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.message_battery import battery_messages
 
-from .argument_patterns import ContentParser, arguments_reader, loaded, surviving
+from .argument_patterns import ContentParser, arguments_reader, load_json, surviving_arguments
 from .export_limits import ExportLimit, MessagePiece
 from .field_patterns import (
     WORD,
     CallsField,
     TurnEnds,
+    any_pattern,
     at_most,
-    behind,
-    either,
-    exact,
-    framed,
-    loose,
+    behind_pattern,
+    exact_pattern,
+    frame_patterns,
+    loose_pattern,
     space_at_start,
 )
 
@@ -73,12 +73,12 @@ def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsFie
 def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | None:
     """Say what of the battery's calls is lost; None where it is too much."""
     limits: dict[ExportLimit, None] = {}
-    for case in battery():
+    for case in battery_messages():
         for call in case.message.calls:
             if calls.refused_type([call]) is not None:
                 continue
             try:
-                value = loaded(_text(calls, fields, call))
+                value = load_json(_text(calls, fields, call))
             except ValueError:
                 return None
             arguments = _at(value, _path(fields, fields.args_field))
@@ -88,7 +88,7 @@ def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | 
             elif arguments is None and not call.arguments:
                 why = "the arguments are left out then, and the target wants what it is to copy"
                 limits[ExportLimit(MessagePiece.NO_ARGUMENTS, why)] = None
-            elif arguments != surviving(calls.arguments, call):
+            elif arguments != surviving_arguments(calls.arguments, call):
                 return None
     return tuple(limits)
 
@@ -133,7 +133,7 @@ def _array(
         return None
     if not opening.endswith("[") or closing[:1] != "]" or calls.separator.strip() != ",":
         return None
-    marker, closer = loose(opening[:-1].rstrip()), exact(closing[1:].strip())
+    marker, closer = loose_pattern(opening[:-1].rstrip()), exact_pattern(closing[1:].strip())
     head = rf"(?=\[\s*{_head(calls)})"
     start = rf"{marker}\s*(?=\[)" if marker else head
     settings: dict[str, Json] = {
@@ -141,7 +141,7 @@ def _array(
         "transform": _transform(fields, ""),
         "transform_each": True,
     }
-    closes = either([closer, end.stopped(closing[1:])])
+    closes = any_pattern([closer, end.stopped(closing[1:])])
     close = rf"(?<=\]\s*){closes}" if closer else rf"(?<=\]){end.ahead}"
     return CallsField(start, start, close, closer or r"\]", settings, limits)
 
@@ -150,12 +150,12 @@ def _object(
     calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField:
     """Read each call as one object."""
-    before = loose(fields.before.strip())
+    before = loose_pattern(fields.before.strip())
     head = rf"(?={_head(calls)})"
     # After a marker the members may come in any order.
     opened = rf"{before}\s*(?=\{{)" if before else head
-    after = loose(fields.after.strip())
-    frame = framed(
+    after = loose_pattern(fields.after.strip())
+    frame = frame_patterns(
         calls,
         opened=opened,
         ahead=opened,
@@ -184,10 +184,10 @@ def _object(
 def _head(calls: CallFormat) -> str:
     """Match how the JSON of a call begins: with its first key, where that is written."""
     first = calls.row[0]
-    text = "" if isinstance(first, Slot) else first
+    text = "" if isinstance(first, RowSlot) else first
     key = text[text.find("{") + 1 :].lstrip() if "{" in text else ""
     end = key.find('"', 1) + 1 if key.startswith('"') else 0
-    return rf"\{{\s*{exact(key[:end])}" if end else r"\{"
+    return rf"\{{\s*{exact_pattern(key[:end])}" if end else r"\{"
 
 
 def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
@@ -195,7 +195,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
 
     `turn` matches where a turn begins, `end` what ends it.
     """
-    if calls.row.count(Slot.ARGUMENTS) != 1:
+    if calls.row.count(RowSlot.ARGUMENTS) != 1:
         return None
     braced = _with_braces(calls)
     reader = arguments_reader(calls.arguments)
@@ -203,9 +203,9 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
         other = arguments_reader(braced.arguments)
         if other.content == "json" and other.weight < max(reader.weight, 1):
             calls, reader = braced, other
-    at = calls.row.index(Slot.ARGUMENTS)
+    at = calls.row.index(RowSlot.ARGUMENTS)
     head, tail = calls.row[:at], calls.row[at + 1 :]
-    if Slot.NAME not in head and Slot.ID not in head:
+    if RowSlot.NAME not in head and RowSlot.ID not in head:
         return None
     seam = _seam(calls, head, tail, reader)
     head = head[: at - seam.taken]
@@ -213,10 +213,10 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     follows = seam.before or _follows(calls, head, after, calls is braced)
     opened, ahead = _captures(calls, head) + follows, _pattern(head) + follows
     first = head[0]
-    marked = not isinstance(first, Slot) and bool(first.strip())
+    marked = not isinstance(first, RowSlot) and bool(first.strip())
     if not marked and not calls.section_open.strip():
-        opened, ahead = f"{behind(turn)}{opened}", f"{behind(turn)}{ahead}"
-    frame = framed(
+        opened, ahead = f"{behind_pattern(turn)}{opened}", f"{behind_pattern(turn)}{ahead}"
+    frame = frame_patterns(
         calls,
         opened=opened,
         ahead=ahead,
@@ -229,7 +229,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
         "type": "function",
         "function": {"name": "{name}", "arguments": "{content}"},
     }
-    if Slot.ID in head:
+    if RowSlot.ID in head:
         call["id"] = "{id}"
     settings: dict[str, Json] = {"content": reader.content}
     content_args = dict(reader.settings)
@@ -256,14 +256,14 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
     )
 
 
-def _follows(calls: CallFormat, head: Sequence[str | Slot], after: str, braced: bool) -> str:
+def _follows(calls: CallFormat, head: Sequence[str | RowSlot], after: str, braced: bool) -> str:
     """Look ahead to the arguments, where no literal shows that the name has ended."""
     literal = head[-1]
-    if not braced and not isinstance(literal, Slot) and literal.strip():
+    if not braced and not isinstance(literal, RowSlot) and literal.strip():
         return ""
     begins = calls.arguments.write({_KEY: 1}).partition(_KEY)[0].strip()
     begins = begins[:1] if begins.endswith('"') else begins
-    return f"(?={either([exact(begins), after])})" if begins else r"(?=\s)"
+    return f"(?={any_pattern([exact_pattern(begins), after])})" if begins else r"(?=\s)"
 
 
 _KEY = "zkey"
@@ -272,20 +272,20 @@ _KEY = "zkey"
 def _body_end(calls: CallFormat, reader: ContentParser) -> str:
     """Match how the arguments always end."""
     if reader.content == "json":
-        return "" if reader.limits else exact(calls.arguments.write({_KEY: 1})[-1:])
-    return exact(calls.arguments.members.close.strip())
+        return "" if reader.limits else exact_pattern(calls.arguments.write({_KEY: 1})[-1:])
+    return exact_pattern(calls.arguments.members.close.strip())
 
 
-def _ids(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
-    if Slot.ID not in tail:
+def _ids(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
+    if RowSlot.ID not in tail:
         return ()
     why = "they stand after the arguments, and the target captures only what opens a call"
     return (ExportLimit(MessagePiece.IDS, why),)
 
 
-def _closers(tail: Sequence[str | Slot]) -> tuple[ExportLimit, ...]:
+def _closers(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
     """Say which strings end a call that nothing but its name opens and a mere sign closes."""
-    close = Literal.of(tail[0] if tail and not isinstance(tail[0], Slot) else "")
+    close = TemplateLiteral.of(tail[0] if tail and not isinstance(tail[0], RowSlot) else "")
     if not close.core or close.is_marker or close.mark:
         return ()
     why = f"a {close.core[0]} in them ends the call, where the next one seems to follow"
@@ -305,7 +305,10 @@ class _Seam:
 
 
 def _seam(
-    calls: CallFormat, head: Sequence[str | Slot], tail: Sequence[str | Slot], reader: ContentParser
+    calls: CallFormat,
+    head: Sequence[str | RowSlot],
+    tail: Sequence[str | RowSlot],
+    reader: ContentParser,
 ) -> _Seam:
     """Find patterns that hold for a call without arguments, too."""
     empty = calls.empty_row
@@ -315,21 +318,25 @@ def _seam(
         return _Seam()
     if not reader.empty:
         return _Seam(limit=_NO_ARGUMENTS)
-    before = "" if isinstance(head[-1], Slot) else head[-1]
-    after = tail[0] if tail and not isinstance(tail[0], Slot) else ""
+    before = "" if isinstance(head[-1], RowSlot) else head[-1]
+    after = tail[0] if tail and not isinstance(tail[0], RowSlot) else ""
     last = empty[-1]
-    if isinstance(last, Slot) or len(tail) > 1:
+    if isinstance(last, RowSlot) or len(tail) > 1:
         return _Seam() if not before.strip() and not after.strip() else _Seam(limit=_WRITTEN)
     if _squashed(last) == _squashed(before + after):
         return _Seam()
     closer = last.strip()
     if closer and after.rstrip().endswith(closer):
         rest = after.rstrip().removesuffix(closer)
-        short = rf"(?=\s*{loose(closer)})"
+        short = rf"(?=\s*{loose_pattern(closer)})"
         called = _pattern(head[: -1 if before else None])
-        at_once = rf"(?<={called}\s*){loose(closer)}"
-        closing = either([loose(rest + closer), at_once]) if rest.strip() else loose(closer)
-        return _Seam(either([loose(before), short]), closing, bool(before))
+        at_once = rf"(?<={called}\s*){loose_pattern(closer)}"
+        closing = (
+            any_pattern([loose_pattern(rest + closer), at_once])
+            if rest.strip()
+            else loose_pattern(closer)
+        )
+        return _Seam(any_pattern([loose_pattern(before), short]), closing, bool(before))
     return _Seam(limit=_WRITTEN)
 
 
@@ -343,7 +350,7 @@ _WRITTEN = ExportLimit(
 
 def _is_empty_object(text: str) -> bool:
     try:
-        return loaded(text) == {}
+        return load_json(text) == {}
     except ValueError:
         return False
 
@@ -354,26 +361,26 @@ def _squashed(text: str) -> str:
 
 def _with_braces(calls: CallFormat) -> CallFormat | None:
     """Take the braces around the arguments for a part of them."""
-    at = calls.row.index(Slot.ARGUMENTS)
+    at = calls.row.index(RowSlot.ARGUMENTS)
     if not 0 < at < len(calls.row) - 1 or calls.arguments.members.open:
         return None
     before, after = calls.row[at - 1], calls.row[at + 1]
-    if isinstance(before, Slot) or isinstance(after, Slot):
+    if isinstance(before, RowSlot) or isinstance(after, RowSlot):
         return None
     if not before.endswith("{") or not after.startswith("}"):
         return None
-    row = (*calls.row[: at - 1], before[:-1], Slot.ARGUMENTS, after[1:], *calls.row[at + 2 :])
+    row = (*calls.row[: at - 1], before[:-1], RowSlot.ARGUMENTS, after[1:], *calls.row[at + 2 :])
     members = replace(calls.arguments.members, open="{", close="}", empty="{}")
     return replace(calls, row=row, arguments=replace(calls.arguments, members=members))
 
 
-def _captures(calls: CallFormat, head: Sequence[str | Slot]) -> str:
+def _captures(calls: CallFormat, head: Sequence[str | RowSlot]) -> str:
     """Match what stands before the arguments, and capture the name and the id in it."""
-    named = {Slot.NAME: f"(?P<name>{WORD})", Slot.ID: f"(?P<id>{WORD})"}
+    named = {RowSlot.NAME: f"(?P<name>{WORD})", RowSlot.ID: f"(?P<id>{WORD})"}
     if calls.naming is not None:
         name = f"(?P<name>{WORD if calls.id_row else _PLAIN_WORD})"
-        inside = calls.naming.pattern(name, exact, word=WORD, number=r"\d+")
-        named[Slot.ID] = f"(?P<id>{inside})"
+        inside = calls.naming.pattern(name, exact_pattern, word=WORD, number=r"\d+")
+        named[RowSlot.ID] = f"(?P<id>{inside})"
     return _pattern(head, named)
 
 
@@ -382,7 +389,7 @@ _PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
 
 
 def _pattern(
-    row: Sequence[str | Slot], named: Mapping[Slot, str] | None = None, *, inner: bool = False
+    row: Sequence[str | RowSlot], named: Mapping[RowSlot, str] | None = None, *, inner: bool = False
 ) -> str:
     """Match a piece of a call's row; `inner` says that arguments stand right before it.
 
@@ -390,10 +397,10 @@ def _pattern(
     """
     pieces: list[str] = []
     for at, piece in enumerate(row):
-        if not isinstance(piece, Slot):
+        if not isinstance(piece, RowSlot):
             space = at_most(space_at_start(piece)) if inner and not at else ""
-            pieces.append(space + loose(piece if at else piece.lstrip()))
-        elif piece is Slot.INDEX:
+            pieces.append(space + loose_pattern(piece if at else piece.lstrip()))
+        elif piece is RowSlot.INDEX:
             pieces.append(r"\d+")
         else:
             pieces.append(WORD if named is None or piece in row[:at] else named.get(piece, WORD))

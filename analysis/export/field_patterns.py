@@ -50,13 +50,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Block, Literal
-from autoparser.analysis.core.text_format import Part, Strip
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_format import EdgeStrip, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import Written
-from autoparser.analysis.parsing.turn_request import Turn
+from autoparser.analysis.core.turn_shape import PromptProgress
+from autoparser.analysis.parsing.turn_request import TurnTree
 
 from .export_limits import ExportLimit
 
@@ -65,9 +65,9 @@ from .export_limits import ExportLimit
 class TargetJoint:
     """What is written between two neighbours."""
 
-    left: Part | None
+    left: TurnPart | None
     """None: the turn begins here, after its header."""
-    right: Part | None
+    right: TurnPart | None
     """None: the turn ends here."""
     text: str
 
@@ -85,12 +85,12 @@ def joints_of(format_: TurnFormat) -> tuple[TargetJoint, ...]:
     for layout in format_.layouts.values():
         if layout.refusal:
             continue
-        neighbours: Sequence[Part | None] = (None, *layout.parts, None)
+        neighbours: Sequence[TurnPart | None] = (None, *layout.parts, None)
         for at, literal in enumerate(layout.literals):
             left, right = neighbours[at], neighbours[at + 1]
             text = literal.removeprefix(header) if left is None else literal
-            text = after + text if left is Part.CALLS else text
-            text = text + before if right is Part.CALLS else text
+            text = after + text if left is TurnPart.CALLS else text
+            text = text + before if right is TurnPart.CALLS else text
             found[TargetJoint(left, right, text)] = None
     return tuple(found)
 
@@ -102,8 +102,11 @@ def written_header(format_: TurnFormat) -> str:
     return header if header.strip() or prompted else ""
 
 
-def between(
-    joints: Sequence[TargetJoint], *, left: Sequence[Part | None], right: Sequence[Part | None]
+def joints_between(
+    joints: Sequence[TargetJoint],
+    *,
+    left: Sequence[TurnPart | None],
+    right: Sequence[TurnPart | None],
 ) -> Iterator[TargetJoint]:
     """Return the joints whose neighbours are among these."""
     for joint in joints:
@@ -111,13 +114,13 @@ def between(
             yield joint
 
 
-ANY: Sequence[Part | None] = (None, *Part)
+ANY: Sequence[TurnPart | None] = (None, *TurnPart)
 
 
 def closing_text(calls: CallFormat) -> str:
     """Return what is written after the last slot of the last call."""
     last = calls.row[-1]
-    return ("" if isinstance(last, Slot) else last) + calls.section_close
+    return ("" if isinstance(last, RowSlot) else last) + calls.section_close
 
 
 def _call_edges(calls: CallFormat | None) -> tuple[str, str]:
@@ -140,7 +143,7 @@ WORD = r"""[^\s{}\[\]<>"']+?"""
 """A name or an id, up to what follows it."""
 
 
-def exact(text: str) -> str:
+def exact_pattern(text: str) -> str:
     """Match a text as it is."""
     return "".join(f"\\{char}" if char in _SPECIAL else _NAMED.get(char, char) for char in text)
 
@@ -148,41 +151,41 @@ def exact(text: str) -> str:
 def at_most(space: str) -> str:
     """Match whitespace as it is written, or any beginning or end of it."""
     runs = [(char, len(list(run))) for char, run in groupby(space)]
-    return "".join(f"{exact(char)}{'?' if n == 1 else f'{{0,{n}}}'}" for char, n in runs)
+    return "".join(f"{exact_pattern(char)}{'?' if n == 1 else f'{{0,{n}}}'}" for char, n in runs)
 
 
-def widest(spaces: Iterable[str]) -> str:
+def widest_pattern(spaces: Iterable[str]) -> str:
     """Match each of several pieces of whitespace, where one of them holds the others."""
     return at_most(max(spaces, key=len, default=""))
 
 
-def loose(text: str) -> str:
+def loose_pattern(text: str) -> str:
     """Match a text, whatever whitespace stands at its edges and where it breaks lines."""
-    literal = Literal.of(text)
+    literal = TemplateLiteral.of(text)
     pieces: list[str] = []
     at = 0
     for space in _SPACES.finditer(literal.core):
-        pieces.append(exact(literal.core[at : space.start()]))
-        pieces.append(r"\s*" if "\n" in space.group() else exact(space.group()))
+        pieces.append(exact_pattern(literal.core[at : space.start()]))
+        pieces.append(r"\s*" if "\n" in space.group() else exact_pattern(space.group()))
         at = space.end()
-    pieces.append(exact(literal.core[at:]))
+    pieces.append(exact_pattern(literal.core[at:]))
     before = r"\s*" if literal.before else ""
     after = r"\s*" if literal.after else ""
     return f"{before}{''.join(pieces)}{after}"
 
 
-def either(patterns: Iterable[str]) -> str:
+def any_pattern(patterns: Iterable[str]) -> str:
     """Match one of several patterns; empty where there is none."""
     found = list(dict.fromkeys(pattern for pattern in patterns if pattern))
     return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})" if found else ""
 
 
-def behind(pattern: str) -> str:
+def behind_pattern(pattern: str) -> str:
     """Look back over whitespace for a pattern."""
     return rf"(?<={pattern}\s*)"
 
 
-def anchor(key: str, pattern: str) -> dict[str, str]:
+def anchor_field(key: str, pattern: str) -> dict[str, str]:
     """Return a pattern under its key: as a literal where it is one, which streams without delay."""
     text = _literal(pattern)
     return {f"{key}_pattern": pattern} if text is None else {key: text}
@@ -218,7 +221,7 @@ def space_at_end(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
-def optional(pattern: str) -> str:
+def optional_pattern(pattern: str) -> str:
     """Match a pattern or nothing; for the beginning of a pattern only."""
     return f"(?:{pattern})?" if pattern else ""
 
@@ -260,17 +263,17 @@ class TurnEnds:
     @property
     def ahead(self) -> str:
         """Look ahead to the end of a turn, or to that of a text which was stopped there."""
-        return either([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
+        return any_pattern([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
 
     def stopped(self, text: str) -> str:
         """Match what is passed on of a text that ends the turn; empty where it does not end it."""
         text = text.rstrip()
         rests = [text.removesuffix(each) for each in self.texts if text.endswith(each)]
-        return rf"{loose(min(rests, key=len).strip())}\s*\Z" if rests else ""
+        return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Framed:
+class FramedPatterns:
     """The patterns of one call, its section around it."""
 
     open: str
@@ -281,7 +284,7 @@ class Framed:
     separator: str
 
 
-def framed(
+def frame_patterns(
     calls: CallFormat,
     *,
     opened: str,
@@ -290,7 +293,7 @@ def framed(
     after: str,
     end: TurnEnds,
     body_end: str,
-) -> Framed:
+) -> FramedPatterns:
     """Put the section around the patterns of one call.
 
     `opened` and `ahead` match what opens a call, with its captures and without; `marked` says
@@ -298,38 +301,40 @@ def framed(
     is between always ends, empty where it may end in any way.
     """
     section_open, section_close = (
-        loose(calls.section_open.strip()),
-        loose(calls.section_close.strip()),
+        loose_pattern(calls.section_open.strip()),
+        loose_pattern(calls.section_close.strip()),
     )
-    separator = loose(calls.separator.strip())
+    separator = loose_pattern(calls.separator.strip())
     first, first_ahead = opened, ahead
     if section_open and marked:
         first, first_ahead = rf"(?:{section_open}\s*)?{opened}", rf"(?:{section_open}\s*)?{ahead}"
     elif section_open:
         # Only in a section that is open: elsewhere, nothing shows that this is a call.
         inside = rf"(?:(?!{section_close}).)*" if section_close else ".*"
-        back = behind(f"{section_open}{inside}{separator or after or body_end}")
+        back = behind_pattern(f"{section_open}{inside}{separator or after or body_end}")
         first, first_ahead = rf"(?:{section_open}\s*|{back}){opened}", rf"{section_open}\s*{ahead}"
     next_call = rf"{separator}\s*{ahead}" if separator else ahead
     last = rf"(?<={body_end}\s*)" if body_end else ""
     if after and _BRACKETS.fullmatch(after):
         # Brackets close much: these are the call's if what follows a call follows them.
-        follows = either([section_close, next_call, end.pattern])
-        close = either([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
-        return Framed(first, first_ahead, close, after, section_close, separator)
+        follows = any_pattern([section_close, next_call, end.pattern])
+        close = any_pattern([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
+        return FramedPatterns(first, first_ahead, close, after, section_close, separator)
     if after:
         # What closes only later calls is to the target what closes all.
         later = calls.later_close
-        closing = either([section_close, loose(later.strip()), end.stopped(later)])
-        close = f"{last}{either([after, end.stopped(closing_text(calls))])}"
-        return Framed(first, first_ahead, close, after, closing, separator)
+        closing = any_pattern([section_close, loose_pattern(later.strip()), end.stopped(later)])
+        close = f"{last}{any_pattern([after, end.stopped(closing_text(calls))])}"
+        return FramedPatterns(first, first_ahead, close, after, closing, separator)
     between = r"(?=\s*" if separator else r"\s+(?=" if calls.separator else "(?="
     if section_close:
         stopped = end.stopped(calls.section_close)
-        close = f"{last}{either([section_close, rf'{between}{next_call})', stopped])}"
+        close = f"{last}{any_pattern([section_close, rf'{between}{next_call})', stopped])}"
     else:
-        close = either([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
-    return Framed(first, first_ahead, close, either([section_close, body_end]), "", separator)
+        close = any_pattern([rf"{last}{between}{next_call})", f"{last}{end.ahead}"])
+    return FramedPatterns(
+        first, first_ahead, close, any_pattern([section_close, body_end]), "", separator
+    )
 
 
 _BRACKETS = re.compile(r"(?:\\[]})]|\\s\*|(?:\\n| )(?:\?|\{0,\d+\}))+")
@@ -340,18 +345,18 @@ class TargetSurroundings:
     """The turn, and what the target reads of it."""
 
     format: TurnFormat
-    turn: Turn
+    turn: TurnTree
     joints: tuple[TargetJoint, ...]
     calls: CallsField | None = None
     """None: none are written, or the target cannot read them."""
-    reasoning: Block | None = None
+    reasoning: MarkerBlock | None = None
     """None: there is none, or the target cannot read it."""
 
     @property
     def begins(self) -> str:
         """Match where a turn begins: the text's beginning, or a header that the model writes."""
         header = self.turn.header.core
-        return rf"(?:\A|{exact(header)})" if self.writes_header else r"\A"
+        return rf"(?:\A|{exact_pattern(header)})" if self.writes_header else r"\A"
 
     @property
     def writes_header(self) -> bool:
@@ -360,7 +365,7 @@ class TargetSurroundings:
         if not header:
             return False
         unwritten = (
-            header not in opening.text and opening.written is not Written.OTHER
+            header not in opening.text and opening.written is not PromptProgress.OTHER
             for opening in self.format.openings
         )
         inside = [text for layout in self.format.layouts.values() for text in layout.literals[1:]]
@@ -381,16 +386,18 @@ class TargetSurroundings:
     def end(self) -> str:
         """Match what ends a turn, the end of the text aside; empty where nothing does."""
         header = self.turn.header.core
-        going_on = rf"(?!\s*{exact(header)})" if self.turn.goes_on and header else ""
+        going_on = rf"(?!\s*{exact_pattern(header)})" if self.turn.goes_on and header else ""
         # Where one marker ends a turn and begins the next, the first one in the text begins it.
         begun = r"(?!\A)" if header in self.ends else ""
-        found = either(f"{exact(core)}{_no_call(core, self.format.calls)}" for core in self.ends)
+        found = any_pattern(
+            f"{exact_pattern(core)}{_no_call(core, self.format.calls)}" for core in self.ends
+        )
         return f"{begun}{found}{going_on}" if found else ""
 
     @property
     def explicit(self) -> bool:
         """Whether content is always opened, so that what stands outside is nothing."""
-        joints = list(between(self.joints, left=ANY, right=[Part.CONTENT]))
+        joints = list(joints_between(self.joints, left=ANY, right=[TurnPart.CONTENT]))
         return bool(self.turn.content.open.core) and all(self._opened(joint) for joint in joints)
 
     def _opened(self, joint: TargetJoint) -> bool:
@@ -400,40 +407,40 @@ class TargetSurroundings:
     @property
     def closed(self) -> str:
         """Match markup after which whitespace is not content, if more markup follows."""
-        return either(self._closed())
+        return any_pattern(self._closed())
 
     def _closed(self) -> Iterator[str]:
         yield self.begins
         if self.reasoning is not None:
-            yield exact(self.reasoning.close.core)
-        yield exact(self.turn.content.close.core)
+            yield exact_pattern(self.reasoning.close.core)
+        yield exact_pattern(self.turn.content.close.core)
         if self.calls is not None:
             yield self.calls.section_close
             yield self.calls.behind
 
-    def gap(self, part: Part, *, left: bool, written: Sequence[str]) -> str:
+    def gap(self, part: TurnPart, *, left: bool, written: Sequence[str]) -> str:
         """Match the whitespace at an edge of a part: what is written, or all that is stripped."""
         edges = self._edges(part, left=left)
-        if edges == {Strip.WHITESPACE}:
+        if edges == {EdgeStrip.WHITESPACE}:
             return ANY_SPACE
-        return r"\n*" if edges <= _NEWLINES and edges else widest(written)
+        return r"\n*" if edges <= _NEWLINES and edges else widest_pattern(written)
 
-    def stripped(self, part: Part) -> bool:
+    def stripped(self, part: TurnPart) -> bool:
         """Whether both edges of a part are stripped whenever it is written."""
         both = self._edges(part, left=True) | self._edges(part, left=False)
-        return both == {Strip.WHITESPACE}
+        return both == {EdgeStrip.WHITESPACE}
 
-    def _edges(self, part: Part, *, left: bool) -> set[Strip]:
+    def _edges(self, part: TurnPart, *, left: bool) -> set[EdgeStrip]:
         layouts = [each for each in self.format.layouts.values() if part in each.parts]
-        edges = [each.reasoning if part is Part.REASONING else each.content for each in layouts]
+        edges = [each.reasoning if part is TurnPart.REASONING else each.content for each in layouts]
         return {each.left if left else each.right for each in edges}
 
 
-_NEWLINES = {Strip.WHITESPACE, Strip.NEWLINES}
+_NEWLINES = {EdgeStrip.WHITESPACE, EdgeStrip.NEWLINES}
 
 
 def _no_call(end: str, calls: CallFormat | None) -> str:
     """Look that what ends a turn does not open a call, where calls are opened by the same."""
     opening = "" if calls is None else calls.opening.strip()
     rest = opening.removeprefix(end).strip()
-    return rf"(?!\s*{loose(rest)})" if opening.startswith(end) and rest else ""
+    return rf"(?!\s*{loose_pattern(rest)})" if opening.startswith(end) and rest else ""

@@ -10,15 +10,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolCall, with_properties
-from autoparser.analysis.core.message_battery import BatteryCase, battery, battery_tools
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
-from autoparser.analysis.core.turn_shape import Written
-from autoparser.analysis.parsing.turn_expression import build
-from autoparser.analysis.parsing.turn_request import Request
+from autoparser.analysis.core.turn_shape import PromptProgress
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import ParserRequest
 
 from .call_fields import json_field, row_field
 from .export_limits import Export, ExportLimit, MessagePiece, TemplateDialect
@@ -26,9 +26,9 @@ from .field_patterns import (
     CallsField,
     TargetSurroundings,
     TurnEnds,
-    anchor,
-    either,
-    exact,
+    anchor_field,
+    any_pattern,
+    exact_pattern,
     joints_of,
     written_header,
 )
@@ -36,7 +36,7 @@ from .text_fields import (
     call_opening,
     content_field,
     content_limit,
-    markup,
+    markup_pattern,
     reasoning_field,
     reasoning_limit,
 )
@@ -64,7 +64,9 @@ def response_template(
     format_ = format_.whole
     if eos and eos not in format_.stop_strings:
         format_ = replace(format_, stop_strings=(*format_.stop_strings, eos))
-    around = TargetSurroundings(format_, build(Formats.of(format_), Request()), joints_of(format_))
+    around = TargetSurroundings(
+        format_, build_expression(Formats.of(format_), ParserRequest()), joints_of(format_)
+    )
     calls, limits = _calls(around)
     around = replace(around, calls=calls)
     fields: dict[str, Json] = {}
@@ -73,11 +75,11 @@ def response_template(
     if block is not None and without is None:
         around = replace(around, reasoning=block)
         fields[dialect.reasoning] = reasoning_field(around, block)
-    fields["content"] = content_field(around, markup(around), joins=dialect.joins)
+    fields["content"] = content_field(around, markup_pattern(around), joins=dialect.joins)
     if calls is not None:
-        closing = anchor("close", calls.close) if calls.close else {}
+        closing = anchor_field("close", calls.close) if calls.close else {}
         fields["tool_calls"] = {
-            **anchor("open", call_opening(around)),
+            **anchor_field("open", call_opening(around)),
             **closing,
             **calls.settings,
         }
@@ -117,19 +119,21 @@ def _start_anchor(format_: TurnFormat) -> dict[str, str]:
     header = written_header(format_).strip() and format_.header
     openings = sorted(format_.openings, key=lambda opening: -len(opening.text))
     known = [opening.text for opening in openings if opening.text]
-    anchors: dict[str, None] = {exact(header): None} if header else {}
+    anchors: dict[str, None] = {exact_pattern(header): None} if header else {}
     for opening in openings:
         text = opening.text
         begun = any(layout.literals[0].startswith(text) for layout in format_.layouts.values())
-        if opening.written is Written.OTHER and text and not begun:
+        if opening.written is PromptProgress.OTHER and text and not begun:
             # No turn has it, so it is not part of the message.
-            anchors[exact(text)] = None
+            anchors[exact_pattern(text)] = None
         elif not header or header not in text:
-            at_end = rf"(?={exact(text)}\Z)" if text else r"\Z"
-            others = either(exact(other) for other in known) if not text else ""
+            at_end = rf"(?={exact_pattern(text)}\Z)" if text else r"\Z"
+            others = any_pattern(exact_pattern(other) for other in known) if not text else ""
             anchors[f"(?<!{others}){at_end}" if others else at_end] = None
     # The longest first: a text that begins with the header goes on after it.
-    return anchor("start_anchor", either(sorted(anchors, key=len, reverse=True)) or r"\Z")
+    return anchor_field(
+        "start_anchor", any_pattern(sorted(anchors, key=len, reverse=True)) or r"\Z"
+    )
 
 
 TARGET_PACKAGE = "transformers"
@@ -162,7 +166,7 @@ class ComparedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class ExportMismatch:
     """A message that the target reads otherwise than the export promises."""
 
     title: str
@@ -201,7 +205,7 @@ class ExportTrial:
     foretold: int
     """Messages of the total that the template writes after none of its prompts: what is read of
     them is the text that the format foretells, and no render says so."""
-    mismatches: tuple[Mismatch, ...] = ()
+    mismatches: tuple[ExportMismatch, ...] = ()
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
     """How many of the total hold what, such as reasoning."""
 
@@ -236,7 +240,9 @@ def try_out(
     `cases` are the messages; None: the battery. `prober` has nothing set. What is found is given to
     the template, too: it has to write the text that was parsed.
     """
-    return _Tryout(format_, export, parse, prober).of(battery() if cases is None else cases)
+    return _Tryout(format_, export, parse, prober).of(
+        battery_messages() if cases is None else cases
+    )
 
 
 class _Tryout:
@@ -253,7 +259,7 @@ class _Tryout:
     def of(self, cases: Sequence[BatteryCase]) -> ExportTrial:
         """Try the messages one by one."""
         total = left_out = foretold = 0
-        mismatches: list[Mismatch] = []
+        mismatches: list[ExportMismatch] = []
         kinds: Counter[str] = Counter()
         for case in cases:
             message = self._format.with_naming_ids(case.message)
@@ -276,41 +282,41 @@ class _Tryout:
         passed = total - len(mismatches)
         return ExportTrial(passed, total, left_out, foretold, tuple(mismatches), dict(kinds))
 
-    def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> Mismatch | None:
+    def _rendered(self, message: Message, asked: Sequence[TemplateTurns]) -> ExportMismatch | None:
         """Parse what the template writes after its prompts, and let it write what is found."""
         for turns in asked:
             # Under another setting a turn may have fewer parts.
             expected = _surviving(self._format, self._export, turns.shown(message))
             prefix, text = turns.prompt, turns.written(message).continuation or ""
             found = self._mismatch(expected, prefix, text)
-            if isinstance(found, Mismatch):
+            if isinstance(found, ExportMismatch):
                 return found
             read = _message(found, message)
             again = text if read == message else turns.written(read).rest
             if again != text:
                 error = f"the template writes it {again!r}"
-                return Mismatch("", prefix, text, expected, found, error)
+                return ExportMismatch("", prefix, text, expected, found, error)
         return None
 
-    def _foretold(self, message: Message, turn: str) -> Mismatch | None:
+    def _foretold(self, message: Message, turn: str) -> ExportMismatch | None:
         """Parse what the format foretells, after an earlier turn."""
         expected = _surviving(self._format, self._export, message)
-        for prefix, text in prompted(self._format, message, turn):
+        for prefix, text in turn_prompts(self._format, message, turn):
             found = self._mismatch(expected, prefix, text)
-            if isinstance(found, Mismatch):
+            if isinstance(found, ExportMismatch):
                 return found
         return None
 
     def _mismatch(
         self, expected: ComparedMessage, prefix: str, text: str
-    ) -> Mismatch | ComparedMessage:
+    ) -> ExportMismatch | ComparedMessage:
         document = self._export.document
         try:
-            read = self._parse(text, document, prefix=prefix, tools=tools())
+            read = self._parse(text, document, prefix=prefix, tools=trial_tools())
             found = _read(read, self._export)
         except (ValueError, KeyError, TypeError) as error:
-            return Mismatch("", prefix, text, expected, None, repr(error))
-        return found if found == expected else Mismatch("", prefix, text, expected, found)
+            return ExportMismatch("", prefix, text, expected, None, repr(error))
+        return found if found == expected else ExportMismatch("", prefix, text, expected, found)
 
 
 def _kinds(message: Message) -> Iterator[str]:
@@ -343,7 +349,7 @@ def _sorted(value: Json) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
+def turn_prompts(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
     """Return every prompt that a turn may follow, an earlier turn in it, and what is left to write.
 
     A prompt that opens the reasoning, where no turn in the history shows that, is among them.
@@ -358,13 +364,13 @@ def prompted(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple
         yield earlier + text, turn[len(text) :]
     if not fitting:
         # A prompt that writes what no turn has, or one that opens what this turn lacks.
-        strange = (each.text for each in format_.openings if each.written is Written.OTHER)
+        strange = (each.text for each in format_.openings if each.written is PromptProgress.OTHER)
         yield earlier + next(strange, format_.header), _behind_header(format_, turn)
     layout = format_.layouts[message.presence]
-    if layout.parts[:1] != (Part.REASONING,):
+    if layout.parts[:1] != (TurnPart.REASONING,):
         return
     for opening in format_.openings:
-        if opening.written is Written.REASONING_OPEN and opening.text not in fitting:
+        if opening.written is PromptProgress.REASONING_OPEN and opening.text not in fitting:
             yield earlier + opening.text, turn[len(layout.literals[0]) :]
 
 
@@ -375,7 +381,7 @@ def _behind_header(format_: TurnFormat, turn: str) -> str:
     return turn.removeprefix(header.rstrip()).lstrip()
 
 
-def tools() -> tuple[Json, ...]:
+def trial_tools() -> tuple[Json, ...]:
     """Offer the battery's tools; the parameter that it gives null allows null."""
     nullable: dict[str, Json] = {"parent": {"type": ["string", "null"]}}
     offered = [with_properties(tool, nullable.get) for tool in battery_tools()]
@@ -385,7 +391,7 @@ def tools() -> tuple[Json, ...]:
 def _gives_ids(format_: TurnFormat, export: Export) -> bool:
     return (
         format_.calls is not None
-        and format_.calls.has(Slot.ID)
+        and format_.calls.has(RowSlot.ID)
         and not export.lacks(MessagePiece.IDS)
         and not export.lacks(MessagePiece.CALLS)
     )
@@ -395,12 +401,12 @@ def _surviving(format_: TurnFormat, export: Export, message: Message) -> Compare
     """Say what of a message the template writes."""
     layout = format_.layouts[message.presence]
     reasoning = content = ""
-    if Part.REASONING in layout.parts:
+    if TurnPart.REASONING in layout.parts:
         reasoning = layout.reasoning.apply(message.reasoning)
-    if Part.CONTENT in layout.parts:
+    if TurnPart.CONTENT in layout.parts:
         content = layout.content.apply(format_.without_cut(message.content))
     calls: list[tuple[str, str, str | None]] = []
-    if Part.CALLS in layout.parts and format_.calls is not None:
+    if TurnPart.CALLS in layout.parts and format_.calls is not None:
         members = format_.calls.arguments.members
         strip = (members.values or format_.calls.arguments.values).string.edges.apply
         for call in format_.calls.written(message.calls):

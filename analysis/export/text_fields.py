@@ -59,9 +59,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Block, Literal
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_shape import PromptProgress
 
 from .export_limits import ExportLimit, MessagePiece
 from .field_patterns import (
@@ -69,26 +69,28 @@ from .field_patterns import (
     ANY_SPACE,
     TargetJoint,
     TargetSurroundings,
-    anchor,
+    anchor_field,
+    any_pattern,
     at_most,
-    behind,
-    between,
-    either,
-    exact,
-    loose,
-    optional,
+    behind_pattern,
+    exact_pattern,
+    joints_between,
+    loose_pattern,
+    optional_pattern,
     space_at_end,
     space_at_start,
-    widest,
+    widest_pattern,
 )
 
 
 def content_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Say what content the target cannot read; None where it can."""
-    if any(layout.parts.count(Part.CONTENT) > 1 for layout in around.format.layouts.values()):
+    if any(layout.parts.count(TurnPart.CONTENT) > 1 for layout in around.format.layouts.values()):
         return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
-    texts = [joint.text for joint in between(around.joints, left=ANY, right=[Part.CONTENT])]
+    texts = [
+        joint.text for joint in joints_between(around.joints, left=ANY, right=[TurnPart.CONTENT])
+    ]
     if block is not None and any(opened_alike(text, block) for text in texts):
         return ExportLimit(MessagePiece.CONTENT_BESIDE_CALLS, "it is opened as reasoning is")
     return None
@@ -98,11 +100,11 @@ def content_alone(around: TargetSurroundings) -> Iterator[str]:
     """Return what stands before content in turns without calls."""
     for presence, layout in around.format.layouts.items():
         for literal, part in zip(layout.literals, layout.parts, strict=False):
-            if part is Part.CONTENT and not presence.calls:
+            if part is TurnPart.CONTENT and not presence.calls:
                 yield literal
 
 
-def opened_alike(text: str, block: Block) -> bool:
+def opened_alike(text: str, block: MarkerBlock) -> bool:
     """Whether what stands before content opens reasoning."""
     return bool(block.open.core) and text.rstrip().endswith(block.open.core)
 
@@ -115,14 +117,16 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
     may begin after some. `joins` is whether pieces of content are joined.
     """
     if around.explicit:
-        opens = either(f"{optional(rest)}{each}" for each in _content_openings(around))
-        anchors = anchor("open", opens) | anchor("close", either(_explicit_closes(around)))
+        opens = any_pattern(f"{optional_pattern(rest)}{each}" for each in _content_openings(around))
+        anchors = anchor_field("open", opens) | anchor_field(
+            "close", any_pattern(_explicit_closes(around))
+        )
     else:
-        anchors = anchor("close", either([rest, *_implicit_closes(around)]))
+        anchors = anchor_field("close", any_pattern([rest, *_implicit_closes(around)]))
     return {
         **anchors,
         "content": "text",
-        "content_args": {"strip": around.stripped(Part.CONTENT)},
+        "content_args": {"strip": around.stripped(TurnPart.CONTENT)},
         # Text after a call is content, too, and would else take the place of what was before.
         **({"repeats": True, "join": ""} if joins else {}),
     }
@@ -132,50 +136,52 @@ def _content_openings(around: TargetSurroundings) -> Iterator[str]:
     taken = "" if around.reasoning is None else around.reasoning.open.core
     for each in (around.turn.content.open, *around.turn.content.others):
         if each.core and each.core != taken:
-            gap = around.gap(Part.CONTENT, left=True, written=[each.after])
-            yield f"{exact(each.core)}{gap}"
+            gap = around.gap(TurnPart.CONTENT, left=True, written=[each.after])
+            yield f"{exact_pattern(each.core)}{gap}"
 
 
 def _explicit_closes(around: TargetSurroundings) -> Iterator[str]:
     close = around.turn.content.close.core
-    for joint in between(around.joints, left=[Part.CONTENT], right=ANY):
+    for joint in joints_between(around.joints, left=[TurnPart.CONTENT], right=ANY):
         text = joint.text
         if close and close in text:
             before = text.partition(close)[0]
-            yield f"{at_most(before) if before.isspace() else exact(before)}{exact(close)}"
+            written = at_most(before) if before.isspace() else exact_pattern(before)
+            yield f"{written}{exact_pattern(close)}"
         elif text.strip():
             core = text.strip()
             end = next((each for each in around.ends if core.startswith(each)), "")
-            yield f"{at_most(space_at_start(text))}{exact(end or Literal.of(core).first)}"
-        elif joint.right is Part.CALLS and around.calls is not None:
+            first = exact_pattern(end or TemplateLiteral.of(core).first)
+            yield f"{at_most(space_at_start(text))}{first}"
+        elif joint.right is TurnPart.CALLS and around.calls is not None:
             yield f"{at_most(text)}(?={around.calls.ahead})"
         elif text and joint.right is None:
             yield rf"{at_most(text)}\Z"
-    yield from map(exact, around.ends)
+    yield from map(exact_pattern, around.ends)
     if around.calls is not None:
         yield f"(?={around.calls.ahead})"
 
 
 def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
-    ends = list(between(around.joints, left=[Part.CONTENT], right=[None]))
+    ends = list(joints_between(around.joints, left=[TurnPart.CONTENT], right=[None]))
     if around.end:
         ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
         # Where the template ends turns by whitespace alone, the model's own end follows that.
         spaces = [space_at_start(joint.text) for joint in ended or ends]
-        gap = around.gap(Part.CONTENT, left=False, written=spaces)
+        gap = around.gap(TurnPart.CONTENT, left=False, written=spaces)
         if gap != ANY_SPACE:
-            gap = optional(rf"{behind(around.closed)}\s+") + gap
+            gap = optional_pattern(rf"{behind_pattern(around.closed)}\s+") + gap
         yield f"{gap}{around.end}.*"
         # An engine that stops there passes on what is written before the end, and no end.
-        yield from (rf"{exact(space)}\Z" for space in spaces if space)
+        yield from (rf"{exact_pattern(space)}\Z" for space in spaces if space)
     block = around.turn.content.close
     if block.core:
-        yield f"{at_most(block.before)}{exact(block.core)}"
-    yield rf"{behind(around.closed)}\s+\Z"
+        yield f"{at_most(block.before)}{exact_pattern(block.core)}"
+    yield rf"{behind_pattern(around.closed)}\s+\Z"
     tails = [joint.text for joint in ends if joint.text and joint.blank]
     tail = max(tails, key=len, default=around.turn.tail)
     if tail:
-        yield rf"{exact(tail)}\Z"
+        yield rf"{exact_pattern(tail)}\Z"
 
 
 def call_opening(around: TargetSurroundings) -> str:
@@ -185,18 +191,20 @@ def call_opening(around: TargetSurroundings) -> str:
         return ""
     if around.explicit:
         return calls.open
-    joints = list(between(around.joints, left=[Part.CONTENT], right=[Part.CALLS]))
+    joints = list(joints_between(around.joints, left=[TurnPart.CONTENT], right=[TurnPart.CALLS]))
     spaces = [joint.text for joint in joints if joint.blank]
-    space = around.gap(Part.CONTENT, left=False, written=spaces)
-    pieces = [] if space == ANY_SPACE else [rf"{behind(around.closed)}\s+"]
+    space = around.gap(TurnPart.CONTENT, left=False, written=spaces)
+    pieces = [] if space == ANY_SPACE else [rf"{behind_pattern(around.closed)}\s+"]
     if calls.separator:
-        pieces.append(rf"{behind(calls.behind)}\s*{calls.separator}\s*")
+        pieces.append(rf"{behind_pattern(calls.behind)}\s*{calls.separator}\s*")
     written = [joint.text for joint in joints if not joint.blank]
-    pieces += [rf"{at_most(space_at_start(text))}{loose(text.strip())}\s*" for text in written]
+    pieces += [
+        rf"{at_most(space_at_start(text))}{loose_pattern(text.strip())}\s*" for text in written
+    ]
     pieces += [space] if space else []
     if pieces == [ANY_SPACE]:
         return f"{ANY_SPACE}{calls.open}"
-    return f"{optional('|'.join(pieces))}{calls.open}"
+    return f"{optional_pattern('|'.join(pieces))}{calls.open}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +220,7 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     """Say why the target cannot read the reasoning; None where it can, or there is none."""
     block = around.turn.reasoning
     if block is None:
-        shown = any(Part.REASONING in layout.parts for layout in around.format.layouts.values())
+        shown = any(TurnPart.REASONING in layout.parts for layout in around.format.layouts.values())
         return (
             ExportLimit(MessagePiece.REASONING, "nothing shows where it begins and ends")
             if shown
@@ -223,7 +231,7 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
         return ExportLimit(MessagePiece.REASONING, "nothing closes it")
     if any(opened_alike(text, block) for text in content_alone(around)):
         return ExportLimit(MessagePiece.REASONING, "it is opened as content is")
-    closers = list(between(around.joints, left=[Part.REASONING], right=ANY))
+    closers = list(joints_between(around.joints, left=[TurnPart.REASONING], right=ANY))
     if any(close not in joint.text for joint in closers if joint.right):
         return ExportLimit(MessagePiece.REASONING, "what closes it depends on what follows")
     if not block.open.core and any(close not in joint.text for joint in closers):
@@ -233,59 +241,65 @@ def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
     return None
 
 
-def reasoning_field(around: TargetSurroundings, block: Block) -> dict[str, Json]:
+def reasoning_field(around: TargetSurroundings, block: MarkerBlock) -> dict[str, Json]:
     """Read reasoning between its literals."""
     edges = _edges(around, block)
-    closing = f"{edges.before_close}{exact(block.close.core)}{edges.behind_close}"
-    ends = [core for core in around.ends if Literal.of(core).is_marker and core != block.close.core]
+    closing = f"{edges.before_close}{exact_pattern(block.close.core)}{edges.behind_close}"
+    ends = [
+        core
+        for core in around.ends
+        if TemplateLiteral.of(core).is_marker and core != block.close.core
+    ]
     if ends:
-        closing = either([closing, f"(?={either(map(exact, ends))})"])
+        closing = any_pattern([closing, f"(?={any_pattern(map(exact_pattern, ends))})"])
     return {
-        **anchor("open", either(_reasoning_openings(around, block, edges))),
-        **anchor("close", closing),
+        **anchor_field("open", any_pattern(_reasoning_openings(around, block, edges))),
+        **anchor_field("close", closing),
         "content": "text",
-        "content_args": {"strip": around.stripped(Part.REASONING)},
+        "content_args": {"strip": around.stripped(TurnPart.REASONING)},
     }
 
 
-def _edges(around: TargetSurroundings, block: Block) -> _Edges:
+def _edges(around: TargetSurroundings, block: MarkerBlock) -> _Edges:
     core, close = block.open.core, block.close.core
     opened = [
         space_at_start(joint.text.rpartition(core)[2])
-        for joint in between(around.joints, left=ANY, right=[Part.REASONING])
+        for joint in joints_between(around.joints, left=ANY, right=[TurnPart.REASONING])
         if core
     ]
     closed = [
         joint
-        for joint in between(around.joints, left=[Part.REASONING], right=ANY)
+        for joint in joints_between(around.joints, left=[TurnPart.REASONING], right=ANY)
         if close in joint.text
     ]
     before = [space_at_end(joint.text.partition(close)[0]) for joint in closed]
     after = [
         space_at_start(joint.text.partition(close)[2])
         for joint in closed
-        if joint.right is Part.CONTENT
+        if joint.right is TurnPart.CONTENT
     ]
     return _Edges(
-        around.gap(Part.REASONING, left=True, written=opened or [block.open.after]),
-        around.gap(Part.REASONING, left=False, written=before or [block.close.before]),
+        around.gap(TurnPart.REASONING, left=True, written=opened or [block.open.after]),
+        around.gap(TurnPart.REASONING, left=False, written=before or [block.close.before]),
         ""
         if around.explicit
-        else around.gap(Part.CONTENT, left=True, written=after or [block.close.after]),
+        else around.gap(TurnPart.CONTENT, left=True, written=after or [block.close.after]),
     )
 
 
-def _reasoning_openings(around: TargetSurroundings, block: Block, edges: _Edges) -> Iterator[str]:
+def _reasoning_openings(
+    around: TargetSurroundings, block: MarkerBlock, edges: _Edges
+) -> Iterator[str]:
     core, begins = block.open.core, around.begins
     if core:
-        first = between(around.joints, left=[None], right=[Part.REASONING])
+        first = joints_between(around.joints, left=[None], right=[TurnPart.REASONING])
         spaced = any(joint.text[:1].isspace() for joint in first) and not around.explicit
-        lead = optional(rf"{behind(begins)}\s+") if spaced else ""
-        yield f"{lead}{exact(core)}{edges.behind_open}"
+        lead = optional_pattern(rf"{behind_pattern(begins)}\s+") if spaced else ""
+        yield f"{lead}{exact_pattern(core)}{edges.behind_open}"
     if block.leads or not core:
-        start = begins if begins == r"\A" else behind(begins)
-        not_opened = f"(?!{exact(core)})" if core else ""
-        yield rf"{start}{not_opened}(?=.*?{exact(block.close.core)})"
+        start = begins if begins == r"\A" else behind_pattern(begins)
+        not_opened = f"(?!{exact_pattern(core)})" if core else ""
+        yield rf"{start}{not_opened}(?=.*?{exact_pattern(block.close.core)})"
 
 
 def closed_by_prompt(around: TargetSurroundings) -> str:
@@ -295,9 +309,9 @@ def closed_by_prompt(around: TargetSurroundings) -> str:
         return ""
     for opening in around.format.openings:
         written = opening.text.removeprefix(around.format.header).strip()
-        if opening.written is Written.REASONING_CLOSED and written == block.close.core:
-            gap = around.gap(Part.CONTENT, left=True, written=[block.close.after])
-            return rf"\A\s*{exact(written)}{'' if around.explicit else gap}"
+        if opening.written is PromptProgress.REASONING_CLOSED and written == block.close.core:
+            gap = around.gap(TurnPart.CONTENT, left=True, written=[block.close.after])
+            return rf"\A\s*{exact_pattern(written)}{'' if around.explicit else gap}"
     return ""
 
 
@@ -307,7 +321,7 @@ def empty_block(around: TargetSurroundings) -> str:
     if block is None or not block.open.core:
         return ""
     edges = _edges(around, block)
-    core, close = exact(block.open.core), exact(block.close.core)
+    core, close = exact_pattern(block.open.core), exact_pattern(block.close.core)
     rests: dict[str, None] = {}
     leads: list[str] = []
     for joint in _empty_blocks(around, block):
@@ -316,13 +330,13 @@ def empty_block(around: TargetSurroundings) -> str:
         leads.append(lead)
         read = re.fullmatch(f"{edges.behind_open}{edges.before_close}", inner)
         follows = rest if rest.isspace() else space_at_start(rest)
-        of_content = joint.right is not Part.CONTENT or _reads_all(edges.behind_close, follows)
+        of_content = joint.right is not TurnPart.CONTENT or _reads_all(edges.behind_close, follows)
         if not read or lead or not of_content:
-            rests[follows if joint.right is Part.CONTENT else ""] = None
+            rests[follows if joint.right is TurnPart.CONTENT else ""] = None
     if not rests:
         return ""
-    gap = around.gap(Part.CONTENT, left=True, written=list(rests))
-    lead = optional(rf"{behind(around.begins)}\s+") if any(leads) else ""
+    gap = around.gap(TurnPart.CONTENT, left=True, written=list(rests))
+    lead = optional_pattern(rf"{behind_pattern(around.begins)}\s+") if any(leads) else ""
     return rf"{lead}{core}\s*{close}{'' if around.explicit else gap}"
 
 
@@ -332,23 +346,23 @@ def _reads_all(pattern: str, space: str) -> bool:
     return longer is not None and longer.end() == len(space)
 
 
-def _empty_blocks(around: TargetSurroundings, block: Block) -> Iterator[TargetJoint]:
+def _empty_blocks(around: TargetSurroundings, block: MarkerBlock) -> Iterator[TargetJoint]:
     """Return the blocks that turns or prompts write where there is no reasoning."""
     found = [joint for joint in around.joints if joint.left is None]
     for opening in around.format.openings:
-        if opening.written is Written.REASONING_CLOSED:
+        if opening.written is PromptProgress.REASONING_CLOSED:
             text = opening.text.rpartition(around.format.header)[2]
-            found.append(TargetJoint(None, Part.CONTENT, text))
+            found.append(TargetJoint(None, TurnPart.CONTENT, text))
     for joint in found:
         inner = joint.text.partition(block.open.core)[2].partition(block.close.core)
         if inner[1] and not inner[0].strip():
             yield joint
 
 
-def markup(around: TargetSurroundings) -> str:
+def markup_pattern(around: TargetSurroundings) -> str:
     """Match markup; empty where there is none, or nothing could take it for content."""
-    block = either([empty_block(around), closed_by_prompt(around)])
-    return block if around.explicit else either([block, *_markup(around)])
+    block = any_pattern([empty_block(around), closed_by_prompt(around)])
+    return block if around.explicit else any_pattern([block, *_markup(around)])
 
 
 def _markup(around: TargetSurroundings) -> Iterator[str]:
@@ -357,17 +371,19 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
     if calls is not None:
         spaces = [
             joint.text
-            for joint in between(around.joints, left=[Part.CALLS], right=[Part.CONTENT])
+            for joint in joints_between(
+                around.joints, left=[TurnPart.CALLS], right=[TurnPart.CONTENT]
+            )
             if joint.blank
         ]
-        behind_calls = around.gap(Part.CONTENT, left=True, written=spaces) if spaces else ""
+        behind_calls = around.gap(TurnPart.CONTENT, left=True, written=spaces) if spaces else ""
         if calls.section_close:
-            yield rf"{behind(calls.behind)}\s*{calls.section_close}{behind_calls}"
-        elif widest(spaces):
+            yield rf"{behind_pattern(calls.behind)}\s*{calls.section_close}{behind_calls}"
+        elif widest_pattern(spaces):
             # What matches nothing would close content again and again.
             yield rf"(?<={calls.behind})(?=\s){behind_calls}(?<=\s)"
     for joint in around.joints:
-        if joint.left is not Part.CONTENT:
+        if joint.left is not TurnPart.CONTENT:
             yield _unclaimed(around, joint)
 
 
@@ -376,17 +392,17 @@ def _header(around: TargetSurroundings) -> str:
     header = around.turn.header
     if not around.writes_header:
         return ""
-    ends = either(map(exact, around.ends))
+    ends = any_pattern(map(exact_pattern, around.ends))
     going_on = rf"(?:{ends}\s*)?" if ends and around.turn.goes_on else ""
     space = r"\s*" if header.before and not going_on else ""
-    return rf"{space}{going_on}{loose(header.core)}{at_most(header.after)}"
+    return rf"{space}{going_on}{loose_pattern(header.core)}{at_most(header.after)}"
 
 
 def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
     """Match what of a joint its neighbours do not take."""
     back, text = _behind_left(around, joint)
     reasoning = around.reasoning
-    if joint.right is Part.REASONING and reasoning is not None:
+    if joint.right is TurnPart.REASONING and reasoning is not None:
         text = text.rpartition(reasoning.open.core)[0] if reasoning.open.core else ""
     if joint.right is None:
         cores = sorted((end.core for end in around.turn.ends), key=len, reverse=True)
@@ -394,24 +410,24 @@ def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
         text = text.rstrip().removesuffix(end) if end else ""
     at_start = back == r"\A"
     if not text.strip():
-        leads = joint.left is None and joint.right is Part.CONTENT and back == around.begins
+        leads = joint.left is None and joint.right is TurnPart.CONTENT and back == around.begins
         start = back if at_start else f"(?<={back})"
-        return f"{start}{exact(text)}" if text and leads else ""
-    start = back if at_start else behind(back)
+        return f"{start}{exact_pattern(text)}" if text and leads else ""
+    start = back if at_start else behind_pattern(back)
     after = r"\s*"
-    if joint.right is Part.CONTENT:
-        after = around.gap(Part.CONTENT, left=True, written=[space_at_end(text)])
-    return rf"{start}\s*{loose(text.strip())}{after}"
+    if joint.right is TurnPart.CONTENT:
+        after = around.gap(TurnPart.CONTENT, left=True, written=[space_at_end(text)])
+    return rf"{start}\s*{loose_pattern(text.strip())}{after}"
 
 
 def _behind_left(around: TargetSurroundings, joint: TargetJoint) -> tuple[str, str]:
     """Match the end of what the left neighbour takes, and give what it leaves."""
     reasoning, calls, text = around.reasoning, around.calls, joint.text
-    if joint.left is Part.CALLS and calls is not None:
-        return either([calls.section_close, calls.behind]), text
-    if reasoning is not None and joint.left in (None, Part.REASONING):
+    if joint.left is TurnPart.CALLS and calls is not None:
+        return any_pattern([calls.section_close, calls.behind]), text
+    if reasoning is not None and joint.left in (None, TurnPart.REASONING):
         written, close, rest = text.partition(reasoning.close.core)
         opened = reasoning.open.core
         if joint.left or (opened and close and written.strip() == opened):
-            return exact(reasoning.close.core), rest
+            return exact_pattern(reasoning.close.core), rest
     return around.begins, text

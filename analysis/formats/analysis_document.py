@@ -23,10 +23,10 @@ from autoparser.analysis.core.documents import (
     SettingValues,
     json_of,
 )
-from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.core.question_bounds import AskedBounds
-from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import DiffSplit
 from autoparser.analysis.core.text_format import (
     ContentParts,
@@ -44,7 +44,7 @@ from autoparser.analysis.parsing.expression_document import ExpressionDocument
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .format_document import ONE, FormatDocument, format_document
-from .format_view import CallIdPosition, ContentMode, Flags, ReasoningMode, ToolFormat, View
+from .format_view import CallIdPosition, ContentMode, FormatFlags, ReasoningMode, ToolFormat, View
 from .verdict_document import (
     CheckDocument,
     GateDocument,
@@ -104,7 +104,7 @@ class PhaseDocument(JsonDocument, frozen=True):
 
 
 def phase_document(
-    finding: Finding, shape: Shape, system: str, markers: dict[str, str]
+    finding: Finding, shape: MessageShape, system: str, markers: dict[str, str]
 ) -> PhaseDocument:
     """Return what a phase concluded, and from which renders."""
     return PhaseDocument(
@@ -117,12 +117,12 @@ def phase_document(
     )
 
 
-def _evidence(evidence: Evidence, shape: Shape, system: str) -> EvidenceDocument:
+def _evidence(evidence: Evidence, shape: MessageShape, system: str) -> EvidenceDocument:
     left, right = (_render(probe, shape, system) for probe in (evidence.left, evidence.right))
     return EvidenceDocument(evidence.difference, left, right, evidence.split)
 
 
-def _render(probe: Probe, shape: Shape, system: str) -> RenderDocument:
+def _render(probe: Probe, shape: MessageShape, system: str) -> RenderDocument:
     error = probe.error
     return RenderDocument(
         tuple(shape.messages(probe.dialogue, system)),
@@ -220,7 +220,7 @@ def _piece_document(piece: str | MediaSlot) -> PlaceholderPieceDocument:
 class AnyTextDocument(JsonDocument, frozen=True):
     """A switch whose value is itself written into the text."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[SwitchEffect, ...]
 
 
 class SwitchValueDocument(JsonDocument, frozen=True):
@@ -229,7 +229,7 @@ class SwitchValueDocument(JsonDocument, frozen=True):
     value: AnyJson
     equal_values: tuple[AnyJson, ...]
     """The others that were tried and render alike."""
-    effects: tuple[Effect, ...]
+    effects: tuple[SwitchEffect, ...]
     generation_prompt: str | None
     """The generation prompt under this value; null: it was not rendered, because the value does
     not change it."""
@@ -260,14 +260,14 @@ class SwitchDocument(JsonDocument, frozen=True):
     """It is compared with numbers: what is said of any text holds of any number instead."""
 
 
-def effects_of(switch: Switch, value: Json) -> tuple[Effect, ...]:
+def effects_of(switch: Switch, value: Json) -> tuple[SwitchEffect, ...]:
     """Say what a value changes against the unset variable."""
     # By their texts, since to Python true is 1.
     known = {repr(one): effects for one, effects in zip(switch.values, switch.effects, strict=True)}
     return known.get(repr(value), ())
 
 
-def effects_of_text(switch: Switch) -> tuple[Effect, ...]:
+def effects_of_text(switch: Switch) -> tuple[SwitchEffect, ...]:
     """Say what any text changes, where the value itself is written into the prompt."""
     return switch.text_effects
 
@@ -349,7 +349,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     """Name and version of the document's schema."""
     template: AnalysedTemplateDocument
     modes: ModesDocument
-    flags: Flags
+    flags: FormatFlags
     json_fields: JsonFieldsDocument | None
     """Where a call is one JSON value: its fields; an empty text where there is none."""
     markers: dict[str, str]
@@ -377,7 +377,7 @@ class AnalysisDocument(JsonDocument, frozen=True):
     sandbox: SandboxDocument | None
     """What transformers' sandbox alone forbids, so that it refuses the template; all else is then
     from renders in a sandbox that allows it. Null where it forbids nothing."""
-    shape: Shape
+    shape: MessageShape
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
@@ -405,15 +405,15 @@ class DescribedDocument(JsonDocument, frozen=True):
     """The part of an analysis that takes neither its template nor its renders."""
 
     modes: ModesDocument
-    flags: Flags
+    flags: FormatFlags
     json_fields: JsonFieldsDocument | None
     markers: dict[str, str]
     switches: tuple[SwitchDocument, ...]
     unmoved: tuple[UnmovedVariable, ...]
-    shape: Shape
+    shape: MessageShape
 
 
-class Described(Protocol):
+class FormatSource(Protocol):
     """What was learnt, which is put together above the document."""
 
     @property
@@ -437,12 +437,12 @@ class Described(Protocol):
         ...
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> MessageShape:
         """What it wants of its messages."""
         ...
 
 
-class Documented(Described, Protocol):
+class DocumentSource(FormatSource, Protocol):
     """What a document is made of: an analysis, which is made above the document."""
 
     @property
@@ -506,7 +506,7 @@ class Documented(Described, Protocol):
         ...
 
 
-def document(analysis: Documented) -> dict[str, Json]:
+def document(analysis: DocumentSource) -> dict[str, Json]:
     """Return all of an analysis as values that JSON can hold, always in the same order."""
     template, view = analysis.template, analysis.view
     markers = dict(view.markers.items())
@@ -549,7 +549,7 @@ def document(analysis: Documented) -> dict[str, Json]:
     return json_of(whole)
 
 
-def described(learnt: Described) -> dict[str, Json]:
+def describe_format(learnt: FormatSource) -> dict[str, Json]:
     """Return what a document says beside formats, verdicts and evidence, under the same keys."""
     view = learnt.view
     told = DescribedDocument(

@@ -10,18 +10,29 @@ from msgspec.structs import asdict
 
 from autoparser.analysis.core.call_format import (
     ArgumentForm,
-    Arguments,
+    ArgumentFormat,
     CallFormat,
     CallLimit,
     FreeWord,
 )
-from autoparser.analysis.core.call_notation import Container, Notation, Order, Row, Slot
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    MemberOrder,
+    Row,
+    RowSlot,
+    ValueNotation,
+)
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import Edges, Layout, Part, Text
+from autoparser.analysis.core.text_format import StringText, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import End, Opening, ReasoningRetention, Written
+from autoparser.analysis.core.turn_shape import (
+    PromptProgress,
+    ReasoningRetention,
+    TurnEnd,
+    TurnOpening,
+)
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 # How values are written, as it is told: rows, containers, notations.
@@ -35,7 +46,7 @@ class PieceDocument(JsonDocument, frozen=True):
     """A literal or a slot."""
 
     literal: str | UnsetType = UNSET
-    slot: Slot | UnsetType = UNSET
+    slot: RowSlot | UnsetType = UNSET
 
 
 RowDocument = Annotated[
@@ -56,8 +67,8 @@ class ContainerDocument(JsonDocument, frozen=True):
     """One item or member."""
     typed: dict[JsonType, RowDocument | None]
     """Entries written otherwise because of their value's type; null: not written."""
-    key: Text
-    order: Order
+    key: StringText
+    order: MemberOrder
     indent: str
     """What one level adds to the beginning of a line; empty: all on one line."""
     values: NotationDocument | None
@@ -67,25 +78,25 @@ class ContainerDocument(JsonDocument, frozen=True):
 class NotationDocument(JsonDocument, frozen=True):
     """How a value of each JSON type is written."""
 
-    string: Text
+    string: StringText
     true: str
     false: str
     null: str
     array: ContainerDocument
     object: ContainerDocument
-    number: Text
+    number: StringText
     """What stands around a number."""
 
 
 def row_document(row: Row) -> tuple[PieceDocument, ...]:
     """Return a row as literals and slots."""
     return tuple(
-        PieceDocument(slot=piece) if isinstance(piece, Slot) else PieceDocument(literal=piece)
+        PieceDocument(slot=piece) if isinstance(piece, RowSlot) else PieceDocument(literal=piece)
         for piece in row
     )
 
 
-def container_document(container: Container) -> ContainerDocument:
+def container_document(container: ContainerNotation) -> ContainerDocument:
     """Say how an array or an object is written."""
     return ContainerDocument(
         container.open,
@@ -101,7 +112,7 @@ def container_document(container: Container) -> ContainerDocument:
     )
 
 
-def notation_document(notation: Notation) -> NotationDocument:
+def notation_document(notation: ValueNotation) -> NotationDocument:
     """Say how a value of each type is written."""
     return NotationDocument(
         notation.string,
@@ -114,8 +125,8 @@ def notation_document(notation: Notation) -> NotationDocument:
     )
 
 
-_Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *Part]})]
-_After = Annotated[str, Meta(extra_json_schema={"enum": [*Part, "end"]})]
+_Before = Annotated[str, Meta(extra_json_schema={"enum": ["start", *TurnPart]})]
+_After = Annotated[str, Meta(extra_json_schema={"enum": [*TurnPart, "end"]})]
 
 
 class OpeningDocument(JsonDocument, frozen=True):
@@ -124,7 +135,7 @@ class OpeningDocument(JsonDocument, frozen=True):
     setting: SettingValues
     text: str
     """The generation prompt."""
-    written: Written
+    written: PromptProgress
     """How much of the turn it has written."""
     tools: bool
     """False: so it is only where no tools are offered."""
@@ -146,15 +157,15 @@ class PresenceDocument(JsonDocument, frozen=True):
 class LayoutEdgesDocument(JsonDocument, frozen=True):
     """What the texts of a turn lose."""
 
-    reasoning: Edges
-    content: Edges
+    reasoning: StrippedEdges
+    content: StrippedEdges
 
 
 class LayoutDocument(JsonDocument, frozen=True):
     """How a turn with these parts is laid out: literals[0] parts[0] literals[1] …."""
 
     presence: PresenceDocument
-    parts: tuple[Part, ...]
+    parts: tuple[TurnPart, ...]
     literals: Annotated[tuple[str, ...], Meta(min_length=1)]
     edges: LayoutEdgesDocument
     refusal: str | None
@@ -229,7 +240,7 @@ class TurnDocument(JsonDocument, frozen=True):
     openings: tuple[OpeningDocument, ...]
     layouts: tuple[LayoutDocument, ...]
     calls: CallsDocument | None
-    ends: tuple[End, ...]
+    ends: tuple[TurnEnd, ...]
     stop_strings: tuple[str, ...]
     argument_form: ArgumentForm
     """How the template wants arguments."""
@@ -241,9 +252,9 @@ class TurnDocument(JsonDocument, frozen=True):
     """What closes it there."""
     reasoning_cut: str | None
     """Where reasoning is only cut out of the content: all up to and with this is lost."""
-    elsewhere: tuple[Part, ...]
+    elsewhere: tuple[TurnPart, ...]
     """Parts that turns under these settings never have, but those under others do."""
-    evidence: dict[Part, EvidenceKind]
+    evidence: dict[TurnPart, EvidenceKind]
     """What is the evidence for each part: renders, examples, outputs, or the prompt's words."""
     retention: ReasoningRetention
     """Whether an earlier turn's reasoning is still in the prompt; null: could not be observed."""
@@ -285,7 +296,7 @@ def turn_document(format_: TurnFormat) -> TurnDocument:
     )
 
 
-def _layout_document(presence: Presence, layout: Layout) -> LayoutDocument:
+def _layout_document(presence: Presence, layout: TurnLayout) -> LayoutDocument:
     return LayoutDocument(
         PresenceDocument(*presence),
         layout.parts,
@@ -346,7 +357,7 @@ def _calls_document(calls: CallFormat) -> CallsDocument:
 def format_read(document: TurnDocument) -> TurnFormat:
     """Return the format that a document tells."""
     openings, later = (
-        tuple(Opening(**asdict(each)) for each in told)
+        tuple(TurnOpening(**asdict(each)) for each in told)
         for told in (document.openings, document.later_openings)
     )
     layouts = {Presence(**asdict(each.presence)): _read_layout(each) for each in document.layouts}
@@ -370,9 +381,9 @@ def format_read(document: TurnDocument) -> TurnFormat:
     )
 
 
-def _read_layout(document: LayoutDocument) -> Layout:
+def _read_layout(document: LayoutDocument) -> TurnLayout:
     edges = document.edges
-    return Layout(
+    return TurnLayout(
         document.parts, document.literals, edges.reasoning, edges.content, document.refusal or ""
     )
 
@@ -381,7 +392,7 @@ def _read_calls(document: CallsDocument) -> CallFormat:
     told = document.arguments
     return CallFormat(
         row=_row(document.row),
-        arguments=Arguments(
+        arguments=ArgumentFormat(
             members=_container(told.members),
             values=_notation(told.values),
             margin=told.margin,
@@ -408,8 +419,8 @@ def _row(pieces: tuple[PieceDocument, ...]) -> Row:
     return tuple(piece for piece in told if piece is not UNSET)
 
 
-def _container(document: ContainerDocument) -> Container:
-    return Container(
+def _container(document: ContainerDocument) -> ContainerNotation:
+    return ContainerNotation(
         open=document.open,
         close=document.close,
         separator=document.separator,
@@ -423,8 +434,8 @@ def _container(document: ContainerDocument) -> Container:
     )
 
 
-def _notation(document: NotationDocument) -> Notation:
-    return Notation(
+def _notation(document: NotationDocument) -> ValueNotation:
+    return ValueNotation(
         string=document.string,
         true=document.true,
         false=document.false,

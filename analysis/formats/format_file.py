@@ -24,12 +24,12 @@ from autoparser.analysis.core.documents import (
     JsonDocument,
     SettingValues,
     json_of,
-    read,
+    read_value,
 )
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
-from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import Provenance
-from autoparser.analysis.core.switches import Effect, UnmovedVariable
+from autoparser.analysis.core.switches import SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .format_document import TurnDocument
@@ -64,11 +64,11 @@ class SavedSwitchDocument(JsonDocument, frozen=True):
     """Values whose renders all differ."""
     default: AnyJson
     """The value that renders as the unset variable does; null: none that was tried."""
-    effects: tuple[tuple[Effect, ...], ...]
+    effects: tuple[tuple[SwitchEffect, ...], ...]
     """What each of the values changes against the unset variable."""
     inserted: bool
     """The value itself is written into the text, so any text is a value."""
-    text_effects: tuple[Effect, ...]
+    text_effects: tuple[SwitchEffect, ...]
     """What any text changes, where it is inserted."""
     only: str
     """In words, when alone it changes anything; empty: always, as far as was tried."""
@@ -129,7 +129,7 @@ class FormatFile(JsonDocument, frozen=True):
     """The self-check of each of the formats."""
     gate: GateDocument
     """What became of the texts that the template writes after its generation prompts."""
-    shape: Shape
+    shape: MessageShape
     """What the template wants of its messages."""
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; null: calls are not written."""
@@ -212,7 +212,7 @@ def _explained(content: bytes, name: str) -> FormatFile:
             place="schema",
             hint=f"{AGAIN}; or use the version of autoparser that wrote it",
         )
-    return read(value, FormatFile, file=name, hint=AGAIN)
+    return read_value(value, FormatFile, file=name, hint=AGAIN)
 
 
 def _contradiction(file: FormatFile) -> str:

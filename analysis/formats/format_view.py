@@ -10,13 +10,13 @@ from enum import StrEnum
 from itertools import pairwise
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import Part, Text
+from autoparser.analysis.core.text_format import StringText, TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 # The modes that formats are sorted into; `docs/modes.md` explains each.
 
@@ -106,17 +106,19 @@ def marker_registry(*parts: Mapping[str, str]) -> MarkerRegistry:
 # The modes of reasoning and content.
 
 
-def reasoning_mode(format_: TurnFormat, openings: Sequence[Opening]) -> ReasoningMode:
+def reasoning_mode(format_: TurnFormat, openings: Sequence[TurnOpening]) -> ReasoningMode:
     """Sort the reasoning by where it shows and by what the generation prompts write."""
     reasoning = format_.reasoning
     if reasoning is None:
         return ReasoningMode.NONE
     shown = [
-        presence for presence, layout in format_.layouts.items() if Part.REASONING in layout.parts
+        presence
+        for presence, layout in format_.layouts.items()
+        if TurnPart.REASONING in layout.parts
     ]
     written = {opening.written for opening in openings}
-    if Written.REASONING_OPEN in written:
-        if Written.REASONING_CLOSED in written:
+    if PromptProgress.REASONING_OPEN in written:
+        if PromptProgress.REASONING_CLOSED in written:
             return ReasoningMode.FORCED_CLOSED
         return ReasoningMode.FORCED_OPEN
     if shown and all(presence.calls for presence in shown):
@@ -159,13 +161,13 @@ def tool_format(calls: CallFormat | None, fields: JsonFields | None) -> ToolForm
 
 def call_id_position(calls: CallFormat | None, fields: JsonFields | None) -> CallIdPosition:
     """Say where the id stands, in formats that are not JSON."""
-    if calls is None or fields is not None or not calls.has(Slot.ID):
+    if calls is None or fields is not None or not calls.has(RowSlot.ID):
         return CallIdPosition.NONE
-    order = [piece for piece in calls.row if isinstance(piece, Slot)]
-    at = order.index(Slot.ID)
-    if Slot.NAME not in order or at < order.index(Slot.NAME):
+    order = [piece for piece in calls.row if isinstance(piece, RowSlot)]
+    at = order.index(RowSlot.ID)
+    if RowSlot.NAME not in order or at < order.index(RowSlot.NAME):
         return CallIdPosition.PRE_FUNC_NAME
-    if Slot.ARGUMENTS in order and at < order.index(Slot.ARGUMENTS):
+    if RowSlot.ARGUMENTS in order and at < order.index(RowSlot.ARGUMENTS):
         return CallIdPosition.BETWEEN_FUNC_AND_ARGS
     return CallIdPosition.POST_ARGS
 
@@ -210,12 +212,12 @@ class _Literals:
 
 def _literals(calls: CallFormat) -> _Literals:
     """Collect what stands between the slots; of a name that stands twice, the last counts."""
-    slots: list[Slot] = []
+    slots: list[RowSlot] = []
     runs = [""]
     for piece in calls.row:
-        if piece is Slot.INDEX:
+        if piece is RowSlot.INDEX:
             runs[-1] += str(calls.index_base)
-        elif isinstance(piece, Slot):
+        elif isinstance(piece, RowSlot):
             if piece in slots:
                 slots, runs = [], runs[-1:]
             slots.append(piece)
@@ -223,13 +225,15 @@ def _literals(calls: CallFormat) -> _Literals:
         else:
             runs[-1] += piece
     between = dict(zip(pairwise(slots), runs[1:-1], strict=True))
-    before = between.get((Slot.ID, Slot.ARGUMENTS), between.get((Slot.NAME, Slot.ARGUMENTS), ""))
+    before = between.get(
+        (RowSlot.ID, RowSlot.ARGUMENTS), between.get((RowSlot.NAME, RowSlot.ARGUMENTS), "")
+    )
     return _Literals(
         opening=runs[0],
-        name_to_id=between.get((Slot.NAME, Slot.ID), ""),
-        id_to_name=between.get((Slot.ID, Slot.NAME), ""),
+        name_to_id=between.get((RowSlot.NAME, RowSlot.ID), ""),
+        id_to_name=between.get((RowSlot.ID, RowSlot.NAME), ""),
         before_arguments=before,
-        arguments_to_id=between.get((Slot.ARGUMENTS, Slot.ID), ""),
+        arguments_to_id=between.get((RowSlot.ARGUMENTS, RowSlot.ID), ""),
         close=runs[-1],
     )
 
@@ -275,7 +279,7 @@ def _open_call(
 
 def _own_opening(opening: str, behind: str, calls: CallFormat) -> str:
     """Return the part of a call's opening that is a marker of its own, such as a complete tag."""
-    literal = Literal.of(opening)
+    literal = TemplateLiteral.of(opening)
     line, _, below = opening.partition("\n")
     if literal.is_marked and below.strip():
         return line.strip()
@@ -299,7 +303,7 @@ def _finished(unit: str) -> bool:
 
 def _closes(opening: str, behind: str) -> bool:
     """Whether the text after the name closes the tag before it."""
-    units = Literal.of(behind).units
+    units = TemplateLiteral.of(behind).units
     return bool(units) and units[0].replace("/", "", 1) == opening and units[0] != opening
 
 
@@ -308,7 +312,7 @@ def _close_call(markers: dict[str, str], close: str) -> None:
     if not markers.get("per_call_start"):
         markers["func_close"] = close
         return
-    literal = Literal.of(close)
+    literal = TemplateLiteral.of(close)
     last = literal.units[-1] if literal.units and literal.units[-1] in literal.markers else close
     markers["per_call_end"] = last
     markers["func_close"] = close[: len(close) - len(last)]
@@ -334,7 +338,7 @@ def _argument_brackets(calls: CallFormat, literals: _Literals) -> tuple[str, str
 def _vanishing(calls: CallFormat, before: str, after: str) -> tuple[str, str, str, str]:
     """Return to the arguments what is not written when there are none."""
     row = calls.empty_row or ()
-    last = str(row[-1]) if row and not isinstance(row[-1], Slot) else ""
+    last = str(row[-1]) if row and not isinstance(row[-1], RowSlot) else ""
     if last == before + after:
         return before, after, "", ""
     for cut in range(len(before) + 1):
@@ -351,8 +355,8 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
     runs: dict[str, str] = {"start": ""}
     at = "start"
     for piece in row:
-        if isinstance(piece, Slot):
-            if piece is Slot.KEY and "value" in runs:
+        if isinstance(piece, RowSlot):
+            if piece is RowSlot.KEY and "value" in runs:
                 break
             at = str(piece)
             runs[at] = ""
@@ -370,7 +374,7 @@ def argument_markers(calls: CallFormat) -> dict[str, str]:
     }
 
 
-def _quotes(text: Text) -> tuple[str, str]:
+def _quotes(text: StringText) -> tuple[str, str]:
     if text.escape.value == "python":
         return "'", "'"
     return text.open, text.close
@@ -378,7 +382,7 @@ def _quotes(text: Text) -> tuple[str, str]:
 
 def _split_middle(middle: str) -> tuple[str, str]:
     """Tell what closes the key from what opens the value: the first complete unit closes."""
-    literal = Literal.of(middle)
+    literal = TemplateLiteral.of(middle)
     first = literal.units[0] if literal.is_marked else ""
     if first and len(literal.units) > 1 and _finished(first):
         return first, literal.core[len(first) :]
@@ -387,17 +391,17 @@ def _split_middle(middle: str) -> tuple[str, str]:
 
 def fence_markers(calls: CallFormat) -> dict[str, str]:
     """Name the language of a fenced code block around the calls, and what announces it."""
-    for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, Slot))):
+    for text in (calls.section_open, *(p for p in calls.row if not isinstance(p, RowSlot))):
         match = _FENCE.search(text.rstrip().removesuffix("[").rstrip() if text else "")
         if match:
             announced = text[: match.start()].strip()
-            marker = "" if Literal.of(announced).markers else announced
+            marker = "" if TemplateLiteral.of(announced).markers else announced
             return {"code_block_language": match.group(2), "code_block_marker": marker}
     return {}
 
 
 @dataclass(frozen=True, slots=True)
-class Flags:
+class FormatFlags:
     """What a format says yes or no to."""
 
     supports_tools: bool
@@ -417,7 +421,7 @@ class View:
     call_id: CallIdPosition
     markers: MarkerRegistry
     json_fields: JsonFields | None
-    flags: Flags
+    flags: FormatFlags
     preserved_tokens: tuple[str, ...]
     """Markers that a tokenizer must keep, so that they can be seen in the output."""
 
@@ -452,7 +456,7 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
         call_id=call_id_position(calls, fields),
         markers=markers,
         json_fields=fields,
-        flags=Flags(
+        flags=FormatFlags(
             supports_tools=calls is not None,
             supports_parallel_calls=calls is not None and calls.limit is CallLimit.MANY,
             requires_nonnull_content=requires_nonnull_content,
@@ -465,5 +469,5 @@ def view_of(formats: Formats, *, requires_nonnull_content: bool) -> View:
 def _preserved(markers: MarkerRegistry, format_: TurnFormat) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in (*markers.items().values(), *format_.stop_strings):
-        found |= dict.fromkeys(Literal.of(text).markers)
+        found |= dict.fromkeys(TemplateLiteral.of(text).markers)
     return tuple(found)

@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 from msgspec import convert
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.message_shape import Shape, StringArguments
+from autoparser.analysis.core.message_shape import MessageShape, StringArguments
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.core.switches import Switch, UnmovedVariable
 from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat
 from autoparser.analysis.core.verdicts import AskedForm, Check, EvidenceKind, Gate
 from autoparser.analysis.parsing.output_parser import EitherParser, OutputParser, after_reasoning
-from autoparser.analysis.parsing.turn_expression import belonging, build
-from autoparser.analysis.parsing.turn_request import Request, RequestOptions, Turn, request_of
+from autoparser.analysis.parsing.turn_expression import build_expression, formats_of_request
+from autoparser.analysis.parsing.turn_request import (
+    ParserRequest,
+    RequestOptions,
+    TurnTree,
+    request_of,
+)
 from autoparser.shown import Shown
 
 from .format_document import turn_document
@@ -104,7 +109,7 @@ class LearntFormat(Shown, ABC):
     checks: tuple[Check, ...]
     """The verdict on each of the formats."""
     switches: tuple[Switch, ...]
-    shape: Shape
+    shape: MessageShape
     string_arguments: StringArguments | None
     """What becomes of arguments given as JSON text; None: calls are not written at all."""
     stand_ins: Mapping[str, str]
@@ -183,7 +188,7 @@ class LearntFormat(Shown, ABC):
         request = self._request(tools, chat_template_kwargs, **asked)
         model = None if tokenizer is None else _known(tokenizer)
 
-        def parser_of(turn: Turn) -> OutputParser:
+        def parser_of(turn: TurnTree) -> OutputParser:
             return OutputParser(
                 after_reasoning(turn) if reasoning_over else turn,
                 offered=None if request.tools is None else frozenset(request.tools),
@@ -195,11 +200,11 @@ class LearntFormat(Shown, ABC):
                 strip_code_fence=strip_code_fence,
             )
 
-        own = parser_of(build(self.formats, request))
+        own = parser_of(build_expression(self.formats, request))
         if self.also is None or not request.calls:
             return own
         other = replace(request, begun=_same(request.begun, self.formats, self.also))
-        return EitherParser(own, parser_of(build(self.also, other)))
+        return EitherParser(own, parser_of(build_expression(self.also, other)))
 
     def grammar(
         self,
@@ -274,8 +279,8 @@ class LearntFormat(Shown, ABC):
         )
 
         request = self._request(None, chat_template_kwargs, prompt=prompt)
-        format_ = belonging(self.formats, request)[0].format
-        turn = build(self.formats, request)
+        format_ = formats_of_request(self.formats, request)[0].format
+        turn = build_expression(self.formats, request)
         if isinstance(tokenizer, GrammarBackend):
             return reasoning_gate_of(format_, turn, constraint, tokenizer)
         with self.backend(tokenizer, workers=1) as backend:
@@ -304,14 +309,16 @@ class LearntFormat(Shown, ABC):
         The arguments are those of `parser`. More than one is given where the prompt ends alike
         under settings that write turns otherwise; the default's comes first.
         """
-        return belonging(self.formats, self._request(tools, chat_template_kwargs, prompt=prompt))
+        return formats_of_request(
+            self.formats, self._request(tools, chat_template_kwargs, prompt=prompt)
+        )
 
     def _request(
         self,
         tools: Sequence[object] | None,
         setting: Mapping[str, object] | None,
         **asked: Unpack[RequestOptions],
-    ) -> Request:
+    ) -> ParserRequest:
         return request_of(tools, begun=self._begun(tools, setting), **asked)
 
     def _begun(

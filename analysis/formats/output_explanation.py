@@ -11,31 +11,31 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import nearest
+from autoparser.analysis.core.errors import nearest_word
 from autoparser.analysis.core.text_alignment import edge_units, is_unit, prefix_length
 from autoparser.analysis.core.turn_format import Begun
-from autoparser.analysis.decoding.message_rendering import FormatTurns, Rewriter
+from autoparser.analysis.decoding.message_rendering import AnswerRewriter, FormatTurns
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
 from .text_restoring import (
     PromptedParser,
-    Restored,
-    foreign,
+    RestoredOutput,
+    foreign_markup,
+    marker_places,
     other_setting,
-    places,
-    restored,
+    restore_markers,
     units_in,
-    without,
+    without_markers,
 )
 
 # One place where an output is not as the template writes it.
 
 
-class Deviation(StrEnum):
+class OutputDeviation(StrEnum):
     """What is not as the template writes it."""
 
     STRAY = "stray closer"
@@ -76,10 +76,10 @@ class PossibleCause:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class DeviationExplanation:
     """One place, what was expected there, what was found, and the likely cause."""
 
-    deviation: Deviation
+    deviation: OutputDeviation
     offset: int
     """In characters of the output."""
     expected: str
@@ -109,19 +109,19 @@ class _Region:
     found: str
 
     @property
-    def deviation(self) -> Deviation:
+    def deviation(self) -> OutputDeviation:
         """Say how they differ."""
         wanted, there = _bare(self.expected), _bare(self.found)
         if wanted == there:
-            return Deviation.SPACE
+            return OutputDeviation.SPACE
         if not there:
-            return Deviation.MISSING
+            return OutputDeviation.MISSING
         if not wanted:
-            return Deviation.SURPLUS
-        return Deviation.ORDER if Counter(wanted) == Counter(there) else Deviation.OTHER
+            return OutputDeviation.SURPLUS
+        return OutputDeviation.ORDER if Counter(wanted) == Counter(there) else OutputDeviation.OTHER
 
 
-def differences(expected: str, found: str) -> list[Explanation]:
+def group_differences(expected: str, found: str) -> list[DeviationExplanation]:
     """Name the differences, those that are alike together.
 
     `<f>{"a": 1}</f>` against `<f>{"a":1}` lacks a space after the colon, and lacks `</f>`.
@@ -214,18 +214,20 @@ def _swaps(one: _Region, other: _Region) -> bool:
     kinds = {one.deviation, other.deviation}
     wanted = _bare(one.expected) + _bare(other.expected)
     there = _bare(one.found) + _bare(other.found)
-    return kinds == {Deviation.MISSING, Deviation.SURPLUS} and Counter(wanted) == Counter(there)
+    return kinds == {OutputDeviation.MISSING, OutputDeviation.SURPLUS} and Counter(
+        wanted
+    ) == Counter(there)
 
 
-def _grouped(regions: Sequence[_Region]) -> list[Explanation]:
-    found: dict[tuple[str, ...], Explanation] = {}
+def _grouped(regions: Sequence[_Region]) -> list[DeviationExplanation]:
+    found: dict[tuple[str, ...], DeviationExplanation] = {}
     for region in regions:
         kind = region.deviation
-        alike = kind is Deviation.SPACE
+        alike = kind is OutputDeviation.SPACE
         key = (kind,) if alike else (kind, region.expected, region.found)
         known = found.get(key)
         found[key] = (
-            Explanation(kind, region.offset, region.expected, region.found)
+            DeviationExplanation(kind, region.offset, region.expected, region.found)
             if known is None
             else replace(known, more=known.more + 1)
         )
@@ -236,7 +238,12 @@ def _bare(text: str) -> str:
     return _SPACE.sub("", text)
 
 
-_OF_ANOTHER_PROMPT = (Deviation.STRAY, Deviation.MISSING, Deviation.SURPLUS, Deviation.OTHER)
+_OF_ANOTHER_PROMPT = (
+    OutputDeviation.STRAY,
+    OutputDeviation.MISSING,
+    OutputDeviation.SURPLUS,
+    OutputDeviation.OTHER,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,13 +258,17 @@ class OutputReading:
     """The template's other generation prompts."""
 
 
-def explain(reader: OutputReading, text: str, *, complete: bool = True) -> tuple[Explanation, ...]:
+def explain_output(
+    reader: OutputReading, text: str, *, complete: bool = True
+) -> tuple[DeviationExplanation, ...]:
     """Name every place in which an output is not as the template writes it; empty: there is none.
 
     An output that was cut on purpose is compared as far as its calls have closed.
     """
     message = reader.parser.parse(text, complete=complete)
-    back = None if message.tool_calls else restored(reader.parser, text, reader.parser.offered)
+    back = (
+        None if message.tool_calls else restore_markers(reader.parser, text, reader.parser.offered)
+    )
     if back is not None:
         return _restored(back, text, reader)
     found = [
@@ -267,30 +278,36 @@ def explain(reader: OutputReading, text: str, *, complete: bool = True) -> tuple
     ]
     if message.missing_end and message.status is not Status.CUT:
         cause = PossibleCause(CauseKind.STRIPPED, (message.missing_end,))
-        found.append(Explanation(Deviation.NO_END, len(text), message.missing_end, "", cause))
+        found.append(
+            DeviationExplanation(OutputDeviation.NO_END, len(text), message.missing_end, "", cause)
+        )
     if not message.tool_calls and message.status not in (Status.MALFORMED, Status.CUT):
         found += _foreign(reader, text)
     ordered = sorted(found, key=lambda each: each.offset)
     return tuple(_of_another_prompt(reader, ordered, text))
 
 
-def _restored(back: Restored, text: str, reader: OutputReading) -> tuple[Explanation, ...]:
+def _restored(
+    back: RestoredOutput, text: str, reader: OutputReading
+) -> tuple[DeviationExplanation, ...]:
     """Explain an output whose markers were stripped by what is missing in it."""
     ends = [end.core for end in reader.parser.turn.ends]
     cause = PossibleCause(CauseKind.STRIPPED, back.markers)
-    found: dict[str, Explanation] = {}
-    for marker, offset in places(back, text):
-        kind = Deviation.NO_END if marker in ends else Deviation.MISSING
+    found: dict[str, DeviationExplanation] = {}
+    for marker, offset in marker_places(back, text):
+        kind = OutputDeviation.NO_END if marker in ends else OutputDeviation.MISSING
         known = found.get(marker)
         found[marker] = (
-            Explanation(kind, offset, marker, "", cause)
+            DeviationExplanation(kind, offset, marker, "", cause)
             if known is None
             else replace(known, more=known.more + 1)
         )
     return tuple(found.values())
 
 
-def _junk(reader: OutputReading, message: ParsedMessage, text: str) -> Iterator[Explanation]:
+def _junk(
+    reader: OutputReading, message: ParsedMessage, text: str
+) -> Iterator[DeviationExplanation]:
     """Explain what of the text is in no part of the message."""
     turn = reader.parser.turn
     ends = tuple(end.core for end in turn.ends)
@@ -301,37 +318,42 @@ def _junk(reader: OutputReading, message: ParsedMessage, text: str) -> Iterator[
         last = at == len(message.spans) - 1
         before = text[: span.start].rstrip()
         if last and not message.missing_end and before.endswith(ends):
-            deviation = Deviation.BEHIND_END
+            deviation = OutputDeviation.BEHIND_END
         elif message.status is Status.STRAY and units_in([found.strip()]) == (found.strip(),):
-            deviation = Deviation.STRAY
+            deviation = OutputDeviation.STRAY
         else:
-            deviation = Deviation.LEFT_OUT
+            deviation = OutputDeviation.LEFT_OUT
         start = span.start + len(found) - len(found.lstrip())
-        yield Explanation(deviation, start, "", found.strip())
+        yield DeviationExplanation(deviation, start, "", found.strip())
 
 
 def _calls(
     reader: OutputReading, message: ParsedMessage, text: str, *, complete: bool
-) -> Iterator[Explanation]:
+) -> Iterator[DeviationExplanation]:
     """Explain the calls that were not read, or that nobody offered."""
     skeleton = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
     if message.status is Status.MALFORMED:
         at = _broken_at(reader.parser, text)
-        yield Explanation(Deviation.UNREADABLE, at, skeleton, text[at:], more=0)
+        yield DeviationExplanation(OutputDeviation.UNREADABLE, at, skeleton, text[at:], more=0)
     names = [span for span in message.spans if span.kind is SpanKind.NAME]
     for call in message.tool_calls:
         if call.status is Status.UNKNOWN_TOOL:
             at = _named(names, text, call.name)
-            close = nearest(call.name, sorted(reader.parser.offered or ()))
-            yield Explanation(Deviation.UNKNOWN_TOOL, at, close or "", call.name)
+            close = nearest_word(call.name, sorted(reader.parser.offered or ()))
+            yield DeviationExplanation(OutputDeviation.UNKNOWN_TOOL, at, close or "", call.name)
     if message.partial_call is not None or (message.status is Status.CUT and complete):
-        yield Explanation(Deviation.CUT, len(text), skeleton, "")
+        yield DeviationExplanation(OutputDeviation.CUT, len(text), skeleton, "")
 
 
 def _skeleton(calls: CallFormat) -> str:
     """Return a call as the template writes it, with words for what it is made of."""
-    words = {Slot.NAME: "NAME", Slot.ID: "ID", Slot.INDEX: "0", Slot.ARGUMENTS: "ARGUMENTS"}
-    row = "".join(piece if type(piece) is str else words[Slot(piece)] for piece in calls.row)
+    words = {
+        RowSlot.NAME: "NAME",
+        RowSlot.ID: "ID",
+        RowSlot.INDEX: "0",
+        RowSlot.ARGUMENTS: "ARGUMENTS",
+    }
+    row = "".join(piece if type(piece) is str else words[RowSlot(piece)] for piece in calls.row)
     return f"{calls.section_open}{row}{calls.section_close}"
 
 
@@ -350,11 +372,13 @@ def _named(names: Sequence[Span], text: str, name: str) -> int:
     return next((span.start for span in names if text[span.start : span.end] == name), 0)
 
 
-def _rewritten(reader: OutputReading, message: ParsedMessage, text: str) -> list[Explanation]:
+def _rewritten(
+    reader: OutputReading, message: ParsedMessage, text: str
+) -> list[DeviationExplanation]:
     """Explain what the template writes otherwise for the message that was read."""
     if message.partial_call is not None or message.status in (Status.MALFORMED, Status.CUT):
         return []
-    rewriter = Rewriter(FormatTurns(reader.begun), reader.begun.format, reader.parser)
+    rewriter = AnswerRewriter(FormatTurns(reader.begun), reader.begun.format, reader.parser)
     try:
         found = rewriter.compare(text, message)
     except (ValueError, RecursionError):
@@ -366,13 +390,13 @@ def _rewritten(reader: OutputReading, message: ParsedMessage, text: str) -> list
     written, ats = _without_junk(message.spans, text)
     # How much whitespace stands at the edges is the prompt's and the end's affair.
     lead = len(written) - len(written.lstrip())
-    shown = differences(expected.strip(), written.strip())
+    shown = group_differences(expected.strip(), written.strip())
     placed = [replace(each, offset=ats[min(lead + each.offset, len(written))]) for each in shown]
     # What is missing at the very end was rather never written.
-    missing = (each for each in placed if each.deviation is Deviation.MISSING)
+    missing = (each for each in placed if each.deviation is OutputDeviation.MISSING)
     gone = units_in(each.expected for each in missing if text[each.offset :].strip())
     gone = tuple(marker for marker in gone if marker not in text)
-    if gone and not differences(without(expected, gone).strip(), written.strip()):
+    if gone and not group_differences(without_markers(expected, gone).strip(), written.strip()):
         cause = PossibleCause(CauseKind.STRIPPED, gone)
         placed = [replace(each, cause=cause) for each in placed]
     return placed
@@ -392,18 +416,20 @@ def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:
     return "".join(text[span.start : span.end] for span in kept), [*ats, len(text)]
 
 
-def _foreign(reader: OutputReading, text: str) -> Iterator[Explanation]:
-    found = foreign(reader.parser.turn, text, reader.parser.offered)
+def _foreign(reader: OutputReading, text: str) -> Iterator[DeviationExplanation]:
+    found = foreign_markup(reader.parser.turn, text, reader.parser.offered)
     if found is None:
         return
     at, piece = found
     expected = "" if reader.begun.format.calls is None else _skeleton(reader.begun.format.calls)
-    yield Explanation(Deviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT))
+    yield DeviationExplanation(
+        OutputDeviation.FOREIGN, at, expected, piece, PossibleCause(CauseKind.OTHER_FORMAT)
+    )
 
 
 def _of_another_prompt(
-    reader: OutputReading, found: Sequence[Explanation], text: str
-) -> Iterator[Explanation]:
+    reader: OutputReading, found: Sequence[DeviationExplanation], text: str
+) -> Iterator[DeviationExplanation]:
     """Name the setting whose prompt would explain an output that is not regular."""
     setting: Mapping[str, Json] | None = None
     if any(each.deviation in _OF_ANOTHER_PROMPT for each in found):

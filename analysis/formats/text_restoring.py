@@ -13,21 +13,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun
-from autoparser.analysis.decoding.message_rendering import FormatTurns, Rendering, Rewriter
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerRewriter,
+    FormatTurns,
+    MessageRendering,
+)
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import Body, StrictItem, StrictRow, Turn
+from autoparser.analysis.parsing.turn_request import PartBody, StrictItem, StrictRow, TurnTree
 
 # The markers of a format: what a tokenizer may hold as special tokens.
 
 
-def markers_of(turn: Turn) -> tuple[str, ...]:
+def markers_of(turn: TurnTree) -> tuple[str, ...]:
     """Return every marker that the template writes in such a turn, its ends included."""
     texts = [text for row in turn.strict.rows for text in (*row.items, row.end.core)]
     if turn.strict.calls is not None:
@@ -55,7 +59,7 @@ def _units(texts: Iterable[str]) -> Iterator[str]:
         yield from (unit for unit in edge_units(text) if is_unit(unit))
 
 
-def without(text: str, markers: Iterable[str]) -> str:
+def without_markers(text: str, markers: Iterable[str]) -> str:
     """Return a text as it is when these markers are stripped."""
     for marker in sorted(markers, key=len, reverse=True):
         text = text.replace(marker, "")
@@ -80,14 +84,18 @@ def other_setting(others: Sequence[PromptedParser], text: str) -> Mapping[str, J
         junk = any(span.kind is SpanKind.JUNK for span in message.spans)
         if not message.status.regular or junk:
             continue
-        rewriter = Rewriter(FormatTurns(other.begun), other.begun.format, other.parser)
+        rewriter = AnswerRewriter(FormatTurns(other.begun), other.begun.format, other.parser)
         rendering, opening = rewriter.compare(text, message).rendering, other.begun.opening
-        if opening is not None and (rendering.same_text or rendering is Rendering.WHITESPACE):
+        if opening is not None and (
+            rendering.same_text or rendering is MessageRendering.WHITESPACE
+        ):
             return opening.setting
     return None
 
 
-def foreign(turn: Turn, text: str, offered: Collection[str] | None) -> tuple[int, str] | None:
+def foreign_markup(
+    turn: TurnTree, text: str, offered: Collection[str] | None
+) -> tuple[int, str] | None:
     """Find what looks like another format's markup, where no call of this format is there.
 
     It is the name of a tool that is offered, written as calls are, or, in a text without any
@@ -149,7 +157,7 @@ LONGEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredOutput:
     """An output with the markers that were missing."""
 
     text: str
@@ -157,7 +165,9 @@ class Restored:
     markers: tuple[str, ...]
 
 
-def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -> Restored | None:
+def restore_markers(
+    parser: OutputParser, text: str, offered: Collection[str] | None
+) -> RestoredOutput | None:
     """Put the missing markers back; None where that makes no regular message of more parts.
 
     `offered` are the names of the tools, None: any.
@@ -167,7 +177,7 @@ def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -
     turn = parser.turn
     gone = tuple(marker for marker in markers_of(turn) if marker not in text)
     body, end = _without_end(text, [end.core for end in turn.ends])
-    found: list[tuple[tuple[int, bool, int], Restored]] = []
+    found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     for row in turn.strict.rows:
         written = _row(row, turn.strict.calls, body, gone, offered)
         if written is None:
@@ -176,20 +186,20 @@ def restored(parser: OutputParser, text: str, offered: Collection[str] | None) -
         message = parser.parse(whole)
         markers = tuple(marker for marker in gone if marker in whole)
         if message.status.regular and _says(message, row) and set(markers) - {row.end.core}:
-            exact = without(written, gone).rstrip() == body.rstrip()
+            exact = without_markers(written, gone).rstrip() == body.rstrip()
             fits = (len(message.tool_calls), exact, len(row.items))
-            found.append((fits, Restored(whole, message, markers)))
+            found.append((fits, RestoredOutput(whole, message, markers)))
     # The row with the most calls, one that leaves the very text, the one with the most parts.
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def places(back: Restored, text: str) -> Iterator[tuple[str, int]]:
+def marker_places(back: RestoredOutput, text: str) -> Iterator[tuple[str, int]]:
     """Return each marker that was put back, and its place in the text without it.
 
     But for markers and, where the engine has stripped that too, whitespace, both texts have the
     same characters.
     """
-    exact = without(back.text, back.markers).startswith(text)
+    exact = without_markers(back.text, back.markers).startswith(text)
     counted = [at for at, char in enumerate(text) if exact or not char.isspace()]
     pattern = re.compile("|".join(map(re.escape, sorted(back.markers, key=len, reverse=True))))
     before = at = 0
@@ -203,7 +213,7 @@ def places(back: Restored, text: str) -> Iterator[tuple[str, int]]:
 def _says(message: ParsedMessage, row: StrictRow) -> bool:
     """Whether a message has the parts that its row should give it."""
     read = (message.reasoning_content, message.content, message.tool_calls)
-    parts = (Part.REASONING, Part.CONTENT, Part.CALLS)
+    parts = (TurnPart.REASONING, TurnPart.CONTENT, TurnPart.CALLS)
     return all(bool(each) is row.has(part) for each, part in zip(read, parts, strict=True))
 
 
@@ -224,24 +234,24 @@ def _row(
     items = list(row.items)
     at = next((at for at, item in enumerate(items) if _is_calls(item)), None)
     if at is None:
-        both = row.has(Part.REASONING) and row.has(Part.CONTENT)
+        both = row.has(TurnPart.REASONING) and row.has(TurnPart.CONTENT)
         return _texts(items, text, gone) if both else None
     behind = items[at + 1 :]
-    if calls is None or any(isinstance(item, Body) for item in behind):
+    if calls is None or any(isinstance(item, PartBody) for item in behind):
         return None
     section = _Calls(calls, gone, offered)
     start = section.start(text)
     if start is None:
         return None
     tail = "".join(item for item in behind if isinstance(item, str))
-    rest = _cut(text[start:], without(tail, gone))
+    rest = _cut(text[start:], without_markers(tail, gone))
     written = section.put_back(rest)
     before = _texts(items[:at], text[:start], gone)
     return None if before is None or written is None else f"{before}{written}{tail}"
 
 
 def _is_calls(item: StrictItem) -> bool:
-    return isinstance(item, Body) and item.part is Part.CALLS
+    return isinstance(item, PartBody) and item.part is TurnPart.CALLS
 
 
 def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str | None:
@@ -250,10 +260,10 @@ def _texts(items: Sequence[StrictItem], text: str, gone: Sequence[str]) -> str |
     at = 0
     body = False
     for place, item in enumerate(items):
-        if isinstance(item, Body):
+        if isinstance(item, PartBody):
             body = True
             continue
-        bare = without(item, gone)
+        bare = without_markers(item, gone)
         last = place == len(items) - 1
         start = _find(text, bare, at, free=body, last=last)
         if start is None:
@@ -293,24 +303,24 @@ class _Calls:
     ) -> None:
         self._calls = calls
         self._gone = gone
-        at = calls.row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in calls.row else 0
+        at = calls.row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in calls.row else 0
         self._head, self._tail = calls.row[:at], calls.row[at + 1 :]
         names = (
             "|".join(map(re.escape, sorted(offered, key=len, reverse=True))) if offered else _WORD
         )
         left = "".join(self._left(piece) for piece in self._head)
         telling = bool(offered) or any(char.isalnum() for char in left)
-        known = Slot.NAME in self._head and all(type(piece) is str for piece in self._tail)
+        known = RowSlot.NAME in self._head and all(type(piece) is str for piece in self._tail)
         self._pattern = re.compile(self._regex(names)) if known and telling else None
 
     def _left(self, piece: str) -> str:
         """Return what is left of a literal; of a slot, nothing."""
-        return without(piece, self._gone) if type(piece) is str else ""
+        return without_markers(piece, self._gone) if type(piece) is str else ""
 
     def _regex(self, names: str) -> str:
         pieces: list[str] = []
         for at, piece in enumerate(self._head):
-            if piece is Slot.NAME:
+            if piece is RowSlot.NAME:
                 pieces.append(f"(?P<s{at}>{names})")
             elif type(piece) is str:
                 left = re.escape(self._left(piece))
@@ -350,7 +360,7 @@ class _Calls:
         for at, (head, body) in enumerate(zip(heads, bodies, strict=True)):
             last = at == len(heads) - 1
             behind = self._calls.section_close if last else self._calls.separator
-            left = without(closing + behind, self._gone).strip()
+            left = without_markers(closing + behind, self._gone).strip()
             bare = body.rstrip()
             if not bare.endswith(left):
                 yield None

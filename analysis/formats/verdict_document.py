@@ -10,11 +10,11 @@ from autoparser.analysis.core.documents import AnyJson, Count, JsonDocument, Set
 from autoparser.analysis.core.verdicts import (
     AskedForm,
     Check,
-    Crash,
     Failure,
     Gate,
     GateFault,
     GateQuestion,
+    TemplateCrash,
 )
 
 
@@ -64,7 +64,7 @@ class FailureDocument(JsonDocument, frozen=True):
     """By the format; null: it says that the template raises on the message."""
     rendered: str | None
     """By the template; null: it raised."""
-    crash: Crash | None
+    crash: TemplateCrash | None
     """Where the template crashes on it; null: it renders or refuses it."""
     foretold: bool
     """The format is right about it: the template crashes."""
@@ -73,7 +73,7 @@ class FailureDocument(JsonDocument, frozen=True):
 class CheckDocument(CheckCounts, frozen=True):
     """The self-check of a format."""
 
-    crashes: tuple[Crash, ...]
+    crashes: tuple[TemplateCrash, ...]
     """Where the template crashes, each cause once."""
     failures: tuple[FailureDocument, ...]
     forms: tuple[AskedForm, ...] = ()

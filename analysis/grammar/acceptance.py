@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.parsing.turn_request import Turn
+from autoparser.analysis.parsing.turn_request import TurnTree
 
 from .call_writer import GrammarError
 
@@ -40,7 +40,7 @@ class GrammarDialect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class TextAcceptance:
     """What a grammar makes of a text."""
 
     accepted: bool
@@ -95,14 +95,14 @@ def byte_tokens() -> TextTokens:
     )
 
 
-def accepted(
+def accept_text(
     grammar: str,
     dialect: GrammarDialect,
     tokens: TextTokens,
-    turn: Turn,
+    turn: TurnTree,
     text: str,
     markers: Sequence[str] = (),
-) -> Acceptance:
+) -> TextAcceptance:
     """Hold a text against a grammar; `markers` are those of the format.
 
     Raises GrammarError where llguidance does not take the grammar.
@@ -111,7 +111,7 @@ def accepted(
     ids = list(tokens.cut(text))
     taken = _taken(matcher, ids, tokens.ends)
     if taken == len(ids) and (matcher.is_accepting() or matcher.is_stopped()):
-        return Acceptance(True, taken, taken, len(text))
+        return TextAcceptance(True, taken, taken, len(text))
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):
@@ -120,7 +120,7 @@ def accepted(
     allowed, choices = _next(matcher, tokens)
     read = OutputParser(turn).parse(before, complete=False)
     call = read.partial_call
-    return Acceptance(
+    return TextAcceptance(
         False,
         len(ids),
         taken,

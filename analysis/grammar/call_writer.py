@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import Container, NamingId, Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import ContainerNotation, NamingId, Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
 from autoparser.analysis.core.schema_parts import SchemaPart
 
 from .grammar_rules import NOTHING, JsonStyle, JsonValue, Node, PatternNode
-from .rule_paths import Brancher, Item, Path, RuleTable, distinct, joined
+from .rule_paths import Brancher, Item, Path, RuleTable, distinct_paths, join_path
 from .schema_reader import SchemaReader
-from .string_ways import escaped, object_style
+from .string_ways import object_style, regex_escape
 from .value_writer import ClosedEntries, ValueWriter
 
 _OBJECT = frozenset({JsonType.OBJECT})
@@ -44,8 +44,8 @@ class CallWriter:
         """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
         self.table, self.calls, self.tools = table, calls, tools
         self.many = parallel and calls.limit is CallLimit.MANY
-        tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, Slot)]
-        closers = [Literal.of(text).first for text in tail if text.strip()]
+        tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
+        closers = [TemplateLiteral.of(text).first for text in tail if text.strip()]
         self.stops = [text for text in (*closers, *stops) if text[1:]]
         arguments = calls.arguments
         self._members = _without_refused(arguments)
@@ -66,11 +66,11 @@ class CallWriter:
         `begun` is what the prompt has already written of them.
         """
         calls = self.calls
-        closed = [joined(calls.section_close, *path) for path in behind]
+        closed = [join_path(calls.section_close, *path) for path in behind]
         firsts = self._calls(first=True)
         if self.many:
             closed = [(self.table.rule(f"calls {closed!r}", "more-calls", self._more(closed)),)]
-        whole = [joined(calls.section_open, *call, *path) for call in firsts for path in closed]
+        whole = [join_path(calls.section_open, *call, *path) for call in firsts for path in closed]
         return [_without(path, begun) for path in whole]
 
     def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
@@ -80,7 +80,7 @@ class CallWriter:
             again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
             calls = self.calls
             others = [
-                joined(calls.separator, *call, calls.later_close, again)
+                join_path(calls.separator, *call, calls.later_close, again)
                 for call in self._calls(first=False)
             ]
             return self.table.brancher.branch([*others, *closed])
@@ -89,7 +89,7 @@ class CallWriter:
 
     def _calls(self, *, first: bool) -> list[Path]:
         """Return the ways to write one call: what all tools begin with, then a rule for them."""
-        first = first or Slot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
+        first = first or RowSlot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._known.get(first)
         if known is None:
             name = "call" if first else "next-call"
@@ -103,7 +103,7 @@ class CallWriter:
                 if text:
                     behind = [_without(path, text) for path in paths]
                     tools = self.table.rule(name, name, lambda: self.table.brancher.branch(behind))
-                    paths = [joined(text, tools)]
+                    paths = [join_path(text, tools)]
             known = self._known[first] = paths
         return known
 
@@ -147,18 +147,18 @@ class CallWriter:
     def _call(self, name: str, schema: Json, first: bool) -> list[Path]:
         """Return the ways to call one tool."""
         row = self.calls.row
-        at = row.index(Slot.ARGUMENTS) if Slot.ARGUMENTS in row else len(row)
+        at = row.index(RowSlot.ARGUMENTS) if RowSlot.ARGUMENTS in row else len(row)
         head, tail = row[:at], row[at + 1 :]
         behind = literal_at(tail, 0)
         rest = self._filled(tail[1:] if behind else tail, name, first)
         ways = [((), False)] if at == len(row) else self._arguments(name, schema, behind)
         found = [
-            joined(*self._filled(head, name, first), *way, *rest)
+            join_path(*self._filled(head, name, first), *way, *rest)
             for way, empty in ways
             if not (empty and self.calls.empty_row is not None)
         ]
         if self.calls.empty_row is not None and any(empty for _, empty in ways):
-            found.append(joined(*self._filled(self.calls.empty_row, name, first)))
+            found.append(join_path(*self._filled(self.calls.empty_row, name, first)))
         return found
 
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
@@ -176,7 +176,7 @@ class CallWriter:
             part = reader.alone(found, _OBJECT, arguments.members.order)
             whole: Node = JsonValue(part, self._style)
             shared = self.table.rule(f"arguments {name}", "arguments", lambda: whole)
-            ways: list[tuple[Path, bool]] = [(joined(shared, behind), False)]
+            ways: list[tuple[Path, bool]] = [(join_path(shared, behind), False)]
             if self.calls.empty_row is not None and reader.allows_empty(found):
                 ways.append(((), True))
             return ways
@@ -187,19 +187,19 @@ class CallWriter:
         )
         if not paths and None not in self._members.typed.values():
             raise SchemaError("no value meets this schema", pointer=ROOT)
-        empty = joined(self._members.empty, behind)
-        return [(path, path == empty) for path in distinct(paths)]
+        empty = join_path(self._members.empty, behind)
+        return [(path, path == empty) for path in distinct_paths(paths)]
 
     def _filled(self, row: Row, name: str, first: bool) -> list[Item]:
         items: list[Item] = []
         naming = self.calls.naming
         for at, piece in enumerate(row):
             match piece:
-                case Slot.NAME:
+                case RowSlot.NAME:
                     items.append(name)
-                case Slot.ID:
+                case RowSlot.ID:
                     items.append(id_pattern(naming, name, literal_at(row, at + 1)))
-                case Slot.INDEX:
+                case RowSlot.INDEX:
                     # How many calls came before the turn no request says.
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
@@ -221,21 +221,21 @@ def _heads(paths: Sequence[Path]) -> list[str]:
 def _without(path: Path, begun: str) -> Path:
     head = path[0] if path else ""
     if begun and isinstance(head, str) and head.startswith(begun):
-        return joined(head[len(begun) :], *path[1:])
+        return join_path(head[len(begun) :], *path[1:])
     return path
 
 
 def literal_at(row: Row, at: int) -> str:
     """Return the text at a place of a row; empty where there is a slot, or nothing."""
     piece = row[at] if 0 <= at < len(row) else ""
-    return "" if isinstance(piece, Slot) else piece
+    return "" if isinstance(piece, RowSlot) else piece
 
 
 def _behind_arguments(row: Row) -> Row:
-    return row[row.index(Slot.ARGUMENTS) + 1 :] if Slot.ARGUMENTS in row else ()
+    return row[row.index(RowSlot.ARGUMENTS) + 1 :] if RowSlot.ARGUMENTS in row else ()
 
 
-def _without_refused(arguments: Arguments) -> Container:
+def _without_refused(arguments: ArgumentFormat) -> ContainerNotation:
     """Write no values of the types on which the template raises."""
     members = arguments.members
     if not arguments.refused:
@@ -248,6 +248,8 @@ def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNod
     if naming is not None:
         # A bounded word would be counted for each tool: llguidance gives up with some hundreds.
         word = f"[{_ID_CHARACTERS}]+"
-        return PatternNode(naming.pattern(escaped(name), escaped, word=word, number="[0-9]{1,6}"))
+        return PatternNode(
+            naming.pattern(regex_escape(name), regex_escape, word=word, number="[0-9]{1,6}")
+        )
     more = "".join(char for char in ".:-" if not following.startswith(char))
     return PatternNode(f"[{_ID_CHARACTERS}{more}]{{1,64}}")

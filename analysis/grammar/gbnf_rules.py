@@ -136,7 +136,7 @@ class GbnfRules:
 _LONGEST_NAME = 64
 
 
-def literal(text: str) -> str:
+def gbnf_literal(text: str) -> str:
     """Write a text as a GBNF literal."""
     if text.isprintable():
         # No control character is in it, so nothing is written in digits.
@@ -157,7 +157,7 @@ def character_class(points: CodePoints) -> str:
             return f"[\\x00-{chr(LAST)}]"
         return f"[^{_class_body(inverse)}]"
     single = points.single
-    return f"[{_class_body(points)}]" if single is None else literal(single)
+    return f"[{_class_body(points)}]" if single is None else gbnf_literal(single)
 
 
 def any_but(characters: Iterable[str]) -> str:
@@ -215,21 +215,21 @@ DECIMAL = "0123456789"
 HEXADECIMAL = "0123456789abcdef"
 
 
-def alternatives(options: Sequence[str]) -> str:
+def join_alternatives(options: Sequence[str]) -> str:
     """Join options to one expression that may stand anywhere; there must be one."""
     unique = list(dict.fromkeys(options))
     return unique[0] if len(unique) == 1 else f"({' | '.join(unique)})"
 
 
-def between(low: str, high: str, digits: str = DECIMAL) -> str:
+def digits_between(low: str, high: str, digits: str = DECIMAL) -> str:
     """Return an expression for all digit strings from `low` to `high`, which are equally long."""
     common = 0
     while common < len(low) and low[common] == high[common]:
         common += 1
-    pieces: list[str] = [literal(low[:common])] if common else []
+    pieces: list[str] = [gbnf_literal(low[:common])] if common else []
     low, high = low[common:], high[common:]
     if low:
-        pieces.append(alternatives(_digit_options(low, high, digits)))
+        pieces.append(join_alternatives(_digit_options(low, high, digits)))
     return " ".join(pieces)
 
 
@@ -239,19 +239,19 @@ def _digit_options(low: str, high: str, digits: str) -> list[str]:
     first, last = digits.index(low[0]), digits.index(high[0])
     options: list[str] = []
     if low[1:] != zeros:
-        options.append(f"{literal(low[0])} {between(low[1:], nines, digits)}")
+        options.append(f"{gbnf_literal(low[0])} {digits_between(low[1:], nines, digits)}")
         first += 1
     above: list[str] = []
     if high[1:] != nines:
-        above.append(f"{literal(high[0])} {between(zeros, high[1:], digits)}")
+        above.append(f"{gbnf_literal(high[0])} {digits_between(zeros, high[1:], digits)}")
         last -= 1
     if first <= last:
-        free = [digit_class(digits[first : last + 1]), *counted(len(low) - 1, digits)]
+        free = [digit_class(digits[first : last + 1]), *counted_digits(len(low) - 1, digits)]
         options.append(" ".join(free))
     return options + above
 
 
-def counted(count: int, digits: str = DECIMAL) -> list[str]:
+def counted_digits(count: int, digits: str = DECIMAL) -> list[str]:
     """Return an expression for so many digits, none where the count is 0."""
     each = digit_class(digits)
     return [] if count == 0 else [each] if count == 1 else [f"{each}{{{count}}}"]
@@ -260,7 +260,7 @@ def counted(count: int, digits: str = DECIMAL) -> list[str]:
 def digit_class(digits: str) -> str:
     """Return a class of neighbouring digits."""
     if len(digits) == 1:
-        return literal(digits)
+        return gbnf_literal(digits)
     numbers = "".join(digit for digit in digits if digit.isdigit())
     letters = "".join(digit for digit in digits if not digit.isdigit())
     return f"[{_range(numbers)}{_range(letters)}]"
@@ -278,7 +278,7 @@ def _range(digits: str) -> str:
 # stand as itself, two of them for what lies beyond U+FFFF.
 
 
-class Quoting(StrEnum):
+class CharacterQuoting(StrEnum):
     """What stands for a character inside a string."""
 
     JSON = "as json.dumps(…, ensure_ascii=False)"
@@ -287,14 +287,14 @@ class Quoting(StrEnum):
 
     def text(self, text: str) -> str:
         """Write a text, without the quotes around it."""
-        if self is Quoting.BARE:
+        if self is CharacterQuoting.BARE:
             return text
-        return json.dumps(text, ensure_ascii=self is Quoting.JSON_ASCII)[1:-1]
+        return json.dumps(text, ensure_ascii=self is CharacterQuoting.JSON_ASCII)[1:-1]
 
     @property
     def quote(self) -> str:
         """What stands before and after a string."""
-        return "" if self is Quoting.BARE else '"'
+        return "" if self is CharacterQuoting.BARE else '"'
 
     def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
         """Return expressions that together are these characters: as themselves, and escaped."""
@@ -302,16 +302,18 @@ class Quoting(StrEnum):
 
 
 @lru_cache(maxsize=1024)
-def _character_options(quoting: Quoting, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
+def _character_options(
+    quoting: CharacterQuoting, points: CodePoints
+) -> tuple[Sequence[str], Sequence[str]]:
     plain = points
-    if quoting is not Quoting.BARE:
-        plain &= _PRINTABLE_ASCII if quoting is Quoting.JSON_ASCII else _PLAIN
+    if quoting is not CharacterQuoting.BARE:
+        plain &= _PRINTABLE_ASCII if quoting is CharacterQuoting.JSON_ASCII else _PLAIN
     return (character_class(plain),) if plain else (), tuple(_escapes(points - plain))
 
 
 def _escapes(points: CodePoints) -> Iterator[str]:
     if short := "".join(sign for char, sign in _SHORT.items() if points & CodePoints.of(char)):
-        yield f"{literal(chr(92))} {character_class(CodePoints.among(short))}"
+        yield f"{gbnf_literal(chr(92))} {character_class(CodePoints.among(short))}"
     rest = points - CodePoints.among("".join(_SHORT))
     for first, last in (rest & _PLANE_0).ranges:
         yield _hexadecimal(first, last)
@@ -329,7 +331,8 @@ _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t"
 
 
 def _hexadecimal(first: int, last: int) -> str:
-    return f"{literal(chr(92) + 'u')} {between(f'{first:04x}', f'{last:04x}', HEXADECIMAL)}"
+    digits = digits_between(f"{first:04x}", f"{last:04x}", HEXADECIMAL)
+    return f"{gbnf_literal(chr(92) + 'u')} {digits}"
 
 
 def _pairs(first: int, last: int) -> Iterator[str]:
@@ -362,13 +365,13 @@ DEEPEST_LINE = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class JsonTokens:
     """The names of the rules, which are allocated when they are first asked for."""
 
     rules: GbnfRules
     item_separator: str = ", "
     key_separator: str = ": "
-    quoting: Quoting = Quoting.JSON
+    quoting: CharacterQuoting = CharacterQuoting.JSON
     indent: str = ""
     """What one level adds to a line; empty: all stands on one line."""
 
@@ -404,24 +407,24 @@ class Tokens:
 
     def string(self, text: str) -> str:
         """Return a literal for one string."""
-        return literal(f'"{self.quoting.text(text)}"')
+        return gbnf_literal(f'"{self.quoting.text(text)}"')
 
     @property
     def _line(self) -> str:
         """A line break and its indentation, where lines are broken; how deep it is is left open."""
         if not self.indent:
             return ""
-        return self.rules.add("line", f'("\\n" ({literal(self.indent)}){{0,{DEEPEST_LINE}}})?')
+        return self.rules.add("line", f'("\\n" ({gbnf_literal(self.indent)}){{0,{DEEPEST_LINE}}})?')
 
     def _bracket(self, wish: str, text: str, before: str = "", after: str = "") -> str:
-        parts = (before, literal(text), after, self.rules.seam)
+        parts = (before, gbnf_literal(text), after, self.rules.seam)
         return self.rules.add(wish, " ".join(filter(None, parts)))
 
 
 # What no grammar can be written for.
 
 
-def unwritable(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
+def unwritable_keyword(keyword: str, pointer: str, why: str) -> UnheldKeywordError:
     """Return the error of a keyword that is legal but that no grammar here can express."""
     return UnheldKeywordError(
         f"{keyword} cannot be written as a grammar: {why}",

@@ -26,14 +26,15 @@ from typing import Protocol
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import UnheldKeywordError
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 
 from .call_writer import GrammarError
-from .gbnf_rules import GbnfRules, any_but, literal
+from .gbnf_rules import GbnfRules, any_but, gbnf_literal
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
-    Embedded,
+    EmbeddedLark,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
     JsonStyle,
@@ -41,15 +42,14 @@ from .grammar_rules import (
     LiteralNode,
     Node,
     PatternNode,
-    Prose,
-    Ref,
     RepeatNode,
+    RuleReference,
     SequenceNode,
     begins_as_escape,
 )
-from .regex_nodes import CodePoints, Regex, alphabet, without_texts
+from .regex_nodes import CodePoints, Regex, regex_alphabet, without_texts
 from .regular_expressions import bare_text
-from .rule_paths import State, kept_apart, states
+from .rule_paths import State, exclusion_states, kept_apart
 from .schema_rules import schema_rules, text_rules
 from .string_shape import StringShape, whole_pattern
 
@@ -175,19 +175,19 @@ class GbnfWriter:
         """Write a node."""
         match node:
             case LiteralNode(text):
-                return literal(text)
+                return gbnf_literal(text)
             case PatternNode():
                 return self.pattern(node)
             case JsonValue():
                 self.table.section = "values as JSON"
                 return self.table.value(node)
-            case Ref(name):
+            case RuleReference(name):
                 return self.names[name]
             case SequenceNode(items):
                 return self._row(items)
             case ChoiceNode(options):
                 return self._choice(options)
-            case RepeatNode() | Embedded():
+            case RepeatNode() | EmbeddedLark():
                 raise GrammarError("GBNF is not written for repetitions and embedded grammars")
             case FreeTextNode():
                 if node not in self._written:
@@ -201,11 +201,12 @@ class GbnfWriter:
         of it as it can, and not go back to what follows it.
         """
         rules = [_first(option) for option in options]
-        named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, Ref)]
+        named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, RuleReference)]
         if len(named) > 1 and any(isinstance(_first(node), FreeTextNode) for node in named):
             raise _mixed()
         optional = any(
-            isinstance(option, Ref | SequenceNode) and option != NOTHING for option in options
+            isinstance(option, RuleReference | SequenceNode) and option != NOTHING
+            for option in options
         )
         ways = [
             self.table.seam if option == NOTHING and optional else self.node(option)
@@ -259,7 +260,7 @@ class GbnfWriter:
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
             if prose is None:
-                ways += [in_row(literal(each.close), self.node(each.then)) for each in exits]
+                ways += [in_row(gbnf_literal(each.close), self.node(each.then)) for each in exits]
                 continue
             thens: dict[str, list[str]] = {}
             for each in exits:
@@ -270,7 +271,7 @@ class GbnfWriter:
 
     def text_states(
         self,
-        prose: Prose,
+        prose: FreeProse,
         thens: Mapping[str, Sequence[str]],
         ends: Sequence[str],
         taken: AbstractSet[str],
@@ -286,7 +287,8 @@ class GbnfWriter:
             # A rule of its own, close and all: llguidance reads such a rule as one, and else the
             # first part of the text that may be the longest decides about the others.
             closed = {
-                close: self.table.add(prose.part, in_row(text, literal(close))) for close in every
+                close: self.table.add(prose.part, in_row(text, gbnf_literal(close)))
+                for close in every
             }
             return either_of(
                 [in_row(closed[close], then) for close in every for then in every[close]]
@@ -297,7 +299,7 @@ class GbnfWriter:
                 f"text ends with one of {longest} characters: GBNF would need a rule for each",
                 hint=f"write the grammar as Lark; GBNF is written up to {_LONGEST} characters",
             )
-        stripped = {Strip.WHITESPACE: " \n\r\t", Strip.NEWLINES: "\n"}.get(prose.left, "")
+        stripped = {EdgeStrip.WHITESPACE: " \n\r\t", EdgeStrip.NEWLINES: "\n"}.get(prose.left, "")
         barred = {*stripped, *(char for char in taken - thens.keys() if len(char) == 1)}
         behind = [either_of(each) for each in thens.values()]
         self.table.section = _SECTIONS.get(prose.part, prose.part)
@@ -309,11 +311,11 @@ class GbnfWriter:
                 in_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
             ]
             return in_row(text, either_of([*closes, *ends]))
-        found = states(list(thens), (*prose.exclude, *prose.forgiven))
+        found = exclusion_states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
-            ways = [in_row(literal(char), behind[at]) for char, at in state.closes.items()]
-            ways += [f"{literal(char)} {names[to]}" for char, to in state.goes.items()]
+            ways = [in_row(gbnf_literal(char), behind[at]) for char, at in state.closes.items()]
+            ways += [f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items()]
             others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
@@ -329,16 +331,18 @@ class GbnfWriter:
             return names[0]
         first = found[0]
         ways = [
-            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
+            f"{gbnf_literal(char)} {names[to]}"
+            for char, to in first.goes.items()
+            if char not in barred
         ]
         if not stripped:
-            ways += [in_row(literal(char), behind[at]) for char, at in first.closes.items()]
+            ways += [in_row(gbnf_literal(char), behind[at]) for char, at in first.closes.items()]
             ways += ends
         known = sorted({*barred, *first.goes, *first.closes, *first.refused})
         ways.append(f"{any_but(known)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
 
-    def is_common(self, prose: Prose) -> bool:
+    def is_common(self, prose: FreeProse) -> bool:
         """Whether the states of a text are written once for all places where it stands."""
         return prose in self._often
 
@@ -347,7 +351,7 @@ class GbnfWriter:
 
         llguidance reads the longest of several literals, and would not go back.
         """
-        return " ".join(map(literal, text))
+        return " ".join(map(gbnf_literal, text))
 
     def _common(
         self, part: str, texts: tuple[str, ...], barred: AbstractSet[str], *, is_filled: bool
@@ -359,7 +363,7 @@ class GbnfWriter:
         whole = self.any_text_but(texts)
         if whole and not barred and not is_filled:
             return self.table.add(part, whole)
-        found = states((), texts)
+        found = exclusion_states((), texts)
         names = self._texts.get(texts)
         if names is None:
             names = self._texts[texts] = self._common_states(part, found, whole)
@@ -368,7 +372,9 @@ class GbnfWriter:
         first = found[0]
         ways = [] if is_filled else ['""']
         ways += [
-            f"{literal(char)} {names[to]}" for char, to in first.goes.items() if char not in barred
+            f"{gbnf_literal(char)} {names[to]}"
+            for char, to in first.goes.items()
+            if char not in barred
         ]
         known = sorted({*barred, *first.goes, *first.refused})
         ways.append(f"{any_but(known)} {names[0]}")
@@ -394,7 +400,7 @@ class GbnfWriter:
 
     def _filled(
         self,
-        prose: Prose,
+        prose: FreeProse,
         found: Sequence[State],
         names: Sequence[str],
         closes: Sequence[str],
@@ -418,9 +424,9 @@ class GbnfWriter:
                     started[to] = self.table.reserve(f"{prose.part}-start{_after(found[to].read)}")
                     waiting.append(to)
                 name = started[to] if found[to].read == state.read + char else names[to]
-                ways.append(f"{literal(char)} {name}")
+                ways.append(f"{gbnf_literal(char)} {name}")
             ways += [
-                in_row(literal(char), behind[close])
+                in_row(gbnf_literal(char), behind[close])
                 for char, close in state.closes.items()
                 if closes[close] != state.read + char
             ]
@@ -434,7 +440,7 @@ class GbnfWriter:
 def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
     """Write the states of a text that may end anywhere; the first one goes on after any `run`."""
     for at, state in enumerate(found):
-        ways = ['""', *(f"{literal(char)} {names[to]}" for char, to in state.goes.items())]
+        ways = ['""', *(f"{gbnf_literal(char)} {names[to]}" for char, to in state.goes.items())]
         yield " | ".join([*ways, f"{_others(state)} {names[0]}"] if at else ways)
 
 
@@ -443,7 +449,7 @@ def _others(state: State) -> str:
     return any_but(sorted({*state.goes, *state.refused}))
 
 
-def _arguments_in(node: Node) -> Iterator[Prose]:
+def _arguments_in(node: Node) -> Iterator[FreeProse]:
     """Return the free texts of arguments in a node, each as often as one place has it."""
     match node:
         case SequenceNode(nodes) | ChoiceNode(nodes):
@@ -504,13 +510,13 @@ def _after(read: str) -> str:
     )
 
 
-def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
+def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
     """Return the shape of a text where no text of it is taken for its end, or stripped.
 
     Raises UnheldKeywordError where some might be: GBNF has no "and not".
     """
     regex = shape.single()
-    letters = CodePoints() if regex is None else alphabet(regex)
+    letters = CodePoints() if regex is None else regex_alphabet(regex)
     bare = prose.left in _BARE or prose.right in _BARE
     clear = not (bare and letters & CodePoints.among(" \n\r\t"))
     if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
@@ -525,7 +531,7 @@ def _told_apart(prose: Prose, shape: StringShape) -> StringShape:
     )
 
 
-_BARE = (Strip.NEWLINES, Strip.WHITESPACE)
+_BARE = (EdgeStrip.NEWLINES, EdgeStrip.WHITESPACE)
 
 
 def either_of(ways: Sequence[str]) -> str:

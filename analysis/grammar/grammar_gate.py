@@ -17,15 +17,15 @@ from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.core.turn_format import Begun, Formats
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate, GateFault, GateQuestion
 from autoparser.analysis.learning.continuations import Earlier, TemplateContinuation, turns_after
 from autoparser.analysis.learning.prober import Prober
 from autoparser.analysis.learning.template_turns import TemplateTurns, lost_text
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
-from autoparser.analysis.parsing.turn_expression import build
-from autoparser.analysis.parsing.turn_request import Turn, request_of
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import TurnTree, request_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .request_grammar import Grammar, grammar_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher, LLTokenizer
 
 
-def gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
+def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
     """Ask both questions of every continuation; `prober` has nothing set."""
     asked = passed = usual_asked = usual_passed = 0
     faults: list[GateFault] = []
@@ -72,7 +72,7 @@ class _PromptReader:
     """The grammar and the parser of a prompt; the answer for each text is cached."""
 
     grammar: Grammar
-    turn: Turn
+    turn: TurnTree
     refusal: Callable[[str], str]
     """Returns where the grammar refuses a text, or an empty text if it accepts it."""
     parse: Callable[[str], ParsedMessage]
@@ -80,7 +80,7 @@ class _PromptReader:
 
 def _wrong(
     formats: Formats,
-    opening: Opening,
+    opening: TurnOpening,
     written: Sequence[TemplateContinuation],
     prober: Prober,
     readers: list[_PromptReader],
@@ -122,7 +122,7 @@ def _reader_of(
     grammar = grammar_of(formats, tools, begun=begun, prompt=prompt)
     # Without tools a parser still reads calls, which the grammar does not accept.
     unasked = request_of(None, begun=begun, prompt=prompt)
-    turn = grammar.turn if tools else build(formats, unasked)
+    turn = grammar.turn if tools else build_expression(formats, unasked)
     for known in readers:
         if known.grammar == grammar and known.turn == turn:
             return known
@@ -150,7 +150,7 @@ def _title(asked: TemplateContinuation) -> str:
     return f"{asked.title}{behind}{sent}"
 
 
-def _begun(formats: Formats, opening: Opening) -> Begun:
+def _begun(formats: Formats, opening: TurnOpening) -> Begun:
     owner = next(each for each in formats if any(one == opening for one in each.openings))
     return Begun(owner, opening)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 
 from .string_shape import StringShape
 
@@ -57,7 +57,7 @@ class JsonValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Ref:
+class RuleReference:
     """A rule by its name."""
 
     name: str
@@ -88,14 +88,14 @@ class RepeatNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedLark:
     """A whole grammar in llguidance's Lark, as somebody has written it."""
 
     lark: str
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class FreeProse:
     """Free text: which texts it may be."""
 
     exclude: tuple[str, ...] = ()
@@ -104,9 +104,9 @@ class Prose:
     """Texts that a reader takes for markup of which the beginning is missing. They are kept out
     only where others have to be: alone, they are not worth what it costs.
     """
-    left: Strip = Strip.NOTHING
+    left: EdgeStrip = EdgeStrip.NOTHING
     """What it does not begin with, since the template would strip it."""
-    right: Strip = Strip.NOTHING
+    right: EdgeStrip = EdgeStrip.NOTHING
     may_be_empty: bool = False
     shapes: tuple[str, ...] = ()
     """Regular expressions in Rust's words, each of which it has to match as a whole."""
@@ -126,10 +126,10 @@ class Prose:
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ProseExit:
     """One way out of free text: the text that closes it, and what comes then."""
 
-    prose: Prose | None
+    prose: FreeProse | None
     """The text before the close; None: there is none."""
     close: str
     """Empty: the output ends, or ends with what `then` allows."""
@@ -140,25 +140,25 @@ class Exit:
 class FreeTextNode:
     """A place where free text may begin. Whichever exit's close is complete first is taken."""
 
-    exits: tuple[Exit, ...]
+    exits: tuple[ProseExit, ...]
 
 
 Node: TypeAlias = (
     LiteralNode
     | PatternNode
     | JsonValue
-    | Ref
+    | RuleReference
     | SequenceNode
     | ChoiceNode
     | RepeatNode
-    | Embedded
+    | EmbeddedLark
     | FreeTextNode
 )
 
 NOTHING = SequenceNode()
 
 
-def sequence(*items: Node) -> Node:
+def sequence_of(*items: Node) -> Node:
     """Put nodes one after the other; sequences inside are opened, neighbouring texts joined."""
     flat: list[Node] = []
     last: Node | None = None
@@ -175,7 +175,7 @@ def sequence(*items: Node) -> Node:
     return flat[0] if len(flat) == 1 else SequenceNode(tuple(flat))
 
 
-def choice(*options: Node) -> Node:
+def choice_of(*options: Node) -> Node:
     """Return one of several nodes; the same one twice is one."""
     if len(options) == 1:
         return options[0]
@@ -198,17 +198,17 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
     return any(each[:1] in begins for each in pattern.escapes)
 
 
-def refers(node: Node) -> bool:
+def refers_to(node: Node) -> bool:
     """Whether a node refers to a rule by its name."""
     match node:
-        case Ref():
+        case RuleReference():
             return True
         case SequenceNode(nodes) | ChoiceNode(nodes):
-            return any(map(refers, nodes))
+            return any(map(refers_to, nodes))
         case RepeatNode(inner):
-            return refers(inner)
+            return refers_to(inner)
         case FreeTextNode(exits):
-            return any(refers(exit_.then) for exit_ in exits)
+            return any(refers_to(exit_.then) for exit_ in exits)
         case _:
             return False
 
@@ -219,7 +219,7 @@ class GrammarRules:
 
     root: Node
     named: Mapping[str, Node]
-    """The rules that `Ref` names."""
+    """The rules that `RuleReference` names."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
     """The function whose call a rule was made for, where it is of a call; others may share it."""
     frame: GrammarRules | None = None

@@ -34,7 +34,7 @@ from functools import partial
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import SchemaError
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.parsing.turn_request import IdentityCache
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
@@ -42,8 +42,8 @@ from .gbnf_rules import DEEPEST_LINE
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
-    Embedded,
-    Exit,
+    EmbeddedLark,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
     JsonStyle,
@@ -51,18 +51,26 @@ from .grammar_rules import (
     LiteralNode,
     Node,
     PatternNode,
-    Prose,
-    Ref,
+    ProseExit,
     RepeatNode,
+    RuleReference,
     SequenceNode,
     begins_as_escape,
-    sequence,
+    sequence_of,
 )
 from .regex_nodes import rust_text
 from .schema_guidance import GuidanceSchema, ensure_loaded, guidance_schema
 from .string_shape import StringShape, ensure_counted
-from .string_ways import escaped, quoted
-from .text_stretches import StretchedText, Symbol, TextStep, any_but, signs_of, slices_of, stretched
+from .string_ways import lark_string, regex_escape
+from .text_stretches import (
+    StretchedText,
+    Symbol,
+    TextStep,
+    any_but,
+    signs_of,
+    slices_of,
+    text_until,
+)
 
 NOTHING_WRITTEN = '""'
 
@@ -101,13 +109,13 @@ def _is_symbol(text: str) -> bool:
     return " " not in text and (text[-1].isalnum() or text[-1] in '">')
 
 
-_EDGES: Mapping[Strip, str] = {
-    Strip.NOTHING: "",
+_EDGES: Mapping[EdgeStrip, str] = {
+    EdgeStrip.NOTHING: "",
     # What loses one line break may still end with another.
-    Strip.NEWLINE: "",
-    Strip.NEWLINES: r"[^\n]",
+    EdgeStrip.NEWLINE: "",
+    EdgeStrip.NEWLINES: r"[^\n]",
     # Python strips four separators that are not whitespace to a regular expression.
-    Strip.WHITESPACE: r"[^\s\x1c-\x1f]",
+    EdgeStrip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
 _NOTHING = "/a/ & /b/"
@@ -195,7 +203,7 @@ class _LarkWriter:
     def node(self, node: Node) -> str:
         """Write a node."""
         match node:
-            case Ref(name):
+            case RuleReference(name):
                 return self.reference(name)
             case SequenceNode(items):
                 return self._row(items)
@@ -206,7 +214,7 @@ class _LarkWriter:
             case RepeatNode(inner, least, most):
                 again = self.rule("again", self.node(inner))
                 return f"{again}{{{least},{'' if most is None else most}}}"
-            case Embedded(lark):
+            case EmbeddedLark(lark):
                 return f"@{self.embedded.setdefault(lark, f'embedded_{len(self.embedded)}')}"
             case JsonValue(schema, style):
                 return self.json(schema, style)
@@ -243,7 +251,7 @@ class _LarkWriter:
                 pieces = self.opaque.pieces(item.text)
                 alike = begins_as_escape(item, before)
                 if alike and not any(isinstance(each, int) for each in pieces):
-                    whole = _behind(_pattern(before), escaped(item.text))
+                    whole = _behind(_pattern(before), regex_escape(item.text))
                     found[-1] = self.terminal("PATTERN", whole)
                     continue
             found.append(self.node(item))
@@ -259,7 +267,9 @@ class _LarkWriter:
     def _text(self, text: str) -> str:
         pieces = self.opaque.pieces(text)
         self.plain = self.plain and all(isinstance(each, int) or each.isascii() for each in pieces)
-        return " ".join(_token(each) if isinstance(each, int) else quoted(each) for each in pieces)
+        return " ".join(
+            _token(each) if isinstance(each, int) else lark_string(each) for each in pieces
+        )
 
     def terminal(self, hint: str, text: str) -> str:
         """Name a terminal; the same text is the same terminal."""
@@ -316,7 +326,7 @@ class _LarkWriter:
         if quick:
             ways += self._decoy(node, closes)
             self.edged |= any(
-                exit_.prose is not None and exit_.prose.left is Strip.WHITESPACE
+                exit_.prose is not None and exit_.prose.left is EdgeStrip.WHITESPACE
                 for exit_ in node.exits
             )
         beside = self._beside(node, quick=quick)
@@ -369,12 +379,14 @@ class _LarkWriter:
         if not signs or not over or _overlaps(exit_.close):
             return None
         self.text(exit_.close)
-        whole = self.terminal("TEXT", _behind(_prose(prose, quick=False), escaped(exit_.close)))
+        whole = self.terminal(
+            "TEXT", _behind(_prose(prose, quick=False), regex_escape(exit_.close))
+        )
         stretch = self.terminal("STRETCH", f"/{any_but(signs)}{bounds}/")
         text = self.rule("text", f"{whole} | {stretch} {self.never}")
         return in_row(text, self.node(exit_.then))
 
-    def _opened(self, exit_: Exit) -> Iterator[Exit]:
+    def _opened(self, exit_: ProseExit) -> Iterator[ProseExit]:
         """Return what stands in the place of a text with the texts that it begins with.
 
         They are cut at signs, too: a reader that has begun a longer text does not go back to the
@@ -389,7 +401,7 @@ class _LarkWriter:
     def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
         """Return the texts that a node begins with, and what follows each."""
         match node:
-            case Ref(name) if name in self.rules:
+            case RuleReference(name) if name in self.rules:
                 for at, (text, then) in enumerate(self._beginnings(self.rules[name])):
                     yield text, self._rest(f"{name}-rest-{at}", then)
             case LiteralNode(text):
@@ -399,7 +411,7 @@ class _LarkWriter:
                     yield from self._beginnings(option)
             case SequenceNode((first, *others)):
                 for text, then in self._beginnings(first):
-                    yield text, sequence(then, *others)
+                    yield text, sequence_of(then, *others)
             case _:
                 yield "", node
 
@@ -408,17 +420,17 @@ class _LarkWriter:
 
         A list in a list begins as the list does, without end.
         """
-        if node == NOTHING or isinstance(node, Ref):
+        if node == NOTHING or isinstance(node, RuleReference):
             return node
         rule = _rule(name)
         if rule not in self.lines:
             self.lines[rule] = ""
             self.lines[rule] = f": {self.node(node)}"
-        return Ref(name)
+        return RuleReference(name)
 
     def _closed(
         self,
-        prose: Prose,
+        prose: FreeProse,
         thens: Mapping[tuple[Symbol, ...], list[str]],
         alone: Mapping[tuple[Symbol, ...], list[str]],
         exclude: Sequence[str],
@@ -485,7 +497,7 @@ class _LarkWriter:
         found = _STRETCHED.of(
             (self.opaque,),
             key,
-            lambda: stretched(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
+            lambda: text_until(closes, exclude, signs, not_alone, marks, may_be_empty=may_be_empty),
         )
         if key in self.made:
             return self.made[key], found
@@ -532,7 +544,7 @@ class _LarkWriter:
         return one_of_ways(ways) if len(text) < _SHORT else self.rule("way", text)
 
     def _exit(
-        self, exit_: Exit, close: tuple[str, int | None, str], *, quick: bool
+        self, exit_: ProseExit, close: tuple[str, int | None, str], *, quick: bool
     ) -> tuple[str, str]:
         """Write a way out: the text up to the close, or to its first token, and what follows."""
         before, token, behind = close
@@ -543,15 +555,15 @@ class _LarkWriter:
         if prose is None:
             if token is not None or not exit_.close.strip():
                 return self.text(before), rest
-            return self.rule("mark", quoted(exit_.close), "[lazy]"), rest
+            return self.rule("mark", lark_string(exit_.close), "[lazy]"), rest
         text = _prose(prose, quick=quick)
         if token is None and exit_.close:
             body = self.terminal("TEXT", text)
-            return self.rule("text", f"{body} {quoted(exit_.close)}", "[lazy]"), rest
+            return self.rule("text", f"{body} {lark_string(exit_.close)}", "[lazy]"), rest
         if token is None:
-            text = _behind(text, f"(?:{escaped(prose.space)})?" if prose.space else "")
+            text = _behind(text, f"(?:{regex_escape(prose.space)})?" if prose.space else "")
             return self.terminal("TEXT", text), rest
-        return self.terminal("TEXT", _behind(text, escaped(before))), rest
+        return self.terminal("TEXT", _behind(text, regex_escape(before))), rest
 
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
@@ -560,7 +572,7 @@ class _LarkWriter:
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
             exit_.prose is not None
-            and exit_.prose.right is Strip.NOTHING
+            and exit_.prose.right is EdgeStrip.NOTHING
             and not close[0]
             and not exit_.prose.space
             for exit_, close in zip(node.exits, closes, strict=True)
@@ -577,7 +589,7 @@ class _LarkWriter:
         """The terminal that matches nothing."""
         return self.terminal("NEVER", _NOTHING)
 
-    def _is_any(self, prose: Prose) -> bool:
+    def _is_any(self, prose: FreeProse) -> bool:
         """Whether nothing has to be kept out of a text: what might be holds an added token."""
         tokens = all(
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
@@ -615,7 +627,7 @@ class LarkGrammar:
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that its masks are quick with; none of them: any are."""
-        return slices_of(self.signs, _EDGES[Strip.WHITESPACE] if self.edged else "")
+        return slices_of(self.signs, _EDGES[EdgeStrip.WHITESPACE] if self.edged else "")
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens) -> LarkGrammar:
@@ -645,7 +657,7 @@ def _rule(name: str) -> str:
     return f"r_{name.replace('-', '_')}"
 
 
-def _same_prose(exits: Sequence[Exit]) -> Prose | None:
+def _same_prose(exits: Sequence[ProseExit]) -> FreeProse | None:
     """Return the free text that all exits have alike, where it is any text but for what it holds.
 
     None where they differ, or where it has a shape, edges, or tokens within it.
@@ -657,7 +669,7 @@ def _same_prose(exits: Sequence[Exit]) -> Prose | None:
     return None if _EDGES[prose.left] or _EDGES[prose.right] else prose
 
 
-def _length(prose: Prose) -> str | None:
+def _length(prose: FreeProse) -> str | None:
     """Return how long a text may be, as a repetition; None where more than that is said of it."""
     shape = prose.shape
     if shape is None or shape.patterns or prose.shapes or prose.tokens or prose.space:
@@ -682,10 +694,10 @@ def _pattern(node: PatternNode) -> str:
 
 def _but_not(regex: str, texts: tuple[str, ...]) -> str:
     whole = f"/{_slashes(regex)}/"
-    return f"{whole} & ~/{'|'.join(map(escaped, texts))}/" if texts else whole
+    return f"{whole} & ~/{'|'.join(map(regex_escape, texts))}/" if texts else whole
 
 
-def _prose(prose: Prose, *, quick: bool) -> str:
+def _prose(prose: FreeProse, *, quick: bool) -> str:
     """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
     left, right = _EDGES[prose.left], _EDGES[prose.right]
     # A first character is repeated: with it alone llguidance does not see that a slice may follow,
@@ -705,7 +717,7 @@ def _prose(prose: Prose, *, quick: bool) -> str:
         whole += f" & /{_slashes(shape)}/"
     whole += _shaped(prose.shape)
     if prose.exclude and not quick:
-        kept_out = "|".join(map(escaped, (*prose.exclude, *prose.forgiven)))
+        kept_out = "|".join(map(regex_escape, (*prose.exclude, *prose.forgiven)))
         whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
     return whole
 

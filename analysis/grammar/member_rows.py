@@ -49,13 +49,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from autoparser.analysis.core.call_notation import Container, Notation, Order, Row, Slot
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    MemberOrder,
+    Row,
+    RowSlot,
+    ValueNotation,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, is_loose, place_of
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
 
-from .grammar_rules import NOTHING, LiteralNode, Node, Prose, Ref, SequenceNode, choice, sequence
-from .rule_paths import Item, Path, RuleTable, joined, without
+from .grammar_rules import (
+    NOTHING,
+    FreeProse,
+    LiteralNode,
+    Node,
+    RuleReference,
+    SequenceNode,
+    choice_of,
+    sequence_of,
+)
+from .rule_paths import Item, Path, RuleTable, join_path, without_prefix
 from .string_ways import key_path
 
 
@@ -92,27 +107,29 @@ class MemberRow:
                 before, behind = self.separator, ""
             else:
                 row.append(self._wanted(name, path, before, behind))
-        return sequence(*row, others, LiteralNode(self.close))
+        return sequence_of(*row, others, LiteralNode(self.close))
 
     def _wanted(self, name: str, path: Path, before: str, behind: str) -> Node:
         if self.opening:
             return self._rule(name, path, before, behind, is_wanted=True)
         return self.entry(path, before, behind)
 
-    def _rule(self, name: str, path: Path, before: str, behind: str, *, is_wanted: bool) -> Ref:
+    def _rule(
+        self, name: str, path: Path, before: str, behind: str, *, is_wanted: bool
+    ) -> RuleReference:
         def make() -> Node:
             entry = self.entry(path, before, behind)
-            return entry if is_wanted else choice(NOTHING, entry)
+            return entry if is_wanted else choice_of(NOTHING, entry)
 
         return self.table.rule((path, is_wanted, before, behind, self.opening), name, make)
 
     def entry(self, path: Path, before: str, behind: str) -> Node:
         """Return a member between separators; what all of them begin with is a text of its own."""
-        items = joined(before, *path, behind)
+        items = join_path(before, *path, behind)
         if not self.opening:
             return as_node(items)
         opening = before + self.opening
-        return SequenceNode((LiteralNode(opening), *nodes_of(without(items, opening))))
+        return SequenceNode((LiteralNode(opening), *nodes_of(without_prefix(items, opening))))
 
 
 def nodes_of(path: Path) -> Iterator[Node]:
@@ -120,25 +137,25 @@ def nodes_of(path: Path) -> Iterator[Node]:
     for item in path:
         if isinstance(item, str):
             yield LiteralNode(item)
-        elif not isinstance(item, Prose):
+        elif not isinstance(item, FreeProse):
             yield item
 
 
 def as_node(path: Path) -> Node:
     """Return the node of a path that holds no free text."""
-    return sequence(*nodes_of(path))
+    return sequence_of(*nodes_of(path))
 
 
 # The row of an entry: what stands around a value, and what closes it.
 
 
-def filled(row: Row, key: Path, value: Path) -> list[Item]:
+def fill_row(row: Row, key: Path, value: Path) -> list[Item]:
     """Put a key and a value into a row."""
     items: list[Item] = []
     for piece in row:
-        if piece is Slot.KEY:
+        if piece is RowSlot.KEY:
             items += key
-        elif piece is Slot.VALUE:
+        elif piece is RowSlot.VALUE:
             items += value
         else:
             items.append(str(piece))
@@ -153,13 +170,13 @@ def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) ->
     """
     heads: list[Row] = []
     for row in rows:
-        at = row.index(Slot.VALUE) if Slot.VALUE in row else len(row)
+        at = row.index(RowSlot.VALUE) if RowSlot.VALUE in row else len(row)
         if not _is_closed(row[at + 1 :]):
             return None
         heads.append(row[:at])
     if len(heads) < 2:  # noqa: PLR2004 - nothing parts from one
         return heads[0] if heads else None
-    lasts = [piece for head in heads for piece in head[-1:] if not isinstance(piece, Slot)]
+    lasts = [piece for head in heads for piece in head[-1:] if not isinstance(piece, RowSlot)]
     if len(lasts) < len(heads) or len({head[:-1] for head in heads}) > 1:
         return None
     text = shared(lasts)
@@ -168,24 +185,24 @@ def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) ->
 
 def _is_closed(tail: Row) -> bool:
     """Whether what stands after a value ends it, whatever it is: one text, and no single sign."""
-    return len(tail) == 1 and not isinstance(tail[0], Slot) and len(tail[0].strip()) > 1
+    return len(tail) == 1 and not isinstance(tail[0], RowSlot) and len(tail[0].strip()) > 1
 
 
-def writes_key_twice(container: Container) -> bool:
+def writes_key_twice(container: ContainerNotation) -> bool:
     """Whether a member's name stands in what closes it, too."""
-    return any(row.count(Slot.KEY) > 1 for row in _rows(container))
+    return any(row.count(RowSlot.KEY) > 1 for row in _rows(container))
 
 
-def begins_as_text(container: Container) -> bool:
+def begins_as_text(container: ContainerNotation) -> bool:
     """Whether nothing but blanks stands before a key: the text of a value may go on so.
 
     A reader then takes a declared name for the next entry, and any word where others are asked for.
     """
-    begins = any(row[0] is Slot.KEY for row in _rows(container)) and not container.key.open
+    begins = any(row[0] is RowSlot.KEY for row in _rows(container)) and not container.key.open
     return begins and not container.separator.strip()
 
 
-def key_ends(container: Container) -> str:
+def key_ends(container: ContainerNotation) -> str:
     """Return the characters that may end a key: the first of each text that follows one.
 
     A blank is one of them where its reader looks for a word (`begins_as_text`).
@@ -193,12 +210,12 @@ def key_ends(container: Container) -> str:
     found = {" "} if begins_as_text(container) else set[str]()
     for row in _rows(container):
         for piece, following in zip(row, (*row[1:], ""), strict=True):
-            if piece is Slot.KEY and not isinstance(following, Slot):
+            if piece is RowSlot.KEY and not isinstance(following, RowSlot):
                 found.add(f"{container.key.close}{following}"[:1])
     return "".join(sorted(found))
 
 
-def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
+def kinds_told(container: ContainerNotation, row: Row) -> frozenset[JsonType] | None:
     """Return the types whose values are written in a row, where there are several rows.
 
     None where the row tells nothing of the type.
@@ -209,11 +226,11 @@ def kinds_told(container: Container, row: Row) -> frozenset[JsonType] | None:
     return frozenset(kind for kind, each in rows.items() if each == row)
 
 
-def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
+def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> list[str]:
     """Return the texts that end a raw string of an entry: what closes it, what begins the next."""
     text = (container.values or outer).string
-    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
-    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
+    tail = row[row.index(RowSlot.VALUE) + 1 :] if RowSlot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], RowSlot) else tail[0]
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
         return [text.close + follows]
@@ -221,7 +238,7 @@ def closes_of(row: Row, container: Container, outer: Notation) -> list[str]:
     return [after.strip() or container.separator.strip(), *openings]
 
 
-def lead_of(container: Container) -> str:
+def lead_of(container: ContainerNotation) -> str:
     r"""Return what every entry begins with, where nothing else tells it from a bare text before it.
 
     In `@arg a\nx\n@arg b\ny` a line break ends no text: one in a text looks alike.
@@ -234,11 +251,11 @@ def lead_of(container: Container) -> str:
 
 def opening_of(row: Row) -> str:
     """Return the text that an entry begins with; empty where that may as well stand in a text."""
-    opening = "" if isinstance(row[0], Slot) else row[0].strip()
+    opening = "" if isinstance(row[0], RowSlot) else row[0].strip()
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
 
 
-def _rows(container: Container) -> list[Row]:
+def _rows(container: ContainerNotation) -> list[Row]:
     """Return the rows in which entries are written, whatever their values are."""
     return [container.entry, *filter(None, container.typed.values())]
 
@@ -260,7 +277,7 @@ class MemberRules:
         self,
         table: RuleTable,
         schema: Schema,
-        container: Container,
+        container: ContainerNotation,
         entries: Entries,
         writes: Writes,
         close: str,
@@ -320,7 +337,7 @@ class MemberRules:
             )
         return False
 
-    def begin(self, first: int = 0) -> Ref:
+    def begin(self, first: int = 0) -> RuleReference:
         """Return the rule for all members from one on; at least one of them is written."""
         return self.table.rule((self.key, first), self._hint(first), lambda: self._begun(first))
 
@@ -334,7 +351,7 @@ class MemberRules:
             self._state(at)
         return self._from(first)
 
-    def _state(self, at: int) -> Ref:
+    def _state(self, at: int) -> RuleReference:
         """Return the rule for the members from one on; at least one of them is written."""
         return self.table.rule((self.key, at), self._hint(at), lambda: self._from(at))
 
@@ -347,7 +364,7 @@ class MemberRules:
             return self._branched(at)
         if not self._opening:
             return self._chained(straight, at)
-        return sequence(LiteralNode(self._opening), self._opened(straight, at))
+        return sequence_of(LiteralNode(self._opening), self._opened(straight, at))
 
     def _in_row(self, straight: list[Path], first: int) -> Node:
         """Make the rule for the members from one on, of which at least one has to be there."""
@@ -359,17 +376,19 @@ class MemberRules:
         others = self._others(row, straight[-1]) if self.more else NOTHING
         return row.node(members, self.required, others)
 
-    def _others(self, row: MemberRow, path: Path) -> Ref:
+    def _others(self, row: MemberRow, path: Path) -> RuleReference:
         """Return the rule for members with names that are made up, after one that is there."""
 
         def make() -> Node:
             separator = self.container.separator
             around = ("", separator) if row.is_ended else (separator, "")
-            return choice(NOTHING, sequence(row.entry(path, *around), self._others(row, path)))
+            return choice_of(
+                NOTHING, sequence_of(row.entry(path, *around), self._others(row, path))
+            )
 
         return self.table.rule((self.key, "others"), "others", make)
 
-    def _opened(self, members: list[Path], at: int) -> Ref:
+    def _opened(self, members: list[Path], at: int) -> RuleReference:
         """Return the rule for the members from one on, after the text that opens each of them."""
         return self.table.rule(
             (self.key, at, "opened"), self._hint(at), lambda: self._chained(members, at)
@@ -394,7 +413,7 @@ class MemberRules:
     @property
     def _mixed(self) -> bool:
         """Whether a name that is made up may stand before one that the schema names."""
-        return self.more and self.container.order is not Order.GIVEN
+        return self.more and self.container.order is not MemberOrder.GIVEN
 
     @cached_property
     def _straight(self) -> list[Path] | None:
@@ -404,7 +423,7 @@ class MemberRules:
             return None
         paths: list[Path] = []
         for entry in self._entries:
-            if len(entry) != 1 or not entry[0] or not isinstance(entry[0][-1], Ref):
+            if len(entry) != 1 or not entry[0] or not isinstance(entry[0][-1], RuleReference):
                 return None
             paths += entry
         separator, behind = self._parting
@@ -436,18 +455,18 @@ class MemberRules:
         named = at < len(self.names)
         following = at + 1 if named else at
         ends: list[Node] = [LiteralNode(close)] if self.may_end(following) else []
-        member = as_node(without(members[at], self._opening))
+        member = as_node(without_prefix(members[at], self._opening))
         if following == len(members):
-            return sequence(member, LiteralNode(self.close))
+            return sequence_of(member, LiteralNode(self.close))
         later = self._state(following)
         if close == self.close:
-            behind = choice(sequence(LiteralNode(separator), later), *ends)
-            one = sequence(member, behind)
+            behind = choice_of(sequence_of(LiteralNode(separator), later), *ends)
+            one = sequence_of(member, behind)
         else:
-            one = sequence(member, LiteralNode(separator), choice(later, *ends))
+            one = sequence_of(member, LiteralNode(separator), choice_of(later, *ends))
         if not named or self.names[at] in self.required:
             return one
-        return choice(one, self._opened(members, following) if self._opening else later)
+        return choice_of(one, self._opened(members, following) if self._opening else later)
 
     def _branched(self, at: int) -> Node:
         """Make the rule for the members from one on, parted where their texts differ."""
@@ -459,7 +478,7 @@ class MemberRules:
         others = self.table.brancher.branch(
             self._step_paths([(each, at) for each in self._entries[-1]])
         )
-        return choice(self._named_state(at), others)
+        return choice_of(self._named_state(at), others)
 
     def _named_state(self, at: int) -> Node:
         """Return the rule for the members from one on, of which one that is named comes first."""
@@ -476,8 +495,8 @@ class MemberRules:
         if not named or self.names[at] in self.required or not self.goes_on(at + 1):
             return one
         if self._mixed:
-            return choice(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
-        return choice(one, self._state(at + 1))
+            return choice_of(one, self._named_state(at + 1)) if at + 1 < len(self.names) else one
+        return choice_of(one, self._state(at + 1))
 
     @cached_property
     def _heads_differ(self) -> bool:
@@ -503,14 +522,14 @@ class MemberRules:
             if self.goes_on(following):
                 lead = self.lead(entry)
                 later = self.led(following) if lead else self._state(following)
-                paths.append(joined(*entry, self.container.separator, lead, later))
+                paths.append(join_path(*entry, self.container.separator, lead, later))
             if self.may_end(following):
-                paths.append(joined(*entry, self.close))
+                paths.append(join_path(*entry, self.close))
         return paths
 
     def lead(self, entry: Path) -> str:
         """Return what the next member begins with, where it is needed to end an entry's text."""
-        return self._lead if entry and isinstance(entry[-1], Prose) else ""
+        return self._lead if entry and isinstance(entry[-1], FreeProse) else ""
 
     @cached_property
     def _lead(self) -> str:
@@ -519,11 +538,11 @@ class MemberRules:
         begins = self.table.brancher.begins
         return lead if all(isinstance(head, str) and begins(head, lead) for head in heads) else ""
 
-    def led(self, at: int) -> Ref:
+    def led(self, at: int) -> RuleReference:
         """Return the rule for the members from one on, after what each of them begins with."""
 
         def make() -> Node:
-            paths = [without(path, self._lead) for path in self._paths(at)]
+            paths = [without_prefix(path, self._lead) for path in self._paths(at)]
             return self.table.brancher.branch(paths)
 
         return self.table.rule((self.key, at, "led"), self._hint(at), make)

@@ -98,7 +98,7 @@ ANY = CodePoints.of((0, LAST))
 
 
 @dataclass(frozen=True, slots=True)
-class Character:
+class SetCharacter:
     """One character of a set."""
 
     points: CodePoints
@@ -128,87 +128,87 @@ class RegexRepeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchor:
+class TextAnchor:
     """The text's beginning, or its end."""
 
     start: bool
 
 
-Regex: TypeAlias = Character | RegexSequence | RegexChoice | RegexRepeat | Anchor
+Regex: TypeAlias = SetCharacter | RegexSequence | RegexChoice | RegexRepeat | TextAnchor
 
 
-def alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
+def regex_alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
     """Return all characters of texts that match; with `first`, those that may begin one."""
     match regex:
-        case Character(points):
+        case SetCharacter(points):
             return points
         case RegexSequence(parts) | RegexChoice(parts):
             found = CodePoints()
             for part in parts:
-                found |= alphabet(part, first=first)
-                if first and isinstance(regex, RegexSequence) and shortest(part):
+                found |= regex_alphabet(part, first=first)
+                if first and isinstance(regex, RegexSequence) and shortest_match(part):
                     break
             return found
         case RegexRepeat(item):
-            return alphabet(item, first=first)
-        case Anchor():
+            return regex_alphabet(item, first=first)
+        case TextAnchor():
             return CodePoints()
 
 
-def flat(regex: Regex) -> list[Regex]:
+def flat_sequence(regex: Regex) -> list[Regex]:
     """Return the parts that follow each other, with sequences inside sequences taken apart."""
     if not isinstance(regex, RegexSequence):
         return [regex]
-    return [inner for part in regex.parts for inner in flat(part)]
+    return [inner for part in regex.parts for inner in flat_sequence(part)]
 
 
-def shortest(regex: Regex) -> int:
+def shortest_match(regex: Regex) -> int:
     """Return the length in characters of the shortest text that matches."""
     match regex:
-        case Character():
+        case SetCharacter():
             return 1
         case RegexSequence(parts):
-            return sum(map(shortest, parts))
+            return sum(map(shortest_match, parts))
         case RegexChoice(options):
-            return min(map(shortest, options))
+            return min(map(shortest_match, options))
         case RegexRepeat(item, least, _):
-            return shortest(item) * least
-        case Anchor():
+            return shortest_match(item) * least
+        case TextAnchor():
             return 0
 
 
-def longest(regex: Regex) -> int | None:
+def longest_match(regex: Regex) -> int | None:
     """Return the length in characters of the longest text that matches; None: there is none."""
     match regex:
-        case Character():
+        case SetCharacter():
             return 1
         case RegexSequence(parts):
-            lengths = [longest(part) for part in parts]
+            lengths = [longest_match(part) for part in parts]
             return None if None in lengths else sum(length or 0 for length in lengths)
         case RegexChoice(options):
-            lengths = [longest(option) for option in options]
+            lengths = [longest_match(option) for option in options]
             return None if None in lengths else max(length or 0 for length in lengths)
         case RegexRepeat(item, _, most):
-            length = longest(item)
+            length = longest_match(item)
             if length == 0 or most == 0:
                 return 0
             return None if length is None or most is None else length * most
-        case Anchor():
+        case TextAnchor():
             return 0
 
 
-def counted(regex: Regex) -> int:
+def counted_places(regex: Regex) -> int:
     """Return how many places an engine tells apart that counts through one text that matches."""
     match regex:
-        case Character():
+        case SetCharacter():
             return 1
         case RegexSequence(parts):
-            return sum(map(counted, parts))
+            return sum(map(counted_places, parts))
         case RegexChoice(options):
-            return max(map(counted, options), default=0)
+            return max(map(counted_places, options), default=0)
         case RegexRepeat(item, least, most):
-            return counted(item) * (max(least, 1) if most is None else most)
-        case Anchor():
+            return counted_places(item) * (max(least, 1) if most is None else most)
+        case TextAnchor():
             return 0
 
 
@@ -219,15 +219,15 @@ def without_empty(regex: Regex) -> Regex | None:
     refuses; ``(a?)*`` is written as ``a*``.
     """
     match regex:
-        case Character():
+        case SetCharacter():
             return regex
-        case Anchor():
+        case TextAnchor():
             return None
         case RegexChoice(options):
             kept = [option for option in map(without_empty, options) if option is not None]
             return RegexChoice(tuple(kept)) if kept else None
         case RegexRepeat(item, least, most):
-            if shortest(item) > 0:
+            if shortest_match(item) > 0:
                 return None if most == 0 else RegexRepeat(item, max(least, 1), most)
             filled = without_empty(item)
             return None if filled is None or most == 0 else RegexRepeat(filled, 1, most)
@@ -242,7 +242,7 @@ def _filled_sequence(parts: tuple[Regex, ...]) -> Regex | None:
         filled = without_empty(part)
         if filled is not None:
             options.append(RegexSequence((filled, *parts[at + 1 :])))
-        if shortest(part) > 0:
+        if shortest_match(part) > 0:
             break
     return RegexChoice(tuple(options)) if options else None
 
@@ -251,7 +251,7 @@ _MOST_ROWS = 64
 _LONGEST_ROW = 256
 
 
-def intersected(first: Regex, second: Regex) -> RegexChoice | None:
+def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
     """Return what both match, where each matches rows of known length: one set for each character.
 
     So are uuids, dates and the like, whose pattern and format say nearly the same. None where one
@@ -273,7 +273,7 @@ def _rows(regex: Regex) -> list[tuple[CodePoints, ...]] | None:
     """Return the characters of each row that an expression matches; None where they are many."""
     found: list[tuple[CodePoints, ...]] | None = None
     match regex:
-        case Character(points):
+        case SetCharacter(points):
             return [(points,)]
         case RegexChoice(options):
             found = []
@@ -285,7 +285,7 @@ def _rows(regex: Regex) -> list[tuple[CodePoints, ...]] | None:
         case RegexRepeat(item, least, most):
             if least == most and least <= _LONGEST_ROW:
                 found = _in_row([item] * least)
-        case Anchor():
+        case TextAnchor():
             pass
     return found if found is not None and len(found) <= _MOST_ROWS else None
 
@@ -304,7 +304,7 @@ def _from_row(row: tuple[CodePoints, ...]) -> Regex:
     runs = [(points, len(list(same))) for points, same in groupby(row)]
     return RegexSequence(
         tuple(
-            Character(points) if count == 1 else RegexRepeat(Character(points), count, count)
+            SetCharacter(points) if count == 1 else RegexRepeat(SetCharacter(points), count, count)
             for points, count in runs
         )
     )
@@ -318,7 +318,7 @@ def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
     """
     barred = set(texts)
     options: list[Regex] = []
-    if not shortest(regex) and "" not in barred:
+    if not shortest_match(regex) and "" not in barred:
         options.append(RegexSequence())
     ways = _beginnings(regex)
     firsts = sorted({text[0] for text in barred if text})
@@ -328,18 +328,18 @@ def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
         later = (text[1:] for text in barred if text[:1] == first)
         left = without_texts(RegexChoice(rests), later) if rests else None
         if left is not None:
-            options.append(RegexSequence((Character(one), left)))
+            options.append(RegexSequence((SetCharacter(one), left)))
     for points, rest in ways:
         others = points - CodePoints.among("".join(firsts))
         if others:
-            options.append(RegexSequence((Character(others), rest)))
+            options.append(RegexSequence((SetCharacter(others), rest)))
     return RegexChoice(tuple(options)) if options else None
 
 
 def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
     """Return the ways to begin: the first character's set, and what follows it."""
     match regex:
-        case Character(points):
+        case SetCharacter(points):
             return [(points, RegexSequence())]
         case RegexChoice(options):
             return [way for option in options for way in _beginnings(option)]
@@ -350,14 +350,14 @@ def _beginnings(regex: Regex) -> list[tuple[CodePoints, Regex]]:
                 found += [
                     (each, RegexSequence((rest, *behind))) for each, rest in _beginnings(part)
                 ]
-                if shortest(part):
+                if shortest_match(part):
                     break
             return found
         case RegexRepeat(item, least, most):
             again = RegexRepeat(item, max(least - 1, 0), None if most is None else most - 1)
             ways = [] if most == 0 else _beginnings(item)
             return [(each, RegexSequence((rest, again))) for each, rest in ways]
-        case Anchor():
+        case TextAnchor():
             return []
 
 
@@ -378,7 +378,7 @@ def python_text(regex: Regex) -> str:
 
 def _text(regex: Regex, escape: Callable[[int], str]) -> str:
     match regex:
-        case Character(points):
+        case SetCharacter(points):
             return _character(points, escape)
         case RegexSequence(parts):
             return "".join(_text(part, escape) for part in parts)
@@ -387,7 +387,7 @@ def _text(regex: Regex, escape: Callable[[int], str]) -> str:
         case RegexRepeat(item, least, most):
             count = "*" if (least, most) == (0, None) else _count(least, most)
             return f"(?:{_text(item, escape)}){count}"
-        case Anchor():
+        case TextAnchor():
             raise ValueError("anchors must be resolved before")
 
 

@@ -15,18 +15,18 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .gbnf_rules import GbnfRules, Quoting, alternatives, literal
+from .gbnf_rules import CharacterQuoting, GbnfRules, gbnf_literal, join_alternatives
 from .regex_nodes import (
     ANY,
-    Anchor,
-    Character,
     CodePoints,
     Regex,
     RegexChoice,
     RegexRepeat,
     RegexSequence,
-    flat,
-    shortest,
+    SetCharacter,
+    TextAnchor,
+    flat_sequence,
+    shortest_match,
     without_empty,
 )
 
@@ -90,19 +90,19 @@ class _RegexReader:
         self.at += 1
         match character:
             case "^" | "$":
-                return Anchor(start=character == "^")
+                return TextAnchor(start=character == "^")
             case ".":
-                return Character(_LINE_ENDS.inverse())
+                return SetCharacter(_LINE_ENDS.inverse())
             case "(":
                 return self.group()
             case "[":
-                return Character(self.bracket())
+                return SetCharacter(self.bracket())
             case "\\":
-                return Character(self.escape(in_class=False))
+                return SetCharacter(self.escape(in_class=False))
             case "*" | "+" | "?":
                 raise PatternError(f"nothing stands before {character}")
             case _:
-                return Character(CodePoints.among(character))
+                return SetCharacter(CodePoints.among(character))
 
     def group(self) -> Regex:
         if not self.take("?:") and self.source.startswith("?", self.at):
@@ -120,7 +120,7 @@ class _RegexReader:
         counts = self.counts()
         if counts is None:
             return regex
-        if isinstance(regex, Anchor):
+        if isinstance(regex, TextAnchor):
             raise PatternError("an anchor cannot be repeated")
         least, most = counts
         if most is not None and most < least:
@@ -219,11 +219,11 @@ def _range(first: CodePoints, last: CodePoints) -> CodePoints:
 # Where a pattern may begin and end: anchors resolved, open ends filled with any text.
 
 
-ANY_TEXT = RegexRepeat(Character(ANY), 0, None)
+ANY_TEXT = RegexRepeat(SetCharacter(ANY), 0, None)
 EMPTY = RegexSequence()
 
 
-def anchored(regex: Regex) -> Regex:
+def anchor_regex(regex: Regex) -> Regex:
     """Return the expression of whole texts in which `regex` is found, without anchors.
 
     Raises PatternError for an anchor that stands elsewhere than at an edge of the pattern.
@@ -248,7 +248,7 @@ def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
     The anchors of this edge are gone from the options.
     """
     match regex:
-        case Anchor(start=which) if which is start:
+        case TextAnchor(start=which) if which is start:
             return [(True, EMPTY)]
         case RegexChoice(options) if _has_anchor(regex):
             return [found for option in options for found in _edge(option, start=start)]
@@ -273,13 +273,13 @@ def _sequence_edge(parts: tuple[Regex, ...], *, start: bool) -> list[tuple[bool,
 
 def _has_anchor(regex: Regex) -> bool:
     match regex:
-        case Anchor():
+        case TextAnchor():
             return True
         case RegexSequence(parts) | RegexChoice(parts):
             return any(map(_has_anchor, parts))
         case RegexRepeat(item):
             return _has_anchor(item)
-        case Character():
+        case SetCharacter():
             return False
 
 
@@ -290,7 +290,7 @@ LARGEST_COUNT = 1000
 """The largest count written; llama.cpp refuses more than 2000."""
 
 
-def repeated(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
+def repeat_items(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
     """Return an expression for `least` to `most` items; None: no upper bound.
 
     `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
@@ -299,7 +299,7 @@ def repeated(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
     if most is None:
         if least <= 1:
             return f"{item}{'+' if least else '*'}"
-        return f"{repeated(item, least, least, rules)} {item}*"
+        return f"{repeat_items(item, least, least, rules)} {item}*"
     if most == 0:
         return '""'
     if (least, most) in _SHORT:
@@ -309,14 +309,14 @@ def repeated(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
         return rules.add("times", f"{item}{{{count}}}")
     if least:
         fixed = _exactly(item, least, rules)
-        return fixed if least == most else f"{fixed} {repeated(item, 0, most - least, rules)}"
+        return fixed if least == most else f"{fixed} {repeat_items(item, 0, most - least, rules)}"
     # Up to q·1000 + r items: fewer than q whole thousands and up to 999, or q and up to r.
     thousands, rest = divmod(most, LARGEST_COUNT)
     chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
-    few = repeated(item, 0, LARGEST_COUNT - 1, rules)
-    fewer = repeated(chunk, 0, thousands - 1, rules)
-    all_of_them = repeated(chunk, thousands, thousands, rules)
-    longest = all_of_them if rest == 0 else f"{all_of_them} {repeated(item, 0, rest, rules)}"
+    few = repeat_items(item, 0, LARGEST_COUNT - 1, rules)
+    fewer = repeat_items(chunk, 0, thousands - 1, rules)
+    all_of_them = repeat_items(chunk, thousands, thousands, rules)
+    longest = all_of_them if rest == 0 else f"{all_of_them} {repeat_items(item, 0, rest, rules)}"
     return f"({fewer} {few} | {longest})"
 
 
@@ -328,9 +328,9 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
     pieces: list[str] = []
     if thousands:
         chunk = rules.add("thousand", f"{item}{{{LARGEST_COUNT}}}")
-        pieces.append(repeated(chunk, thousands, thousands, rules))
+        pieces.append(repeat_items(chunk, thousands, thousands, rules))
     if rest:
-        pieces.append(repeated(item, rest, rest, rules))
+        pieces.append(repeat_items(item, rest, rest, rules))
     return " ".join(pieces)
 
 
@@ -339,7 +339,7 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
 
 def bare_text(regex: Regex, rules: GbnfRules) -> str:
     """Return the expression of texts that stand without quotes; `regex` holds no anchors."""
-    return RegexWriter(rules, Quoting.BARE).write(regex)
+    return RegexWriter(rules, CharacterQuoting.BARE).write(regex)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,26 +347,26 @@ class RegexWriter:
     """Writes expressions for texts inside a string."""
 
     rules: GbnfRules
-    quoting: Quoting
+    quoting: CharacterQuoting
 
     def write(self, regex: Regex) -> str:
         """Return an expression that may stand in a sequence; `regex` holds no anchors."""
         match regex:
-            case Character(points):
+            case SetCharacter(points):
                 return self.character(points)
             case RegexSequence(parts):
                 return self._sequence(parts)
             case RegexChoice(options):
-                return alternatives([self.write(option) for option in options])
+                return join_alternatives([self.write(option) for option in options])
             case RegexRepeat(item, least, most):
                 return self._repeat(item, least, most)
-            case Anchor():
+            case TextAnchor():
                 raise ValueError("anchors must be resolved before")
 
     def character(self, points: CodePoints) -> str:
         """Return a literal, a class or the name of a rule for one character."""
         if points.single is not None:
-            return literal(self.quoting.text(points.single))
+            return gbnf_literal(self.quoting.text(points.single))
         plain, escaped = self.quoting.options(points)
         if plain and not escaped:
             return plain[0]
@@ -379,22 +379,22 @@ class RegexWriter:
     def _sequence(self, parts: tuple[Regex, ...]) -> str:
         pieces: list[str] = []
         text = ""
-        for part in flat(RegexSequence(parts)):
-            if isinstance(part, Character) and part.points.single is not None:
+        for part in flat_sequence(RegexSequence(parts)):
+            if isinstance(part, SetCharacter) and part.points.single is not None:
                 text += part.points.single
                 continue
             if text:
-                pieces.append(literal(self.quoting.text(text)))
+                pieces.append(gbnf_literal(self.quoting.text(text)))
                 text = ""
             pieces.append(self.write(part))
         if text or not pieces:
-            pieces.append(literal(self.quoting.text(text)))
+            pieces.append(gbnf_literal(self.quoting.text(text)))
         return " ".join(pieces)
 
     def _repeat(self, item: Regex, least: int, most: int | None) -> str:
         if most == 0:
             return '""'
-        if shortest(item) == 0:
+        if shortest_match(item) == 0:
             filled = without_empty(item)
             if filled is None:
                 return '""'
@@ -409,7 +409,7 @@ class RegexWriter:
         written = self.write(item)
         if (least, most) == (1, 1):
             return written
-        if not isinstance(item, Character):
+        if not isinstance(item, SetCharacter):
             simple = most is None or most == 1
             written = f"({written})" if simple else self.rules.add("part", written)
-        return repeated(written, least, most, self.rules)
+        return repeat_items(written, least, most, self.rules)

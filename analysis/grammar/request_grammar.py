@@ -14,36 +14,36 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, function_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import Literal as FormatLiteral
+from autoparser.analysis.core.literals import TemplateLiteral as FormatLiteral
 from autoparser.analysis.core.schema_keywords import (
     Schema,
-    mapped,
+    map_schemas,
     with_names_told_apart,
     without_free_names,
 )
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Begun, Formats
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import (
-    Body,
     IdentityCache,
+    PartBody,
     RequestError,
     RequestOptions,
-    Start,
-    Strict,
     StrictRow,
-    Turn,
+    StrictTurn,
+    TurnStart,
+    TurnTree,
     request_of,
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.shown import Shown
 
-from .acceptance import Acceptance, GrammarDialect, accepted, byte_tokens, tokens_of
+from .acceptance import GrammarDialect, TextAcceptance, accept_text, byte_tokens, tokens_of
 from .call_writer import GrammarError
 from .gbnf_writer import SchemaTable, write_gbnf
 from .grammar_rules import GrammarRules
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-def after_reasoning(turn: Turn) -> tuple[Turn, str]:
+def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
     """Return what may be written after the reasoning's closer, and the closer.
 
     Raises GrammarError for a turn that the prompt has not left in its reasoning.
     """
     reasoning = turn.reasoning
-    if reasoning is None or not (turn.start is Start.REASONING or reasoning.leads):
+    if reasoning is None or not (turn.start is TurnStart.REASONING or reasoning.leads):
         raise GrammarError(
             "the model is not in its reasoning there",
             place="the end of the prompt",
@@ -77,7 +77,7 @@ def after_reasoning(turn: Turn) -> tuple[Turn, str]:
             place="the end of the prompt",
             hint="hold it to the grammar from its first token",
         )
-    return replace(turn, strict=Strict(rest, turn.strict.calls)), close
+    return replace(turn, strict=StrictTurn(rest, turn.strict.calls)), close
 
 
 def _after(row: StrictRow, close: str) -> StrictRow | None:
@@ -86,7 +86,7 @@ def _after(row: StrictRow, close: str) -> StrictRow | None:
         if isinstance(item, str) and close in item:
             rest = item.partition(close)[2]
             return StrictRow(tuple(filter(None, (rest, *row.items[at + 1 :]))), row.end)
-        if isinstance(item, Body) and item.part is not Part.REASONING:
+        if isinstance(item, PartBody) and item.part is not TurnPart.REASONING:
             return None
     return None
 
@@ -106,7 +106,7 @@ class Grammar(Shown):
 
     shown_as: ClassVar[str] = "grammar"
 
-    turn: Turn
+    turn: TurnTree
     tools: Mapping[str, Json]
     """The parameters' schema by the names of the tools that may be called."""
     parallel: bool = True
@@ -243,7 +243,7 @@ class Grammar(Shown):
         tokenizer: object | None = None,
         *,
         dialect: GrammarDialect = GrammarDialect.LARK,
-    ) -> Acceptance:
+    ) -> TextAcceptance:
         """Say whether a text is accepted, and else where, and what was allowed there.
 
         llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
@@ -253,13 +253,13 @@ class Grammar(Shown):
         markers = self.preserved_tokens
         if tokenizer is None or dialect is GrammarDialect.GBNF:
             written = self.gbnf() if dialect is GrammarDialect.GBNF else self.lark(_ALL_TEXT)
-            return accepted(written, dialect, byte_tokens(), self.turn, text, markers)
+            return accept_text(written, dialect, byte_tokens(), self.turn, text, markers)
         known = tokenizer_of(tokenizer)
         ends = [stop for stop in self.stop_strings if known.hf.token_to_id(stop) is not None]
         if known.eos is None and ends:
             known = tokenizer_of(known, eos=ends)
         written = self.lark(known.opaque)
-        return accepted(written, dialect, tokens_of(known), self.turn, text, markers)
+        return accept_text(written, dialect, tokens_of(known), self.turn, text, markers)
 
     def parser(self) -> OutputParser:
         """Return the parser of the same request."""
@@ -327,7 +327,7 @@ class Grammar(Shown):
             texts += [reasoning.open.core, reasoning.close.core]
         calls = self.turn.strict.calls
         if calls is not None:
-            row = [piece for piece in calls.row if not isinstance(piece, Slot)]
+            row = [piece for piece in calls.row if not isinstance(piece, RowSlot)]
             texts += [calls.section_open, *row, calls.separator, calls.section_close]
         return [*texts, *self.stop_strings]
 
@@ -369,7 +369,7 @@ def grammar_of(
         for function in map(function_of, tools or ())
     }
     return Grammar(
-        build(formats, request),
+        build_expression(formats, request),
         {name: _held(schema, strict, marked[name]) for name, schema in offered.items()},
         parallel=request.parallel,
         required=request.required,
@@ -408,7 +408,7 @@ _SAMPLE: Json = {
 def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
     """Return the schema that a tool's arguments are held to."""
     if strict or marked:
-        return _written(mapped(schema, _closed))
+        return _written(map_schemas(schema, _closed))
     return {"type": "object"} if strict is False else _written(schema)
 
 

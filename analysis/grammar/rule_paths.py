@@ -26,21 +26,21 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.schema_keywords import SchemaError
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .grammar_rules import (
     NOTHING,
     ChoiceNode,
-    Exit,
+    FreeProse,
     FreeTextNode,
     LiteralNode,
     Node,
     PatternNode,
-    Prose,
-    Ref,
-    choice,
-    sequence,
+    ProseExit,
+    RuleReference,
+    choice_of,
+    sequence_of,
 )
 
 # Free text up to one of several texts, as states: for grammars that cannot say "any text but".
@@ -65,7 +65,7 @@ class State:
     """The beginning of a text that was read last."""
 
 
-def states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
+def exclusion_states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
     """Return the states of a text that holds none of `exclude` before one of `closes` ends it.
 
     A close may begin with or hold a text that is kept out: then nothing but the close may follow.
@@ -177,11 +177,11 @@ def _holds(text: str, other: str) -> bool:
     return bool(other) and other != text and other in text
 
 
-Item: TypeAlias = str | Node | Prose
+Item: TypeAlias = str | Node | FreeProse
 Path: TypeAlias = tuple[Item, ...]
 
 
-def joined(*items: Item) -> Path:
+def join_path(*items: Item) -> Path:
     """Make a path: neighbouring texts are one text, empty ones are none."""
     path: list[Item] = []
     last: Item = ""
@@ -252,7 +252,7 @@ class Brancher:
 
         `marks` are texts that end free text wherever they stand: closes may part after them.
         """
-        rest = distinct(paths)
+        rest = distinct_paths(paths)
         if not marks:
             return self._branched(rest, marks)
         key = (*rest, *marks)
@@ -262,7 +262,7 @@ class Brancher:
         return known
 
     def _branched(self, rest: Sequence[Path], marks: Sequence[str]) -> Node:
-        if any(path and isinstance(path[0], Prose) for path in rest):
+        if any(path and isinstance(path[0], FreeProse) for path in rest):
             return FreeTextNode(tuple(self._exits(rest, marks)))
         if len(rest) == 1:
             return self._alone(rest[0], marks)
@@ -275,22 +275,22 @@ class Brancher:
                 options.append(NOTHING)
             elif isinstance(first[0], str):
                 text = self.shared([str(path[0]) for path in same])
-                follows = self.branch([without(path, text) for path in same], marks)
-                options.append(sequence(LiteralNode(text), follows))
-            elif not isinstance(first[0], Prose):
+                follows = self.branch([without_prefix(path, text) for path in same], marks)
+                options.append(sequence_of(LiteralNode(text), follows))
+            elif not isinstance(first[0], FreeProse):
                 follows = self.branch([path[1:] for path in same], marks)
-                options.append(sequence(first[0], follows))
-        return choice(*options)
+                options.append(sequence_of(first[0], follows))
+        return choice_of(*options)
 
     def _alone(self, path: Path, marks: Sequence[str]) -> Node:
         """Return the node of a path that has no other beside it."""
         nodes: list[Node] = []
         for at, item in enumerate(path):
-            if isinstance(item, Prose):
+            if isinstance(item, FreeProse):
                 nodes.append(self.branch([path[at:]], marks))
                 break
             nodes.append(LiteralNode(item) if isinstance(item, str) else item)
-        return sequence(*nodes)
+        return sequence_of(*nodes)
 
     def _cut_behind_nodes(self, paths: Sequence[Path], marks: Sequence[str]) -> Sequence[Path]:
         """Cut the text behind a node where that behind another one in its place ends.
@@ -307,7 +307,7 @@ class Brancher:
             cuts = [each for each in behind if each != text and self.begins(text, each)]
             if cuts:
                 cut = min(cuts, key=len)
-                rest = self.branch([without(path[1:], cut)], marks)
+                rest = self.branch([without_prefix(path[1:], cut)], marks)
                 path = (path[0], cut, ChoiceNode((rest,)))  # noqa: PLW2901
             found.append(path)
         return found
@@ -338,10 +338,10 @@ class Brancher:
         first = self.opaque.pieces(head)[0]
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
 
-    def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[Exit]:
+    def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[ProseExit]:
         """Group paths by their free text, and by what closes it."""
-        groups: list[tuple[Prose | None, list[Path]]] = []
-        by_prose: dict[Prose | None, list[Path]] = {}
+        groups: list[tuple[FreeProse | None, list[Path]]] = []
+        by_prose: dict[FreeProse | None, list[Path]] = {}
         for prose, path in map(_opened, _alike_text(paths)):
             by_prose.setdefault(prose, []).append(path)
         for prose, closes in by_prose.items():
@@ -363,8 +363,8 @@ class Brancher:
                 key=len,
                 default="",
             )
-            behind = [without(each, cut) if cut else each for each in group]
-            yield Exit(prose, cut, self.branch(behind, marks))
+            behind = [without_prefix(each, cut) if cut else each for each in group]
+            yield ProseExit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
         """Return the paths that close as the first does: the same text up to and with a mark.
@@ -387,7 +387,9 @@ class Brancher:
 
 def _alike_text(paths: Sequence[Path]) -> list[Path]:
     """Keep the same texts out of free texts that begin at one place, so that they are one."""
-    proses = list(dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], Prose)))
+    proses = list(
+        dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], FreeProse))
+    )
     if len(proses) < 2:  # noqa: PLR2004 - one text is the same as itself
         return list(paths)
     same = {replace(prose, exclude=()) for prose in proses}
@@ -404,26 +406,26 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
     }
     return [
         (replace(path[0], exclude=kept_out[replace(path[0], exclude=())]), *path[1:])
-        if path and isinstance(path[0], Prose)
+        if path and isinstance(path[0], FreeProse)
         else path
         for path in paths
     ]
 
 
-def _apart(one: Prose | None, other: Prose | None, text: str) -> bool:
+def _apart(one: FreeProse | None, other: FreeProse | None, text: str) -> bool:
     """Whether free text cannot begin with the text that stands in its place."""
     proses = [each for each in (one, other) if each is not None]
     if len(proses) != 1 or proses[0].may_be_empty:
         return False
-    return proses[0].left is Strip.WHITESPACE and text[0].isspace()
+    return proses[0].left is EdgeStrip.WHITESPACE and text[0].isspace()
 
 
-def distinct(paths: Sequence[Path]) -> list[Path]:
+def distinct_paths(paths: Sequence[Path]) -> list[Path]:
     """Leave out the paths that are there twice."""
     return list(dict.fromkeys(paths))
 
 
-def without(path: Path, text: str) -> Path:
+def without_prefix(path: Path, text: str) -> Path:
     """Leave a text out of the front of a path that begins with it, or with a node."""
     head = path[0]
     if not isinstance(head, str):
@@ -431,9 +433,9 @@ def without(path: Path, text: str) -> Path:
     return (head[len(text) :], *path[1:]) if len(head) > len(text) else path[1:]
 
 
-def _opened(path: Path) -> tuple[Prose | None, Path]:
+def _opened(path: Path) -> tuple[FreeProse | None, Path]:
     """Take the free text off a path's front."""
-    if path and isinstance(path[0], Prose):
+    if path and isinstance(path[0], FreeProse):
         return path[0], path[1:]
     return None, path
 
@@ -474,16 +476,16 @@ class RuleTable:
         """The function whose call is being made: its rules are named after it."""
         self.tools: dict[str, str] = {}
         """The function whose call a rule was made for; others may share it."""
-        self._known: dict[Hashable, Ref] = {}
+        self._known: dict[Hashable, RuleReference] = {}
         self._numbers: dict[Hashable, int] = {}
         self._taken: dict[str, int] = {}
 
-    def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> Ref:
+    def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
         """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
         known = self._known.get(key)
         if known is not None:
             return known
-        ref = Ref(self._free(_name(self.scope, hint)))
+        ref = RuleReference(self._free(_name(self.scope, hint)))
         if self.scope:
             self.tools[ref.name] = self.scope
         self._known[key] = ref

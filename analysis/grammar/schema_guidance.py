@@ -23,25 +23,32 @@ from itertools import compress
 from threading import Lock
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, Document, place_of
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
     UnheldKeywordError,
-    count,
-    mapped,
+    keyword_count,
+    map_schemas,
     names_of,
-    references,
     schema_map,
+    schema_references,
     schemas_of,
-    without,
+    without_keywords,
 )
 
-from .gbnf_rules import unwritable
+from .gbnf_rules import unwritable_keyword
 from .regex_nodes import Regex, rust_text
 from .schema_numbers import interval_of
 from .schema_options import tell_apart
-from .schema_survey import IN_PLACE, UNEVALUATED, UNWRITABLE, is_plain, plain_words, reachable
+from .schema_survey import (
+    IN_PLACE,
+    UNEVALUATED,
+    UNWRITABLE,
+    is_plain,
+    plain_words,
+    reachable_schemas,
+)
 from .string_shape import StringShape, ensure_counted, string_shape
 
 # Which schemas llguidance does not load: many are asked about at once, and none twice.
@@ -53,7 +60,7 @@ KNOWN: OrderedDict[str, str] = OrderedDict()
 _LOCK = Lock()
 
 
-def refusals(schemas: Iterable[str]) -> Mapping[str, str]:
+def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
     """Return what llguidance says of those schemas, as JSON texts, that it does not load."""
     asked = list(dict.fromkeys(schemas))
     with _LOCK:
@@ -142,16 +149,16 @@ def _json_text(schema: Json) -> str:
 
 @lru_cache(maxsize=2048)
 def _guidance_schema(given: str) -> GuidanceSchema:
-    document = Document.of(json.loads(given))
+    document = SchemaDocument.of(json.loads(given))
     unsettled: list[Json] = []
-    for schema, pointer in reachable(document):
+    for schema, pointer in reachable_schemas(document):
         _hold(schema, pointer, document)
         if not is_plain(schema):
             unsettled.append(schema)
-    text = _AS_JSON(mapped(document.root, _written))
-    if any(reference for part in unsettled for reference in references(part)):
+    text = _AS_JSON(map_schemas(document.root, _written))
+    if any(reference for part in unsettled for reference in schema_references(part)):
         return GuidanceSchema(text, given, (text,))
-    parts = dict.fromkeys(_AS_JSON(mapped(part, _written)) for part in unsettled)
+    parts = dict.fromkeys(_AS_JSON(map_schemas(part, _written)) for part in unsettled)
     return GuidanceSchema(text, given, tuple(parts))
 
 
@@ -160,13 +167,13 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
 
     `tools` says for each schema whose it is; the error names all whose schemas are refused.
     """
-    refused = refusals([part for schema in schemas for part in schema.questions])
+    refused = schema_refusals([part for schema in schemas for part in schema.questions])
     # A member that may be left out may be one that no value meets.
     asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
-    whole = refusals([schema.text for schema in compress(schemas, asked)])
+    whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:
         if schema.text in whole:
-            error = _named(Document.of(json.loads(schema.given)), whole[schema.text])
+            error = _named(SchemaDocument.of(json.loads(schema.given)), whole[schema.text])
             refusing = [each.text in whole for each in schemas]
             error.tools = tuple(dict.fromkeys(filter(None, compress(tools, refusing))))
             raise error
@@ -187,29 +194,29 @@ def has_text(shape: StringShape) -> bool:
         return not why
     bound = "minLength" if shape.most is None else "maxLength"
     keyword = shape.keywords[1] if _refusal_of(shape.patterns) else bound
-    raise unwritable(keyword, shape.pointer, _UNTOLD)
+    raise unwritable_keyword(keyword, shape.pointer, _UNTOLD)
 
 
 def _refusal_of(regexes: Sequence[Regex]) -> str:
     """Return what llguidance says of expressions that it cannot have match one text; or nothing."""
     parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in regexes]
-    return "".join(refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
+    return "".join(schema_refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
-def _named(document: Document, refusal: str) -> SchemaError:
+def _named(document: SchemaDocument, refusal: str) -> SchemaError:
     """Return the error for what llguidance says: no value is left, or a keyword is too much."""
     root = document.root
     place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
         return SchemaError("no value meets this schema", pointer=place)
-    for schema, pointer in reachable(document):
+    for schema, pointer in reachable_schemas(document):
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
         if not own or not _refused(own):
             continue
         # What is left out alone is the least that has to be: llguidance itself is asked.
-        alone = [keyword for keyword in own if not _refused(without(own, keyword))]
+        alone = [keyword for keyword in own if not _refused(without_keywords(own, keyword))]
         keyword = alone[-1] if alone else next(iter(own))
-        return unwritable(keyword, pointer, _UNTOLD)
+        return unwritable_keyword(keyword, pointer, _UNTOLD)
     return SchemaError(f"llguidance does not take this schema: {refusal}", pointer=place)
 
 
@@ -219,20 +226,20 @@ _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
 
 
 def _refused(schema: Schema) -> bool:
-    return bool(refusals([_AS_JSON(_written({"type": "string", **schema}))]))
+    return bool(schema_refusals([_AS_JSON(_written({"type": "string", **schema}))]))
 
 
-def _hold(schema: Schema, pointer: str, document: Document) -> None:
+def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
     """Raise UnheldKeywordError for the first keyword that llguidance cannot hold."""
     for keyword in schema:
         if keyword in _UNWRITABLE:
-            raise unwritable(keyword, pointer, _UNWRITABLE[keyword])
+            raise unwritable_keyword(keyword, pointer, _UNWRITABLE[keyword])
     if schema.get("uniqueItems") is True:
-        raise unwritable("uniqueItems", pointer, "every item would decide about the others")
+        raise unwritable_keyword("uniqueItems", pointer, "every item would decide about the others")
     for keyword in UNEVALUATED:
         if keyword in schema and any(other in schema for other in IN_PLACE):
-            raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
-    own = string_shape(without(schema, "allOf"), pointer)
+            raise unwritable_keyword(keyword, pointer, "what it speaks of depends on other schemas")
+    own = string_shape(without_keywords(schema, "allOf"), pointer)
     ensure_counted(own, _COUNTED, _COUNTED)
     for source in schema_map(schema, "patternProperties"):
         string_shape({"pattern": source}, pointer)
@@ -255,7 +262,9 @@ def _hold_bounds(schema: Schema, pointer: str) -> None:
         if not is_open or near is None or far is None or not _may_be_fraction(schema):
             continue
         if near == int(near) and abs(far - near) < 1:
-            raise unwritable(keyword, pointer, "llguidance takes the bound where the other is near")
+            raise unwritable_keyword(
+                keyword, pointer, "llguidance takes the bound where the other is near"
+            )
 
 
 def _may_be_fraction(schema: Schema) -> bool:
@@ -264,7 +273,10 @@ def _may_be_fraction(schema: Schema) -> bool:
 
 
 def _hold_counts(schema: Schema, pointer: str) -> None:
-    least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
+    least, most = (
+        keyword_count(schema, "minProperties") or 0,
+        keyword_count(schema, "maxProperties"),
+    )
     required = names_of(schema, "required")
     why = "members that may be left out would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
@@ -274,10 +286,10 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
     else:
         held = least <= (1 if closed else len(required))
     if not held and not _is_implied(schema, least):
-        raise unwritable("minProperties", pointer, why)
+        raise unwritable_keyword("minProperties", pointer, why)
     free = closed and most is not None and most >= len(schema_map(schema, "properties"))
     if most is not None and not free and not _all_needed(schema):
-        raise unwritable("maxProperties", pointer, why)
+        raise unwritable_keyword("maxProperties", pointer, why)
 
 
 def _is_implied(schema: Schema, least: int) -> bool:
@@ -349,7 +361,7 @@ def _anchored(source: str) -> str:
 
 def _counted(schema: Schema, found: Schema) -> list[Json]:
     """Leave out counts of members that say nothing new; a first member is one of those named."""
-    least, most = count(schema, "minProperties"), count(schema, "maxProperties")
+    least, most = keyword_count(schema, "minProperties"), keyword_count(schema, "maxProperties")
     named = schema_map(schema, "properties")
     if most is not None and not _all_needed(schema):
         del found["maxProperties"]

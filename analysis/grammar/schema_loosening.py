@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.errors import escaped
-from autoparser.analysis.core.schema_document import nearest, with_places, without_keyword
+from autoparser.analysis.core.errors import escape_text
+from autoparser.analysis.core.schema_document import nearest_place, with_places, without_keyword
 from autoparser.analysis.core.schema_keywords import SchemaError, UnheldKeywordError
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
@@ -86,7 +86,7 @@ def log_loosening(loosened: tuple[Loosening, ...]) -> None:
 def _shortened(reason: str, places: Sequence[Loosening]) -> str:
     first, *others = places
     also = f" and {len(others)} more" if others else ""
-    return escaped(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
+    return escape_text(f"{_owner(first.tool)}, {first.pointer}{also} ({reason})")
 
 
 _LOG = logging.getLogger("autoparser")
@@ -232,7 +232,7 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
 def _place(schema: Json, error: SchemaError) -> str:
     """Return where the keyword of an error stands; one union is like the other."""
     keywords = ("anyOf", "oneOf") if error.keyword == "anyOf" else (error.keyword,)
-    found = (nearest(schema, keyword, error.pointer) for keyword in keywords)
+    found = (nearest_place(schema, keyword, error.pointer) for keyword in keywords)
     return next(filter(None, found), "")
 
 

@@ -10,7 +10,15 @@ from math import ceil, floor
 
 from autoparser.analysis.core.schema_keywords import Schema, is_number
 
-from .gbnf_rules import GbnfRules, alternatives, between, counted, digit_class, literal, unwritable
+from .gbnf_rules import (
+    GbnfRules,
+    counted_digits,
+    digit_class,
+    digits_between,
+    gbnf_literal,
+    join_alternatives,
+    unwritable_keyword,
+)
 
 # Where a number may lie.
 
@@ -111,7 +119,7 @@ class Fractions:
             options.append('"0"')
         if digits := self.digits(low, high):
             options.append(digits)
-        return alternatives(options) if options else None
+        return join_alternatives(options) if options else None
 
     def digits(self, low: Bound | None, high: Bound | None) -> str | None:
         """Return one or more digits between bounds, the last of them not zero."""
@@ -131,13 +139,13 @@ class Fractions:
             if below is None and above is None:
                 free.append(digit)
             elif behind := self._behind(digit, below, above):
-                options.append(f"{literal(str(digit))} {behind}")
+                options.append(f"{gbnf_literal(str(digit))} {behind}")
         if 0 in free:
             free.remove(0)
             options.append(f'"0" {self.more}')
         if free:
             options.append(f"{digit_class(''.join(map(str, free)))} ({self.more})?")
-        return alternatives(options) if options else None
+        return join_alternatives(options) if options else None
 
     def _behind(self, digit: int, low: Bound | None, high: Bound | None) -> str | None:
         """Return what may follow a digit on a bound: nothing, or more digits."""
@@ -170,11 +178,11 @@ class Fractions:
             if self._may_stop(below, above):
                 behind.append('""')
             if behind:
-                options.append(f"{literal(str(digit))} {alternatives(behind)}")
+                options.append(f"{gbnf_literal(str(digit))} {join_alternatives(behind)}")
         if free:
             digits = digit_class("".join(map(str, free)))
             options.append(f'{digits} ("." {self.more})?')
-        return alternatives(options) if options else None
+        return join_alternatives(options) if options else None
 
 
 # Integers within bounds, digit by digit.
@@ -199,7 +207,7 @@ def integer_range(least: int | None, most: int | None) -> str | None:
         options.append(f'"-" {magnitudes}')
     if most is None or most >= 0:
         options.append(natural_range(max(least or 0, 0), most))
-    return alternatives(options)
+    return join_alternatives(options)
 
 
 def natural_range(least: int, most: int | None) -> str:
@@ -221,12 +229,12 @@ def natural_range(least: int, most: int | None) -> str:
         elif start == "0":
             options.append(digit_class("0123456789"[: int(end) + 1]))
         else:
-            options.append(literal(start) if start == end else between(start, end))
+            options.append(gbnf_literal(start) if start == end else digits_between(start, end))
     if high is None:
         whole.append(longest)
     if whole:
         options.append(_led(whole[0], None if high is None else whole[-1]))
-    return alternatives(options)
+    return join_alternatives(options)
 
 
 def _led(least: int, most: int | None) -> str:
@@ -234,9 +242,9 @@ def _led(least: int, most: int | None) -> str:
     if most == 0:
         return "[1-9]"
     if most is None:
-        return " ".join(["[1-9]", *counted(least), "[0-9]*"])
+        return " ".join(["[1-9]", *counted_digits(least), "[0-9]*"])
     if least == most:
-        return " ".join(["[1-9]", *counted(least)])
+        return " ".join(["[1-9]", *counted_digits(least)])
     return "[1-9] [0-9]?" if (least, most) == (0, 1) else f"[1-9] [0-9]{{{least},{most}}}"
 
 
@@ -279,7 +287,7 @@ def _range(interval: Interval, fractions: Fractions) -> str | None:
         )
     if interval.holds(Decimal(0)):
         options.append('"-"? "0.0"')
-    return alternatives(options) if options else None
+    return join_alternatives(options) if options else None
 
 
 def _floats(interval: Interval, fractions: Fractions) -> list[str]:
@@ -300,17 +308,17 @@ def _plain(interval: Interval, fractions: Fractions) -> list[str]:
     upper = Bound(fraction_high, interval.high_open)
     if start == end:
         digits = fractions.fraction(lower, upper)
-        return [f"{literal(f'{start}.')} {digits}"] if digits else []
+        return [f"{gbnf_literal(f'{start}.')} {digits}"] if digits else []
     options: list[str] = []
     whole_from = start
     if fraction_low or interval.low_open:
         whole_from += 1
         if digits := fractions.fraction(lower, None):
-            options.append(f"{literal(f'{start}.')} {digits}")
+            options.append(f"{gbnf_literal(f'{start}.')} {digits}")
     if whole_from < end:
         options.append(f'{natural_range(whole_from, end - 1)} "." {fractions.fraction(None, None)}')
     if end < PLAIN_END and (digits := fractions.fraction(None, upper)):
-        options.append(f"{literal(f'{end}.')} {digits}")
+        options.append(f"{gbnf_literal(f'{end}.')} {digits}")
     return options
 
 
@@ -361,7 +369,7 @@ def _with_exponents(
                 high is not None and edge > high.exponent
             )
             if mantissa and not beyond:
-                options.append(f"{mantissa} {literal(f'e{edge:+03d}')}")
+                options.append(f"{mantissa} {gbnf_literal(f'e{edge:+03d}')}")
     if low is not None:
         first = max(first, low.exponent + 1)
     if high is not None:
@@ -381,7 +389,7 @@ def _exponents(first: int, last: int) -> str:
         options.append(f'"0" {digit_class(digits)}')
     if len(str(large)) > 1:
         options.append(natural_range(max(small, 10), large))
-    return f'"-" {alternatives(options)}'
+    return f'"-" {join_alternatives(options)}'
 
 
 MOST_MULTIPLES = 1000
@@ -429,14 +437,16 @@ def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: 
 
 def _multiples(unit: Fraction, interval: Interval, pointer: str) -> str | None:
     if interval.low is None or interval.high is None:
-        raise unwritable("multipleOf", pointer, "without bounds there is no end to them")
+        raise unwritable_keyword("multipleOf", pointer, "without bounds there is no end to them")
     first, last = ceil(Fraction(interval.low) / unit), floor(Fraction(interval.high) / unit)
     if last - first >= MOST_MULTIPLES:
-        raise unwritable("multipleOf", pointer, f"{last - first + 1} numbers lie in the bounds")
+        raise unwritable_keyword(
+            "multipleOf", pointer, f"{last - first + 1} numbers lie in the bounds"
+        )
     options: list[str] = []
     for factor in range(first, last + 1):
         value = unit * factor
         written = str(int(value)) if value.denominator == 1 else repr(float(value))
         if interval.holds(Decimal(written)):
-            options.append(literal(written))
-    return alternatives(options) if options else None
+            options.append(gbnf_literal(written))
+    return join_alternatives(options) if options else None

@@ -10,22 +10,22 @@ from itertools import combinations
 from typing import TypeAlias
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import Document, place_of
+from autoparser.analysis.core.schema_document import SchemaDocument, place_of
 from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
     UnheldKeywordError,
-    below,
-    count,
-    identity,
     is_number,
+    keyword_count,
     names_of,
+    pointer_below,
     schema_map,
     schemas_of,
+    value_identity,
 )
-from autoparser.analysis.core.schema_parts import Contradiction, joined, kinds_of
+from autoparser.analysis.core.schema_parts import SchemaContradiction, join_schemas, kinds_of
 
-from .gbnf_rules import unwritable
+from .gbnf_rules import unwritable_keyword
 from .regex_nodes import python_text
 from .schema_numbers import interval_of, multiple_of
 from .schema_survey import TYPES
@@ -56,7 +56,7 @@ _EVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems
 """Without schemas for the same value beside them, these mean the same as those."""
 
 
-def tidied(schema: Schema) -> Schema:
+def flat_schema(schema: Schema) -> Schema:
     """Return a schema's own keywords as a flat schema, without the schemas it points to."""
     found = dict(schema)
     if isinstance(items := found.get("items"), list):
@@ -72,8 +72,10 @@ def tidied(schema: Schema) -> Schema:
     if "const" in found:
         value = found["const"]
         values = found.get("enum", [value])
-        known = {identity(item) for item in values} if isinstance(values, list) else set[str]()
-        found["enum"] = [value] if identity(value) in known else []
+        known = (
+            {value_identity(item) for item in values} if isinstance(values, list) else set[str]()
+        )
+        found["enum"] = [value] if value_identity(value) in known else []
     if found.get("format") not in (*PATTERNS, *UNHELD):
         found.pop("format", None)
     return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}
@@ -82,22 +84,24 @@ def tidied(schema: Schema) -> Schema:
 # Two flat schemas that both hold, as one.
 
 
-def merged(first: Schema, second: Schema, pointer: str) -> Schema | None:
+def merge_flat(first: Schema, second: Schema, pointer: str) -> Schema | None:
     """Return a flat schema for the values of both; None where they contradict each other.
 
     Members and items that both speak of get an ``allOf``, to be resolved when they are written.
     Raises SchemaError, with the pointer given, for keywords that cannot be joined exactly.
     """
     try:
-        found, left = joined(first, second)
-    except Contradiction:
+        found, left = join_schemas(first, second)
+    except SchemaContradiction:
         return None
     if left:
         keyword = next(iter(left))
         if keyword in _MEMBERS:
-            raise unwritable(_MEMBERS[0], pointer, "other schemas speak of the same members")
+            raise unwritable_keyword(
+                _MEMBERS[0], pointer, "other schemas speak of the same members"
+            )
         why = f"{first[keyword]!r} and {left[keyword]!r} would have to hold both"
-        raise unwritable(keyword, pointer, why)
+        raise unwritable_keyword(keyword, pointer, why)
     return found
 
 
@@ -111,11 +115,13 @@ Flat: TypeAlias = Callable[[Json], list[Schema]]
 """Takes a schema apart into flat ones."""
 
 
-def holds(value: Json, schema: Schema, flat: Flat) -> bool:
+def meets_schema(value: Json, schema: Schema, flat: Flat) -> bool:
     """Whether a value meets a flat schema."""
     if "type" in schema and not types_of(value) & {*map(str, schemas_of(schema, "type"))}:
         return False
-    if "enum" in schema and identity(value) not in map(identity, schemas_of(schema, "enum")):
+    if "enum" in schema and value_identity(value) not in map(
+        value_identity, schemas_of(schema, "enum")
+    ):
         return False
     match value:
         case str():
@@ -148,7 +154,7 @@ def types_of(value: Json) -> set[str]:
 
 
 def _any_holds(value: Json, schema: Json, flat: Flat) -> bool:
-    return any(holds(value, option, flat) for option in flat(schema))
+    return any(meets_schema(value, option, flat) for option in flat(schema))
 
 
 def _text_holds(value: str, schema: Schema) -> bool:
@@ -167,7 +173,7 @@ def _number_holds(value: float, schema: Schema) -> bool:
 def _array_holds(value: list[Json], schema: Schema, flat: Flat) -> bool:
     if not _counted(len(value), schema, "Items"):
         return False
-    if schema.get("uniqueItems") and len({*map(identity, value)}) < len(value):
+    if schema.get("uniqueItems") and len({*map(value_identity, value)}) < len(value):
         return False
     prefix, others = schemas_of(schema, "prefixItems"), schema.get("items", True)
     return all(
@@ -196,7 +202,7 @@ def _object_holds(value: dict[str, Json], schema: Schema, flat: Flat) -> bool:
 
 
 def _counted(size: int, schema: Schema, what: str) -> bool:
-    least, most = count(schema, f"min{what}"), count(schema, f"max{what}")
+    least, most = keyword_count(schema, f"min{what}"), keyword_count(schema, f"max{what}")
     return (least is None or size >= least) and (most is None or size <= most)
 
 
@@ -207,12 +213,12 @@ DEEPEST = 8
 """How far into members it is looked; a recursive schema has no end."""
 
 
-def disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> bool:
+def are_disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> bool:
     """Whether no value can meet both; False also where that cannot be told."""
     for one, other in ((first, second), (second, first)):
         if "enum" in one:
-            values = [value for value in schemas_of(one, "enum") if holds(value, one, flat)]
-            return not any(holds(value, other, flat) for value in values)
+            values = [value for value in schemas_of(one, "enum") if meets_schema(value, one, flat)]
+            return not any(meets_schema(value, other, flat) for value in values)
     common = _types(first) & _types(second)
     return all(_disjoint_as(kind, first, second, flat, depth) for kind in common)
 
@@ -249,7 +255,9 @@ def _never_both(name: str, first: Schema, second: Schema, flat: Flat, depth: int
     """Whether no value of a member that is required by one is good for both."""
     inner = [_member(name, side) for side in (first, second)]
     return all(
-        disjoint(one, other, flat, depth + 1) for one in flat(inner[0]) for other in flat(inner[1])
+        are_disjoint(one, other, flat, depth + 1)
+        for one in flat(inner[0])
+        for other in flat(inner[1])
     )
 
 
@@ -275,7 +283,7 @@ class Option:
 class Resolver:
     """Takes schemas of one document apart."""
 
-    document: Document
+    document: SchemaDocument
 
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()
@@ -288,17 +296,19 @@ class Resolver:
         if not isinstance(schema, dict):
             return [Option({}, pointer)] if schema else []
         pointer = place_of(schema, pointer)
-        found = [Option(tidied(schema), pointer)]
+        found = [Option(flat_schema(schema), pointer)]
         if "$ref" in schema:
             found = self._both(found, self._referred(schema, pointer, above), pointer)
         for at, inner in enumerate(schemas_of(schema, "allOf")):
-            others = self.options(inner, below(pointer, "allOf", at), above)
+            others = self.options(inner, pointer_below(pointer, "allOf", at), above)
             found = self._both(found, others, pointer)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [
                     self._both(
-                        found, self.options(inner, below(pointer, keyword, at), above), pointer
+                        found,
+                        self.options(inner, pointer_below(pointer, keyword, at), above),
+                        pointer,
                     )
                     for at, inner in enumerate(schemas_of(schema, keyword))
                 ]
@@ -335,7 +345,7 @@ class Resolver:
                 if not one.schema or not other.schema:
                     found.append(one if one.schema else other)
                     continue
-                schema = merged(one.schema, other.schema, pointer)
+                schema = merge_flat(one.schema, other.schema, pointer)
                 if schema is not None:
                     found.append(Option(schema, pointer))
         return found
@@ -344,16 +354,16 @@ class Resolver:
         for at, branch in enumerate(branches):
             for later in range(at + 1, len(branches)):
                 if not all(
-                    disjoint(one.schema, other.schema, self.flat)
+                    are_disjoint(one.schema, other.schema, self.flat)
                     for one in branch
                     for other in branches[later]
                 ):
-                    raise unwritable(
+                    raise unwritable_keyword(
                         "oneOf", pointer, f"its schemas {at} and {later} may both hold"
                     )
 
 
-def tell_apart(options: Sequence[Json], document: Document, pointer: str) -> None:
+def tell_apart(options: Sequence[Json], document: SchemaDocument, pointer: str) -> None:
     """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
     kinds = [kinds_of(option, document) for option in options]
     if all(not one & other for one, other in combinations(kinds, 2)):
@@ -364,4 +374,4 @@ def tell_apart(options: Sequence[Json], document: Document, pointer: str) -> Non
         if error.keyword == "oneOf":
             raise
         why = f"whether two of its schemas may both hold cannot be told: {error.message}"
-        raise unwritable("oneOf", pointer, why) from None
+        raise unwritable_keyword("oneOf", pointer, why) from None

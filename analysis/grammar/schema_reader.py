@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from autoparser.analysis.core.call_notation import Order
+from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, Document, place_of, validator
+from autoparser.analysis.core.schema_document import (
+    ROOT,
+    SchemaDocument,
+    place_of,
+    schema_validator,
+)
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
     SchemaError,
     UnheldKeywordError,
-    mapped,
+    map_schemas,
     names_of,
-    references,
     schema_map,
+    schema_references,
     schemas_of,
     type_of,
-    without,
+    without_keywords,
 )
-from autoparser.analysis.core.schema_parts import ANY, NOTHING, conjunction, kinds_of
+from autoparser.analysis.core.schema_parts import ANY, NOTHING, flat_conjunction, kinds_of
 
 from .schema_guidance import has_text
 from .schema_options import tell_apart
@@ -42,7 +47,7 @@ class SchemaReader:
 
     def __init__(self, root: Json, place: str = "schema") -> None:
         """Take a whole schema; `place` names it in errors."""
-        self.document = Document.of(root)
+        self.document = SchemaDocument.of(root)
         self.place = place
 
     @property
@@ -66,13 +71,13 @@ class SchemaReader:
                 # They look at what the reference says, so they may not be taken from it.
                 return found
             target = self.resolved(self._at(reference), above | {reference})
-            found = conjunction(target, without(found, "$ref"))
+            found = flat_conjunction(target, without_keywords(found, "$ref"))
         parts = schemas_of(found, "allOf")
         if not parts or not found.keys().isdisjoint(_UNEVALUATED):
             return found
-        found = without(found, "allOf")
+        found = without_keywords(found, "allOf")
         for part in parts:
-            found = conjunction(found, self.resolved(part, above))
+            found = flat_conjunction(found, self.resolved(part, above))
         return found
 
     def _evaluated(self, schema: Schema) -> Schema:
@@ -81,7 +86,9 @@ class SchemaReader:
         if not looks:
             return schema
         kinds = self.kinds(schema)
-        return without(schema, *(each for each in looks if _UNEVALUATED[each] not in kinds))
+        return without_keywords(
+            schema, *(each for each in looks if _UNEVALUATED[each] not in kinds)
+        )
 
     def _at(self, reference: str) -> Json:
         try:
@@ -106,7 +113,7 @@ class SchemaReader:
             if options:
                 if union == "oneOf":
                     self._tell_apart(options, schema)
-                beside = without(schema, union)
+                beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
                 # What stood beside one union may be joined now that the union is gone.
                 found = [self.resolved(each) for each in joined]
@@ -140,14 +147,14 @@ class SchemaReader:
             and all(type_of(value) in kinds for value in told)
         ):
             return told
-        complaint = validator(self.alone(schema), checks=FORMAT_CHECKS)
+        complaint = schema_validator(self.alone(schema), checks=FORMAT_CHECKS)
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
         """Whether the object without members meets a schema."""
         if schema.keys() <= _OPEN:
             return not schema.get("required")
-        return not validator(self.alone(schema))({})
+        return not schema_validator(self.alone(schema))({})
 
     def may_be_met(self, schema: Json, levels: int = 4) -> bool:
         """Whether a value may meet a schema; False only where none does.
@@ -191,7 +198,7 @@ class SchemaReader:
         self,
         schema: Schema,
         kinds: frozenset[JsonType] | None = None,
-        order: Order = Order.GIVEN,
+        order: MemberOrder = MemberOrder.GIVEN,
     ) -> Json:
         """Give a part as a schema of its own, held to some types, its keys in a format's order."""
         part: dict[str, Json] = dict(schema)
@@ -200,14 +207,14 @@ class SchemaReader:
             if JsonType.NUMBER in kinds and "integer" in names:
                 names.remove("integer")
             part["type"] = names[0] if len(names) == 1 else names
-        told = [*references(part)] if self.document.refers else []
+        told = [*schema_references(part)] if self.document.refers else []
         if told:
             if part == self.root and all(
                 each.startswith(("#/$defs/", "#/definitions/")) for each in told
             ):
                 return _ordered(part, order)
             definitions = {**schema_map(part, "$defs"), _ROOT: self.root}
-            return _ordered(mapped({**part, "$defs": definitions}, _moved), order)
+            return _ordered(map_schemas({**part, "$defs": definitions}, _moved), order)
         return _ordered(part, order)
 
 
@@ -282,7 +289,7 @@ def _members(schema: Json, place: str) -> Schema:
 def _beside(schema: Schema, option: Schema) -> Schema:
     """Return an option with what stands beside its union; what looks at both stays where it is."""
     if schema.keys().isdisjoint(_UNEVALUATED):
-        return conjunction(schema, option)
+        return flat_conjunction(schema, option)
     return {**schema, "allOf": [*schemas_of(schema, "allOf"), option]}
 
 
@@ -297,12 +304,16 @@ def _moved(schema: Schema) -> Schema:
     }
 
 
-def _ordered(schema: Json, order: Order) -> Json:
+def _ordered(schema: Json, order: MemberOrder) -> Json:
     """Put the properties of every object into the order in which a format writes them."""
-    return schema if order is Order.GIVEN else mapped(schema, lambda each: _arranged(each, order))
+    return (
+        schema
+        if order is MemberOrder.GIVEN
+        else map_schemas(schema, lambda each: _arranged(each, order))
+    )
 
 
-def _arranged(schema: Schema, order: Order) -> Schema:
+def _arranged(schema: Schema, order: MemberOrder) -> Schema:
     """Declare the members of an object in order, with those that are named beside it alone.
 
     A reader of the schema writes what is declared first: what is only required comes too late.

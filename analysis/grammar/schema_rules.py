@@ -10,8 +10,8 @@ from functools import lru_cache
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import (
     ROOT,
-    Document,
-    nearest,
+    SchemaDocument,
+    nearest_place,
     place_of,
     without_keyword,
 )
@@ -19,17 +19,17 @@ from autoparser.analysis.core.schema_keywords import (
     Schema,
     SchemaError,
     UnheldKeywordError,
-    count,
+    keyword_count,
     names_of,
     schema_map,
     schemas_of,
 )
 
-from .gbnf_rules import GbnfRules, Quoting, Tokens, literal, unwritable
+from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, unwritable_keyword
 from .regex_nodes import python_text
 from .schema_numbers import number_expression
-from .schema_options import ARRAY, NUMBER, OBJECT, Option, Resolver, holds
-from .schema_survey import TYPES, all_plain, plain_words, survey
+from .schema_options import ARRAY, NUMBER, OBJECT, Option, Resolver, meets_schema
+from .schema_survey import TYPES, all_plain, plain_words, survey_schema
 from .schema_values import any_array, any_object, any_value, items_of, members_of, string_expression
 from .string_shape import PATTERNS, string_shape
 
@@ -90,7 +90,7 @@ class Ending:
         return any(self.of(option, above) for option in self._resolver.flat(schema))
 
     def _array_ends(self, schema: Schema, above: frozenset[str]) -> bool:
-        least = count(schema, "minItems") or 0
+        least = keyword_count(schema, "minItems") or 0
         needed = schemas_of(schema, "prefixItems")[:least]
         if least > len(needed):
             needed.append(schema.get("items", True))
@@ -111,18 +111,22 @@ DEEPEST = 60
 class Converter:
     """Writes the schemas of one document into a table of rules."""
 
-    def __init__(self, document: Document, tokens: Tokens, *, sort_keys: bool = False) -> None:
+    def __init__(
+        self, document: SchemaDocument, tokens: JsonTokens, *, sort_keys: bool = False
+    ) -> None:
         self.tokens = tokens
         self.rules = tokens.rules
         self.sort_keys = sort_keys
         self.root = document.root
         self.resolver = Resolver(document)
         self.ending = Ending(self.resolver)
-        self._written: dict[tuple[Quoting, str], str | None] = {}
-        self._open: dict[tuple[Quoting, str], str | None] = {}
+        self._written: dict[tuple[CharacterQuoting, str], str | None] = {}
+        self._open: dict[tuple[CharacterQuoting, str], str | None] = {}
         """What is being written, with the name of its rule where it refers to itself."""
 
-    def value(self, schema: Json, pointer: str, quoting: Quoting | None = None) -> str | None:
+    def value(
+        self, schema: Json, pointer: str, quoting: CharacterQuoting | None = None
+    ) -> str | None:
         """Return the expression of a schema's values; None where it has none.
 
         `quoting`: of strings that are the value itself; those inside are written as JSON.
@@ -137,7 +141,7 @@ class Converter:
     def _named(self, pointer: str, options: list[str]) -> str:
         return self.rules.add(wish_for(pointer), " | ".join(dict.fromkeys(options)))
 
-    def _option(self, option: Option, quoting: Quoting) -> str | None:
+    def _option(self, option: Option, quoting: CharacterQuoting) -> str | None:
         if not option.schema:
             return any_value(self.tokens)
         key = (quoting, json.dumps(option.schema))
@@ -158,13 +162,13 @@ class Converter:
         self._written[key] = written
         return written
 
-    def _flat(self, option: Option, quoting: Quoting) -> str | None:
+    def _flat(self, option: Option, quoting: CharacterQuoting) -> str | None:
         schema, pointer = option.schema, option.pointer
         if "enum" in schema:
             values = [
                 value
                 for value in schemas_of(schema, "enum")
-                if holds(value, schema, self.resolver.flat)
+                if meets_schema(value, schema, self.resolver.flat)
             ]
             constants = [self.constant(value, quoting) for value in values]
             if not constants:
@@ -179,11 +183,13 @@ class Converter:
             return None
         return written[0] if len(written) == 1 else self._named(pointer, written)
 
-    def _typed(self, kind: str, schema: Schema, pointer: str, quoting: Quoting) -> str | None:
+    def _typed(
+        self, kind: str, schema: Schema, pointer: str, quoting: CharacterQuoting
+    ) -> str | None:
         wish = wish_for(pointer)
         match kind:
             case "null":
-                return literal("null")
+                return gbnf_literal("null")
             case "boolean":
                 return self.rules.add("boolean", '"true" | "false"')
             case "string":
@@ -209,13 +215,13 @@ class Converter:
     def _rule(self, wish: str, body: str | None) -> str | None:
         return None if body is None else self.rules.add(wish, body)
 
-    def constant(self, value: Json, quoting: Quoting) -> str:
+    def constant(self, value: Json, quoting: CharacterQuoting) -> str:
         """Return the expression of one value."""
         tokens = self.tokens
         inner = tokens.quoting
         match value:
             case str():
-                return literal(f"{quoting.quote}{quoting.text(value)}{quoting.quote}")
+                return gbnf_literal(f"{quoting.quote}{quoting.text(value)}{quoting.quote}")
             case list():
                 items = [self.constant(item, inner) for item in value]
                 body = f" {tokens.comma} ".join(items)
@@ -229,7 +235,7 @@ class Converter:
                 body = f" {tokens.comma} ".join(members)
                 return " ".join(filter(None, [tokens.begin_object, body, tokens.end_object]))
             case _:
-                return literal(json.dumps(value))
+                return gbnf_literal(json.dumps(value))
 
 
 # The two ways in: a schema's values as JSON, and as bare text.
@@ -289,11 +295,13 @@ def text_rules(
     for option in free:
         for keyword in ("minLength", "maxLength"):
             if keyword in option.schema:
-                raise unwritable(
+                raise unwritable_keyword(
                     keyword, option.pointer, "bare text ends where what follows begins"
                 )
     return (
-        None if free else _some(converter.value(converter.root, ROOT, Quoting.BARE), converter.root)
+        None
+        if free
+        else _some(converter.value(converter.root, ROOT, CharacterQuoting.BARE), converter.root)
     )
 
 
@@ -307,10 +315,10 @@ def _converter(
     sort_keys: bool,
     indent: str = "",
 ) -> Converter:
-    document = Document.of(schema)
-    survey(document)
-    quoting = Quoting.JSON_ASCII if ascii_only else Quoting.JSON
-    tokens = Tokens(rules, item_separator, key_separator, quoting, indent)
+    document = SchemaDocument.of(schema)
+    survey_schema(document)
+    quoting = CharacterQuoting.JSON_ASCII if ascii_only else CharacterQuoting.JSON
+    tokens = JsonTokens(rules, item_separator, key_separator, quoting, indent)
     return Converter(document, tokens, sort_keys=sort_keys)
 
 
@@ -351,7 +359,7 @@ def may_be_met(schema: Json) -> bool:
 
 @lru_cache(maxsize=2048)
 def _may_be_met(told: str) -> bool:
-    document = Document.of(json.loads(told))
+    document = SchemaDocument.of(json.loads(told))
     if all_plain(document):
         return True
     for _ in range(_MOST_LEFT_OUT):
@@ -359,19 +367,19 @@ def _may_be_met(told: str) -> bool:
             return _is_written(document)
         except UnheldKeywordError as error:
             # Whatever meets the schema meets the rest of it, too.
-            pointer = nearest(document.root, error.keyword, error.pointer)
+            pointer = nearest_place(document.root, error.keyword, error.pointer)
             if not pointer:
                 return True
-            document = Document.of(without_keyword(document.root, pointer))
+            document = SchemaDocument.of(without_keyword(document.root, pointer))
         except SchemaError:
             # Too deep, too many choices: nothing is known of it.
             return True
     return True
 
 
-def _is_written(document: Document) -> bool:
-    survey(document)
-    tokens = Tokens(GbnfRules(), ", ", ": ", Quoting.JSON)
+def _is_written(document: SchemaDocument) -> bool:
+    survey_schema(document)
+    tokens = JsonTokens(GbnfRules(), ", ", ": ", CharacterQuoting.JSON)
     return Converter(document, tokens).value(document.root, ROOT) is not None
 
 

@@ -22,20 +22,20 @@ from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.schema_document import ROOT, Document, place_of
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument, place_of
 from autoparser.analysis.core.schema_keywords import (
     JsonType,
     Schema,
     SchemaError,
-    below,
     is_number,
     names_of,
+    pointer_below,
     schema_map,
     schemas_of,
     type_of,
 )
 
-from .gbnf_rules import unwritable
+from .gbnf_rules import unwritable_keyword
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 """The names of types."""
@@ -61,18 +61,20 @@ UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords for what other keywords leave over."""
 
 
-def survey(document: Document) -> None:
+def survey_schema(document: SchemaDocument) -> None:
     """Raise SchemaError for the first thing that is wrong with a schema or cannot be written."""
-    for schema, pointer in reachable(document):
+    for schema, pointer in reachable_schemas(document):
         for keyword in schema:
             if keyword in UNWRITABLE:
-                raise unwritable(keyword, pointer, UNWRITABLE[keyword])
+                raise unwritable_keyword(keyword, pointer, UNWRITABLE[keyword])
         for keyword in UNEVALUATED:
             if keyword in schema and any(other in schema for other in IN_PLACE):
-                raise unwritable(keyword, pointer, "what it speaks of depends on other schemas")
+                raise unwritable_keyword(
+                    keyword, pointer, "what it speaks of depends on other schemas"
+                )
 
 
-def reachable(document: Document) -> Iterator[tuple[Schema, str]]:
+def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
     """Return every schema that is an object and that the root leads to, with its pointer.
 
     Where it says where it stood before it was moved, that is its pointer. Each of them is
@@ -134,11 +136,11 @@ def _inner_places(schema: Schema, pointer: str) -> list[tuple[Json, str]]:
     """Return the schemas right inside a schema, with their pointers."""
     found: list[tuple[Json, str]] = []
     for keyword in (keyword for keyword in _HOLDS_SCHEMAS if keyword in schema):
-        value, place = schema[keyword], below(pointer, keyword)
+        value, place = schema[keyword], pointer_below(pointer, keyword)
         if keyword in _BY_NAME and isinstance(value, dict):
-            found += [(inner, below(place, name)) for name, inner in value.items()]
+            found += [(inner, pointer_below(place, name)) for name, inner in value.items()]
         elif keyword in _IN_LISTS and isinstance(value, list):
-            found += [(inner, below(place, at)) for at, inner in enumerate(value)]
+            found += [(inner, pointer_below(place, at)) for at, inner in enumerate(value)]
         else:
             found.append((value, place))
     return found
@@ -269,9 +271,9 @@ def _inner_schemas(schema: Schema) -> list[Json]:
     return found
 
 
-def all_plain(document: Document) -> bool:
+def all_plain(document: SchemaDocument) -> bool:
     """Whether nothing that is said in one place contradicts another."""
-    return all(is_plain(schema) for schema, _ in reachable(document))
+    return all(is_plain(schema) for schema, _ in reachable_schemas(document))
 
 
 def is_plain(schema: Schema) -> bool:

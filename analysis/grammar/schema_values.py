@@ -9,19 +9,19 @@ from typing import Protocol
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import (
     Schema,
-    below,
-    count,
+    keyword_count,
     names_of,
+    pointer_below,
     schema_map,
     schemas_of,
 )
-from autoparser.analysis.core.schema_parts import both
+from autoparser.analysis.core.schema_parts import shortest_conjunction
 
-from .gbnf_rules import GbnfRules, Quoting, Tokens, literal, unwritable
+from .gbnf_rules import CharacterQuoting, GbnfRules, JsonTokens, gbnf_literal, unwritable_keyword
 from .regex_nodes import ANY, CodePoints, Regex
-from .regular_expressions import ANY_TEXT, RegexWriter, repeated
+from .regular_expressions import ANY_TEXT, RegexWriter, repeat_items
 from .schema_numbers import Interval, number_range
-from .schema_options import Resolver, holds
+from .schema_options import Resolver, meets_schema
 from .string_shape import string_shape
 
 # Arrays: items by position, then items of one kind, in some number.
@@ -37,7 +37,7 @@ class Items:
     least: int
     most: int | None
 
-    def expression(self, tokens: Tokens) -> str | None:
+    def expression(self, tokens: JsonTokens) -> str | None:
         """Return the array's expression; None where no array has these items."""
         leading = [*self.leading]
         most = self.most
@@ -51,7 +51,7 @@ class Items:
         body = self._behind(leading, most, tokens)
         return " ".join(filter(None, [tokens.begin_array, body, tokens.end_array]))
 
-    def _behind(self, leading: Sequence[str | None], most: int | None, tokens: Tokens) -> str:
+    def _behind(self, leading: Sequence[str | None], most: int | None, tokens: JsonTokens) -> str:
         """Return what stands between the brackets."""
         if most is not None:
             leading = leading[:most]
@@ -63,16 +63,18 @@ class Items:
                 body = tokens.rules.add("items", f"({body})?")
         return body
 
-    def _tail(self, count: int, most: int | None, tokens: Tokens) -> str:
-        """Return the items after the leading ones, of which there are `count`."""
+    def _tail(self, count: int, most: int | None, tokens: JsonTokens) -> str:
+        """Return the items after the leading ones, of which there are `keyword_count`."""
         room = None if most is None else most - count
         if self.others is None or room == 0:
             return ""
         least = max(0, self.least - count)
         behind = tokens.rules.add("next-item", f"{tokens.comma} {self.others}")
         if count:
-            return repeated(behind, least, room, tokens.rules)
-        rest = repeated(behind, max(0, least - 1), None if room is None else room - 1, tokens.rules)
+            return repeat_items(behind, least, room, tokens.rules)
+        rest = repeat_items(
+            behind, max(0, least - 1), None if room is None else room - 1, tokens.rules
+        )
         body = self.others if rest == '""' else f"{self.others} {rest}"
         return body if least else f"({body})?"
 
@@ -82,15 +84,18 @@ def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | No
 
     Raises SchemaError for items that must differ.
     """
-    most = count(schema, "maxItems")
+    most = keyword_count(schema, "maxItems")
     if schema.get("uniqueItems") and (most is None or most > 1):
-        raise unwritable("uniqueItems", pointer, "each item would have to differ from all before")
-    place = below(pointer, "prefixItems")
+        raise unwritable_keyword(
+            "uniqueItems", pointer, "each item would have to differ from all before"
+        )
+    place = pointer_below(pointer, "prefixItems")
     leading = [
-        value(item, below(place, at)) for at, item in enumerate(schemas_of(schema, "prefixItems"))
+        value(item, pointer_below(place, at))
+        for at, item in enumerate(schemas_of(schema, "prefixItems"))
     ]
-    others = value(schema.get("items", True), below(pointer, "items"))
-    return Items(leading, others, count(schema, "minItems") or 0, most)
+    others = value(schema.get("items", True), pointer_below(pointer, "items"))
+    return Items(leading, others, keyword_count(schema, "minItems") or 0, most)
 
 
 # Objects: known members in order, any of the optional ones left out, then others.
@@ -129,7 +134,7 @@ class ObjectMembers:
     most: int | None
     pointer: str
 
-    def expression(self, tokens: Tokens) -> str | None:
+    def expression(self, tokens: JsonTokens) -> str | None:
         """Return the object's expression; None where no object has these members.
 
         Raises SchemaError where several unknown members would have to have different names.
@@ -141,7 +146,7 @@ class ObjectMembers:
 
 
 class _Chain:
-    def __init__(self, members: ObjectMembers, tokens: Tokens) -> None:
+    def __init__(self, members: ObjectMembers, tokens: JsonTokens) -> None:
         self.members = members
         self.tokens = tokens
         self.highest = max(1, members.least, members.most or 0)
@@ -168,7 +173,7 @@ class _Chain:
         return member.value is not None and (most is None or count < most)
 
     def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
-        """Return what may follow `count` members, this one being the next that is known."""
+        """Return what may follow `keyword_count` members, this one being the next that is known."""
         left_out = None if member.required else rests[count]
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
@@ -188,7 +193,7 @@ class _Chain:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:
-        """Return what may follow `count` members where no more are known."""
+        """Return what may follow `keyword_count` members where no more are known."""
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count
@@ -197,7 +202,7 @@ class _Chain:
         if others is None or room == 0:
             return None if least else ""
         if least > 1:
-            raise unwritable(
+            raise unwritable_keyword(
                 "minProperties",
                 self.members.pointer,
                 "members with unknown names might be written twice",
@@ -206,8 +211,10 @@ class _Chain:
         pair = rules.add("other-member", f"{others.name} {self.tokens.colon} {others.value}")
         behind = rules.add("next-member", f"{self.tokens.comma} {pair}")
         if count:
-            return repeated(behind, least, room, rules)
-        written = _sequence(pair, repeated(behind, 0, None if room is None else room - 1, rules))
+            return repeat_items(behind, least, room, rules)
+        written = _sequence(
+            pair, repeat_items(behind, 0, None if room is None else room - 1, rules)
+        )
         return written if least else f"({written})?"
 
 
@@ -218,31 +225,31 @@ def _sequence(*pieces: str | None) -> str:
 # Any JSON value: the rule that every open schema comes to, once in a grammar.
 
 
-def any_value(tokens: Tokens) -> str:
+def any_value(tokens: JsonTokens) -> str:
     """Return the rule of any value."""
     key = ("value", tokens.item_separator, tokens.key_separator, tokens.quoting, tokens.indent)
     return tokens.rules.recursive(key, "value", lambda name: _body(tokens, name))
 
 
-def any_string(tokens: Tokens) -> str:
+def any_string(tokens: JsonTokens) -> str:
     """Return the rule of any string."""
     text = RegexWriter(tokens.rules, tokens.quoting).write(ANY_TEXT)
     return tokens.rules.add("string", f'"\\"" {text} "\\""')
 
 
-def any_object(tokens: Tokens) -> str:
+def any_object(tokens: JsonTokens) -> str:
     """Return the rule of any object."""
     members = ObjectMembers((), Others(any_string(tokens), any_value(tokens)), 0, None, "#")
     return tokens.rules.add("object", members.expression(tokens) or "")
 
 
-def any_array(tokens: Tokens) -> str:
+def any_array(tokens: JsonTokens) -> str:
     """Return the rule of any array."""
     items = Items((), any_value(tokens), 0, None)
     return tokens.rules.add("array", items.expression(tokens) or "")
 
 
-def _body(tokens: Tokens, _name: str) -> str:
+def _body(tokens: JsonTokens, _name: str) -> str:
     rules = tokens.rules
     scalars = [
         any_string(tokens),
@@ -254,7 +261,12 @@ def _body(tokens: Tokens, _name: str) -> str:
 
 
 def string_expression(
-    schema: Schema, pointer: str, quoting: Quoting, rules: GbnfRules, *, wish: str = "string"
+    schema: Schema,
+    pointer: str,
+    quoting: CharacterQuoting,
+    rules: GbnfRules,
+    *,
+    wish: str = "string",
 ) -> str | None:
     """Return the rule of a schema's strings, with their quotes; None where there are none.
 
@@ -266,7 +278,7 @@ def string_expression(
         return None
     body = RegexWriter(rules, quoting).write(regex)
     if quoting.quote:
-        body = f"{literal(quoting.quote)} {body} {literal(quoting.quote)}"
+        body = f"{gbnf_literal(quoting.quote)} {body} {gbnf_literal(quoting.quote)}"
     return rules.add("string" if regex == ANY_TEXT else wish, body)
 
 
@@ -285,7 +297,7 @@ Readers recurse into groups, and llama.cpp counts the rules that an optional gro
 """
 
 
-def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
+def other_name(names: Sequence[str], quoting: CharacterQuoting, rules: GbnfRules) -> str:
     """Return the rule of all strings but these, with quotes.
 
     Built as a tree of beginnings: each character either goes on along a known name or leaves all
@@ -304,7 +316,9 @@ def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
     # Those of one length in their own order: that of a set differs from process to process.
     for beginning in sorted(beginnings, key=lambda text: (-len(text), text)):
         signs = following.get(beginning, [])
-        options = [f"{literal(quoting.text(sign))} {written[beginning + sign]}" for sign in signs]
+        options = [
+            f"{gbnf_literal(quoting.text(sign))} {written[beginning + sign]}" for sign in signs
+        ]
         leaving = writer.character(ANY - CodePoints.among("".join(signs)))
         options.append(f"{leaving} {any_text}")
         body = f"({' | '.join(options)}){'' if beginning in known else '?'}"
@@ -320,7 +334,7 @@ def other_name(names: Sequence[str], quoting: Quoting, rules: GbnfRules) -> str:
 class Writer(Protocol):
     """Writes schemas."""
 
-    tokens: Tokens
+    tokens: JsonTokens
     resolver: Resolver
     sort_keys: bool
 
@@ -344,7 +358,10 @@ def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | 
     known = [Member(name, reading.value(name), name in required) for name in names]
     if any(member.required and member.value is None for member in known):
         return None
-    least, most = count(schema, "minProperties") or 0, count(schema, "maxProperties")
+    least, most = (
+        keyword_count(schema, "minProperties") or 0,
+        keyword_count(schema, "maxProperties"),
+    )
     return ObjectMembers(known, reading.others(names), least, most, pointer)
 
 
@@ -376,8 +393,12 @@ class _Reading:
             self.patterns[source] for source in self.patterns if self._matches(name, source)
         ]
         if not schemas:
-            return self.writer.value(self.additional, below(self.pointer, "additionalProperties"))
-        return self.writer.value(both(*schemas), below(self.pointer, "properties", name))
+            return self.writer.value(
+                self.additional, pointer_below(self.pointer, "additionalProperties")
+            )
+        return self.writer.value(
+            shortest_conjunction(*schemas), pointer_below(self.pointer, "properties", name)
+        )
 
     def others(self, known: list[str]) -> Others | None:
         """Return the members that are not known; None where there may be none."""
@@ -385,7 +406,9 @@ class _Reading:
             return self._by_pattern(known)
         if self.writer.tokens.rules.names_alone and known and not self.is_said:
             return None
-        value = self.writer.value(self.additional, below(self.pointer, "additionalProperties"))
+        value = self.writer.value(
+            self.additional, pointer_below(self.pointer, "additionalProperties")
+        )
         if value is None:
             return None
         tokens = self.writer.tokens
@@ -394,10 +417,10 @@ class _Reading:
         if self.names is True:
             return Others(other_name(known, tokens.quoting, tokens.rules), value)
         if any(self._is_name(name) for name in known):
-            raise unwritable(
+            raise unwritable_keyword(
                 "propertyNames", self.pointer, "known members would have to be left out of it"
             )
-        name = self.writer.value(both({"type": "string"}, self.names), self.pointer)
+        name = self.writer.value(shortest_conjunction({"type": "string"}, self.names), self.pointer)
         return None if name is None else Others(name, value)
 
     def _by_pattern(self, known: list[str]) -> Others | None:
@@ -411,19 +434,19 @@ class _Reading:
         elif self.writer.resolver.flat(self.additional):
             why = "members that do not match it are allowed; set additionalProperties to false"
         if why is not None:
-            raise unwritable("patternProperties", self.pointer, why)
+            raise unwritable_keyword("patternProperties", self.pointer, why)
         ((source, schema),) = self.patterns.items()
-        place = below(self.pointer, "patternProperties")
+        place = pointer_below(self.pointer, "patternProperties")
         tokens = self.writer.tokens
         name = string_expression(
             {"pattern": source}, place, tokens.quoting, tokens.rules, wish="name"
         )
-        value = self.writer.value(schema, below(place, source))
+        value = self.writer.value(schema, pointer_below(place, source))
         return None if name is None or value is None else Others(name, value)
 
     def _is_name(self, name: str) -> bool:
         flat = self.writer.resolver.flat
-        return any(holds(name, option, flat) for option in flat(self.names))
+        return any(meets_schema(name, option, flat) for option in flat(self.names))
 
     def _matches(self, name: str, source: str) -> bool:
-        return holds(name, {"pattern": source}, self.writer.resolver.flat)
+        return meets_schema(name, {"pattern": source}, self.writer.resolver.flat)

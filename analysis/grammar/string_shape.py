@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from autoparser.analysis.core.schema_document import place_of
-from autoparser.analysis.core.schema_keywords import Schema, count, schemas_of
+from autoparser.analysis.core.schema_keywords import Schema, keyword_count, schemas_of
 
-from .gbnf_rules import unwritable
+from .gbnf_rules import unwritable_keyword
 from .regex_nodes import (
     Regex,
     RegexChoice,
     RegexRepeat,
     RegexSequence,
-    counted,
-    flat,
-    intersected,
-    longest,
-    shortest,
+    counted_places,
+    flat_sequence,
+    intersect_rows,
+    longest_match,
+    shortest_match,
 )
-from .regular_expressions import ANY_TEXT, PatternError, anchored, parse_pattern
+from .regular_expressions import ANY_TEXT, PatternError, anchor_regex, parse_pattern
 
 # Formats of strings that are regular, as patterns.
 #
@@ -174,10 +174,10 @@ class StringShape:
             return RegexRepeat(ANY_TEXT.item, self.least, self.most)
         regex, *others = self.patterns
         for other in others:
-            both = intersected(regex, other)
+            both = intersect_rows(regex, other)
             if both is None:
                 why = f"one text would have to match {' and '.join(self.keywords[:2])} at once"
-                raise unwritable(self.keywords[1], self.pointer, why)
+                raise unwritable_keyword(self.keywords[1], self.pointer, why)
             if not both.options:
                 return None
             regex = both
@@ -191,18 +191,23 @@ class StringShape:
     def _bounded(self, regex: Regex) -> Regex | None:
         """Hold a text's length within bounds: where nothing is to do, or one repetition decides."""
         least, most = self.least, self.most
-        low, high = shortest(regex), longest(regex)
+        low, high = shortest_match(regex), longest_match(regex)
         if (most is not None and low > most) or (high is not None and high < least):
             return None
         if low >= least and (most is None or (high is not None and high <= most)):
             return regex
-        parts = flat(regex)
-        open_ones = [at for at, part in enumerate(parts) if shortest(part) != longest(part)]
+        parts = flat_sequence(regex)
+        open_ones = [
+            at for at, part in enumerate(parts) if shortest_match(part) != longest_match(part)
+        ]
         part = parts[open_ones[0]] if len(open_ones) == 1 else None
-        if not isinstance(part, RegexRepeat) or (shortest(part.item), longest(part.item)) != (1, 1):
+        if not isinstance(part, RegexRepeat) or (
+            shortest_match(part.item),
+            longest_match(part.item),
+        ) != (1, 1):
             bound = "minLength" if least > low else "maxLength"
             why = f"the {self.keywords[0]} leaves the length open"
-            raise unwritable(bound, self.pointer, why)
+            raise unwritable_keyword(bound, self.pointer, why)
         others = low - part.least
         fewest = max(part.least, least - others)
         upper = [part.most] if part.most is not None else []
@@ -222,14 +227,14 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
         keyword, size = "minLength", fewest
     elif (shape.most or 0) > most:
         keyword, size = "maxLength", most
-    elif any(counted(regex) > most for regex in shape.patterns):
+    elif any(counted_places(regex) > most for regex in shape.patterns):
         # Where lengths have become part of the pattern they are looked at first.
         is_joined = not shape.least and shape.most is None
         lengths = [each for each in _LENGTHS if each in shape.keywords and is_joined]
         keyword, size = (*lengths, *shape.keywords)[0], most
     else:
         return
-    raise unwritable(
+    raise unwritable_keyword(
         keyword,
         shape.pointer,
         f"llguidance may give up within a text of which it counts more than {size} characters",
@@ -252,7 +257,7 @@ def string_shape(schema: Schema, pointer: str) -> StringShape:
         (keyword, _regex(keyword, str(schema[keyword]), source, pointer))
         for keyword, source in _sources(schema, pointer)
     ]
-    least, most = count(schema, "minLength") or 0, count(schema, "maxLength")
+    least, most = keyword_count(schema, "minLength") or 0, keyword_count(schema, "maxLength")
     said = (*(keyword for keyword, _ in found), *(each for each in _LENGTHS if each in schema))
     shape = StringShape(tuple(regex for _, regex in found), least, most, pointer, said)
     for part in schemas_of(schema, "allOf"):
@@ -271,7 +276,7 @@ def _sources(schema: Schema, pointer: str) -> list[tuple[str, str]]:
         found.append(("pattern", str(schema["pattern"])))
     name = str(schema.get("format"))
     if name in UNHELD:
-        raise unwritable("format", pointer, f"{name!r}: {UNHELD[name]}")
+        raise unwritable_keyword("format", pointer, f"{name!r}: {UNHELD[name]}")
     if name in PATTERNS:
         found.append(("format", PATTERNS[name]))
     return found
@@ -281,13 +286,13 @@ def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
     try:
         return whole_pattern(source)
     except PatternError as error:
-        raise unwritable(keyword, pointer, f"{told!r}: {error}") from None
+        raise unwritable_keyword(keyword, pointer, f"{told!r}: {error}") from None
 
 
 @lru_cache(maxsize=256)
 def whole_pattern(source: str) -> Regex:
     """Return the pattern of whole texts; schemas ask for the same ones again and again."""
-    return anchored(parse_pattern(source))
+    return anchor_regex(parse_pattern(source))
 
 
 def _joined(first: StringShape, second: StringShape) -> StringShape:

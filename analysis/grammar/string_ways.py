@@ -8,22 +8,22 @@ from dataclasses import replace
 from functools import lru_cache
 from json.encoder import encode_basestring
 
-from autoparser.analysis.core.call_notation import Container, Notation, Slot
+from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.schema_document import ROOT
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, UnheldKeywordError
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
-from .grammar_rules import JsonStyle, JsonValue, PatternNode, Prose
+from .grammar_rules import FreeProse, JsonStyle, JsonValue, PatternNode
 from .regex_nodes import (
-    Anchor,
-    Character,
     CodePoints,
     Regex,
     RegexChoice,
     RegexRepeat,
     RegexSequence,
+    SetCharacter,
+    TextAnchor,
 )
-from .rule_paths import Path, joined
+from .rule_paths import Path, join_path
 from .schema_guidance import has_text
 from .string_shape import StringShape, is_filled, string_shape
 
@@ -36,8 +36,8 @@ _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _JSON = {**_SHORT, "\b": "\\b", "\f": "\\f"}
 
 
-def spelled(
-    shape: StringShape, text: Text, quote: str = "", closes: SequenceOf[str] = ()
+def spelled_shape(
+    shape: StringShape, text: StringText, quote: str = "", closes: SequenceOf[str] = ()
 ) -> StringShape | None:
     """Return the shape of what a notation writes for the strings of a shape, quotes and all.
 
@@ -78,19 +78,19 @@ def _as_one(shape: StringShape) -> tuple[Regex, ...]:
     return shape.regexes if single is None else (single,)
 
 
-def _spelling(text: Text, quote: str) -> tuple[Mapping[str, str], CodePoints]:
+def _spelling(text: StringText, quote: str) -> tuple[Mapping[str, str], CodePoints]:
     """Return what is written for some characters, and the characters that are never written."""
     match text.escape:
-        case Escape.PYTHON:
+        case StringEscape.PYTHON:
             never = _CONTROLS | CodePoints.among("\x7f")
             if quote == '"':
                 return _SHORT, never | CodePoints.among(quote)
             return {**_SHORT, quote: f"\\{quote}"}, never
-        case Escape.HTML:
+        case StringEscape.HTML:
             return HTML, CodePoints()
-        case Escape.JSON_HTML:
+        case StringEscape.JSON_HTML:
             return {**HTML, **_JSON, '"': "\\&#34;"}, _CONTROLS
-        case Escape.TABLE:
+        case StringEscape.TABLE:
             return text.table, CodePoints()
         case _:
             return {}, CodePoints()
@@ -99,7 +99,7 @@ def _spelling(text: Text, quote: str) -> tuple[Mapping[str, str], CodePoints]:
 def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex | None:
     """Write each character as the table has it; None where no text is left."""
     match regex:
-        case Character(points):
+        case SetCharacter(points):
             return _character(points, table, never)
         case RegexSequence(parts):
             found = [_mapped(part, table, never) for part in parts]
@@ -112,7 +112,7 @@ def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex 
             if again is None:
                 return None if least else RegexSequence()
             return RegexRepeat(again, least, most)
-        case Anchor():
+        case TextAnchor():
             raise ValueError("anchors must be resolved before")
 
 
@@ -120,7 +120,7 @@ def _character(points: CodePoints, table: Mapping[str, str], never: CodePoints) 
     plain = points - never - CodePoints.among("".join(table))
     return _either(
         [
-            Character(plain) if plain else None,
+            SetCharacter(plain) if plain else None,
             *(_literal(to) for char, to in table.items() if points & CodePoints.of(char)),
         ]
     )
@@ -134,18 +134,18 @@ def _either(options: SequenceOf[Regex | None]) -> Regex | None:
 
 
 def _literal(text: str) -> Regex:
-    return RegexSequence(tuple(Character(CodePoints.of(char)) for char in text))
+    return RegexSequence(tuple(SetCharacter(CodePoints.of(char)) for char in text))
 
 
 # What of a notation is JSON, so that a value can be left to a writer of JSON.
 
 
-_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+_QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 
 
-def json_style(notation: Notation) -> JsonStyle | None:
+def json_style(notation: ValueNotation) -> JsonStyle | None:
     """Say how the JSON of a notation is spaced; None where not every value in it is JSON."""
-    if not notation.is_json or notation.string.close != '"' or notation.number != Text():
+    if not notation.is_json or notation.string.close != '"' or notation.number != StringText():
         return None
     members = object_style(notation.object, notation)
     items = notation.array
@@ -156,7 +156,7 @@ def json_style(notation: Notation) -> JsonStyle | None:
     return members
 
 
-def object_style(container: Container, outer: Notation) -> JsonStyle | None:
+def object_style(container: ContainerNotation, outer: ValueNotation) -> JsonStyle | None:
     """Say how an object is spaced, where it is JSON and what it holds is spaced alike."""
     entry = container.entry
     if (
@@ -165,13 +165,13 @@ def object_style(container: Container, outer: Notation) -> JsonStyle | None:
         or container.key.escape not in _QUOTED
         or container.typed
         or len(entry) != 3  # noqa: PLR2004 - key, colon, value
-        or (entry[0], entry[2]) != (Slot.KEY, Slot.VALUE)
+        or (entry[0], entry[2]) != (RowSlot.KEY, RowSlot.VALUE)
     ):
         return None
     style = JsonStyle(
         container.separator,
         str(entry[1]),
-        ascii_only=outer.string.escape is Escape.JSON_ASCII,
+        ascii_only=outer.string.escape is StringEscape.JSON_ASCII,
         indent=container.indent,
     )
     values = container.values
@@ -182,17 +182,17 @@ def object_style(container: Container, outer: Notation) -> JsonStyle | None:
     return style
 
 
-def _is_array(container: Container) -> bool:
+def _is_array(container: ContainerNotation) -> bool:
     return (
         (container.open, container.close, container.empty) == ("[", "]", "[]")
-        and container.entry == (Slot.VALUE,)
+        and container.entry == (RowSlot.VALUE,)
         and not container.typed
     )
 
 
-def kind_style(notation: Notation, kind: JsonType) -> JsonStyle | None:
+def kind_style(notation: ValueNotation, kind: JsonType) -> JsonStyle | None:
     """Say how values of one type are spaced, where they are written as JSON."""
-    plain = JsonStyle(ascii_only=notation.string.escape is Escape.JSON_ASCII)
+    plain = JsonStyle(ascii_only=notation.string.escape is StringEscape.JSON_ASCII)
     match kind:
         case JsonType.STRING:
             text = notation.string
@@ -203,7 +203,7 @@ def kind_style(notation: Notation, kind: JsonType) -> JsonStyle | None:
         case JsonType.NULL:
             return plain if notation.null == "null" else None
         case JsonType.INTEGER | JsonType.NUMBER:
-            return plain if notation.number == Text() else None
+            return plain if notation.number == StringText() else None
         case JsonType.ARRAY:
             inner = notation.array.values or notation
             return json_style(inner) if _is_array(notation.array) else None
@@ -229,15 +229,15 @@ _KEY_MARKS = "<>{}[]()\"'`=:,;|&\\"
 
 
 def string_ways(
-    text: Text, schema: Schema, exclude: Sequence[str], others: Sequence[str] = ()
+    text: StringText, schema: Schema, exclude: Sequence[str], others: Sequence[str] = ()
 ) -> list[Path]:
     """Return the ways to write a string; `exclude` are texts that would end it too early.
 
     Where nothing guards the characters of values that begin as `others`, nothing guards those of a
     text that begins so: it may be such a value.
     """
-    if text.escape in (Escape.JSON, Escape.JSON_ASCII):
-        style = JsonStyle(ascii_only=text.escape is Escape.JSON_ASCII)
+    if text.escape in (StringEscape.JSON, StringEscape.JSON_ASCII):
+        style = JsonStyle(ascii_only=text.escape is StringEscape.JSON_ASCII)
         value = JsonValue({**schema, "type": "string"}, style)
         if (text.open, text.close) == ('"', '"'):
             return [(value,)]
@@ -247,19 +247,19 @@ def string_ways(
     said = bool(shape.keywords)
     enclosed = _enclosed(text, exclude)
     if enclosed:
-        shapes = [spelled(shape, text, quote, exclude) for _, _, quote in enclosed]
+        shapes = [spelled_shape(shape, text, quote, exclude) for _, _, quote in enclosed]
         escapes = () if text.close else _escapes(text)
         return [
             (PatternNode(regex, close=close, shape=each if said else None, escapes=escapes),)
             for (regex, close, _), each in zip(enclosed, shapes, strict=True)
             if each is not None
         ]
-    inner = spelled(shape, replace(text, open="", close=""))
+    inner = spelled_shape(shape, replace(text, open="", close=""))
     if inner is None:
         return []
     # That alone needs no shape.
     filled = is_filled(shape)
-    prose = Prose(
+    prose = FreeProse(
         tuple(dict.fromkeys(each for each in exclude if each)),
         left=text.edges.left,
         right=text.edges.right,
@@ -267,72 +267,76 @@ def string_ways(
         shape=inner if said and not filled else None,
         part="argument",
     )
-    if text.escape is Escape.TABLE:
+    if text.escape is StringEscape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))
     guard = text.guard
     if guard is None:
-        return [joined(text.open, prose, text.close)]
+        return [join_path(text.open, prose, text.close)]
     plain = replace(prose, exclude=(*prose.exclude, *guard.characters))
     guarded = replace(prose, exclude=(guard.close,))
     return [
-        joined(text.open, plain, text.close),
-        *(joined(text.open, each, prose, text.close) for each in others),
-        joined(text.open, guard.open, guarded, guard.close, text.close),
+        join_path(text.open, plain, text.close),
+        *(join_path(text.open, each, prose, text.close) for each in others),
+        join_path(text.open, guard.open, guarded, guard.close, text.close),
     ]
 
 
-def _enclosed(text: Text, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
+def _enclosed(text: StringText, exclude: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return the strings that are told from what follows by their escapes alone.
 
     For each way to quote them: the regular expression, what closes it, and Python's quote. What an
     escape writes is left out where it would be read as one of the texts that end the string.
     """
-    if text.escape is Escape.PYTHON:
+    if text.escape is StringEscape.PYTHON:
         return [(regex, quote, quote) for quote, regex in _PYTHON.items()]
-    if text.escape is Escape.JSON_HTML:
-        return [(f"{escaped(text.open)}{_JSON_HTML}{escaped(text.close)}", text.close, "")]
-    if text.escape is Escape.HTML:
+    if text.escape is StringEscape.JSON_HTML:
+        return [
+            (f"{regex_escape(text.open)}{_JSON_HTML}{regex_escape(text.close)}", text.close, "")
+        ]
+    if text.escape is StringEscape.HTML:
         return [(_by_table(text, HTML, exclude), text.close, "")]
     return [(_by_table(text, text.table, exclude), text.close, "")] if text.escapes else []
 
 
-def _escapes(text: Text) -> tuple[str, ...]:
+def _escapes(text: StringText) -> tuple[str, ...]:
     """Return what is written for characters that do not stand for themselves."""
-    if text.escape is Escape.PYTHON:
+    if text.escape is StringEscape.PYTHON:
         return ()
-    table = HTML if text.escape in (Escape.HTML, Escape.JSON_HTML) else text.table
+    table = HTML if text.escape in (StringEscape.HTML, StringEscape.JSON_HTML) else text.table
     return tuple(filter(None, table.values()))
 
 
-def _by_table(text: Text, table: Mapping[str, str], exclude: Sequence[str]) -> str:
+def _by_table(text: StringText, table: Mapping[str, str], exclude: Sequence[str]) -> str:
     """Return the regular expression of what a table writes, quotes around it."""
-    kept = "".join(map(escaped, table))
+    kept = "".join(map(regex_escape, table))
     lost = lost_spellings(table, exclude)
-    told = [escaped(to) for char, to in table.items() if to and char not in lost]
+    told = [regex_escape(to) for char, to in table.items() if to and char not in lost]
     ways = "|".join([f"[^{kept}]", *told])
-    return f"{escaped(text.open)}(?:{ways})*{escaped(text.close)}"
+    return f"{regex_escape(text.open)}(?:{ways})*{regex_escape(text.close)}"
 
 
-def _unwritten(text: Text) -> set[str]:
+def _unwritten(text: StringText) -> set[str]:
     """Return the characters that a table replaces and that no replacement holds."""
     written = "".join(text.table.values())
     return {char for char in text.table if char not in written}
 
 
-def key_path(text: Text, declared: Sequence[str], ends: str) -> Path:
+def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
     """Return the way to write a key that is made up: a name that is none of the declared ones.
 
     It is any text of some words, such as ``X-Api-Key`` or ``first name``, without a character of
     `ends`, and without those that notations write around keys.
     """
     opening, _, close = text.write("K").partition("K")
-    letter = f"[^\\s\\x00-\\x20\\x7f-\\xa0{escaped(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    letter = (
+        f"[^\\s\\x00-\\x20\\x7f-\\xa0{regex_escape(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    )
     regex = f"{letter}+" + ("" if " " in ends else f"(?: {letter}+)*")
-    return joined(opening, PatternNode(regex, tuple(declared)), close)
+    return join_path(opening, PatternNode(regex, tuple(declared)), close)
 
 
 @lru_cache(maxsize=1024)
-def escaped(text: str) -> str:
+def regex_escape(text: str) -> str:
     """Write a text as a regular expression that Python and Rust read alike."""
     return "".join(_escape(char) for char in text)
 
@@ -349,6 +353,6 @@ def _escape(char: str) -> str:
     return char if char.isprintable() else f"\\x{{{ord(char):x}}}"
 
 
-def quoted(text: str) -> str:
+def lark_string(text: str) -> str:
     """Write a text as a string that Lark reads."""
     return encode_basestring(text).replace("\x7f", "\\u007f")

@@ -14,26 +14,32 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.parsing.turn_request import Body, Start, StrictItem, StrictRow, Turn
+from autoparser.analysis.core.literals import TemplateLiteral
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.parsing.turn_request import (
+    PartBody,
+    StrictItem,
+    StrictRow,
+    TurnStart,
+    TurnTree,
+)
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter
-from .gbnf_rules import literal
+from .gbnf_rules import gbnf_literal
 from .gbnf_writer import GbnfWriter, SchemaTable
 from .grammar_rules import (
     ChoiceNode,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
     JsonValue,
     Node,
-    Prose,
-    Ref,
     RepeatNode,
+    RuleReference,
     SequenceNode,
 )
-from .rule_paths import Path, RuleTable, without
+from .rule_paths import Path, RuleTable, without_prefix
 from .turn_rules import GrammarTrigger, TurnRules
 
 # The calls of a request in a structural tag: one grammar for all of them.
@@ -92,7 +98,7 @@ class CallTags:
         table = RuleTable(OpaqueTokens(), names_alone=True)
         paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([_path_text(path) for path in paths])
-        rests = [without(path, begin) if begin else path for path in paths]
+        rests = [without_prefix(path, begin) if begin else path for path in paths]
         return _tag(begin.lstrip(), _grammar(table.brancher.branch(rests), table.named))
 
     def _writer(self, table: RuleTable, tools: Mapping[str, Json], *, parallel: bool) -> CallWriter:
@@ -103,24 +109,24 @@ def _tag(begin: str, content: TagFormat) -> TagFormat:
     return {"type": "tag", "begin": begin, "content": content, "end": ""}
 
 
-def constant(text: str) -> TagFormat:
+def constant_tag(text: str) -> TagFormat:
     """Write a fixed text."""
     return {"type": "const_string", "value": text}
 
 
 def in_row(elements: Sequence[TagFormat]) -> TagFormat:
     """Put formats one after the other, and leave out empty texts."""
-    found: list[Json] = [each for each in elements if each != constant("")]
+    found: list[Json] = [each for each in elements if each != constant_tag("")]
     match found:
         case []:
-            return constant("")
+            return constant_tag("")
         case [dict(only)]:
             return only
         case _:
             return {"type": "sequence", "elements": found}
 
 
-def either(options: Sequence[TagFormat]) -> TagFormat:
+def choice_tag(options: Sequence[TagFormat]) -> TagFormat:
     """Write one of several formats."""
     found: list[Json] = []
     for option in options:
@@ -164,15 +170,15 @@ class _TagTable(SchemaTable):
 class _TagWriter(GbnfWriter):
     """Writes rules as xgrammar's EBNF, which can say "any text but these" (``TagDispatch``)."""
 
-    def is_common(self, prose: Prose) -> bool:
+    def is_common(self, prose: FreeProse) -> bool:
         del prose
         return True
 
     def close(self, text: str) -> str:
-        return literal(text)
+        return gbnf_literal(text)
 
     def any_text_but(self, texts: Sequence[str]) -> str:
-        kept_out = ", ".join(map(literal, texts))
+        kept_out = ", ".join(map(gbnf_literal, texts))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
 
 
@@ -193,7 +199,7 @@ def _grammar(root: Node, named: Mapping[str, Node]) -> TagFormat:
 
 def _names(node: Node) -> list[str]:
     match node:
-        case Ref(name):
+        case RuleReference(name):
             return [name]
         case SequenceNode(nodes) | ChoiceNode(nodes):
             return [name for each in nodes for name in _names(each)]
@@ -205,13 +211,13 @@ def _names(node: Node) -> list[str]:
             return []
 
 
-_Item: TypeAlias = StrictItem | Literal
+_Item: TypeAlias = StrictItem | TemplateLiteral
 """An item of a row, or the end of the turn as the last one."""
 _Items: TypeAlias = tuple[_Item, ...]
 
 
 def write_structural_tag(
-    turn: Turn,
+    turn: TurnTree,
     tools: Mapping[str, Json],
     triggers: Sequence[GrammarTrigger],
     *,
@@ -228,7 +234,7 @@ def write_structural_tag(
         turn, tools, RuleTable(OpaqueTokens()), parallel=parallel, json_schema=json_schema
     )
     calls = turn.strict.calls
-    if not any(row.has(Part.CALLS) for row in turn.strict.rows):
+    if not any(row.has(TurnPart.CALLS) for row in turn.strict.rows):
         calls = None
     tags = None
     if calls is not None:
@@ -242,7 +248,9 @@ def write_structural_tag(
     }
 
 
-def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -> TagFormat | None:
+def _triggered(
+    turn: TurnTree, tags: CallTags, triggers: Sequence[GrammarTrigger]
+) -> TagFormat | None:
     """Write tags that may stand anywhere in free text; None where no texts tell them from it."""
     section = tags.section()
     if section is None and tags.calls.section_open.strip():
@@ -257,12 +265,12 @@ def _triggered(turn: Turn, tags: CallTags, triggers: Sequence[GrammarTrigger]) -
     return in_row([*_thought(turn), calling])
 
 
-def _thought(turn: Turn) -> list[TagFormat]:
+def _thought(turn: TurnTree) -> list[TagFormat]:
     """Write the reasoning that a model may begin with: a trigger in it begins no call."""
     reasoning = turn.reasoning
-    if reasoning is None or not reasoning.close.core or turn.start is Start.CONTENT:
+    if reasoning is None or not reasoning.close.core or turn.start is TurnStart.CONTENT:
         return []
-    begin = "" if turn.start is Start.REASONING else reasoning.open.core
+    begin = "" if turn.start is TurnStart.REASONING else reasoning.open.core
     thought: TagFormat = {
         "type": "tag",
         "begin": begin,
@@ -285,7 +293,7 @@ class _RowTags:
         """Write one of several rows; what they have alike around their calls is written once."""
         if self.json_schema is not None:
             # An answer without content is not JSON.
-            rows = [row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS)]
+            rows = [row for row in rows if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)]
         heads: dict[_Items, list[_Items]] = {}
         for row in rows:
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
@@ -293,7 +301,7 @@ class _RowTags:
         tails: dict[tuple[_Item, tuple[_Items, ...]], list[_Items]] = {}
         for (middle, *rest), before in heads.items():
             tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
-        return either(
+        return choice_tag(
             [
                 in_row([self._parted(before), *self._written(middle), self._parted(after)])
                 for (middle, before), after in tails.items()
@@ -309,26 +317,26 @@ class _RowTags:
         options = [
             in_row([*self._written(first), self._parted(rest)]) for first, rest in behind.items()
         ]
-        some = [option for option in options if option != constant("")]
+        some = [option for option in options if option != constant_tag("")]
         if not some:
-            return constant("")
-        one = either(some)
+            return constant_tag("")
+        one = choice_tag(some)
         return (
             {"type": "optional", "content": one} if len(some) < len(options) + (() in rows) else one
         )
 
     def _written(self, item: _Item) -> list[TagFormat]:
-        return self._end(item) if isinstance(item, Literal) else [self._item(item)]
+        return self._end(item) if isinstance(item, TemplateLiteral) else [self._item(item)]
 
     def _item(self, item: StrictItem) -> TagFormat:
         if isinstance(item, str):
-            return constant(item)
+            return constant_tag(item)
         match item.part:
-            case Part.CALLS if self.tags is not None:
+            case TurnPart.CALLS if self.tags is not None:
                 return self.tags.whole(item.begun)
-            case Part.CONTENT if self.json_schema is not None:
+            case TurnPart.CONTENT if self.json_schema is not None:
                 return json_tag(self.rules.json_content)
-            case Part.REASONING:
+            case TurnPart.REASONING:
                 # In reasoning that a text closes, a trigger is a word like others.
                 block = self.rules.turn.reasoning
                 closed = block is not None and block.close.core
@@ -336,14 +344,14 @@ class _RowTags:
             case _:
                 return _free_text(self.rules.in_content, self.triggers)
 
-    def _end(self, end: Literal) -> list[TagFormat]:
+    def _end(self, end: TemplateLiteral) -> list[TagFormat]:
         """Write the end of a turn, which an engine may take for itself."""
         if not end.text:
             return []
         rest: list[TagFormat] = []
         if end.after:
-            rest = [{"type": "optional", "content": constant(end.after)}]
-        ended = in_row([constant(f"{end.before}{end.core}"), *rest])
+            rest = [{"type": "optional", "content": constant_tag(end.after)}]
+        ended = in_row([constant_tag(f"{end.before}{end.core}"), *rest])
         return [{"type": "optional", "content": ended}]
 
 
@@ -354,4 +362,4 @@ def _free_text(marks: Sequence[str], triggers: Sequence[GrammarTrigger]) -> TagF
 
 
 def _is_calls(item: StrictItem) -> bool:
-    return isinstance(item, Body) and item.part is Part.CALLS
+    return isinstance(item, PartBody) and item.part is TurnPart.CALLS

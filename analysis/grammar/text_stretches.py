@@ -26,8 +26,8 @@ from functools import lru_cache
 from math import inf
 from typing import TypeAlias
 
-from .rule_paths import State, states
-from .string_ways import escaped
+from .rule_paths import State, exclusion_states
+from .string_ways import regex_escape
 
 _FIRST = 0xF0000
 """The character that stands for the first token where states are made of characters."""
@@ -136,7 +136,7 @@ class _Signs:
         return sum(_SHARE.get(sign, 1) for sign in signs) + _STATE * len(begun)
 
 
-def stretched(
+def text_until(
     closes: Sequence[Sequence[Symbol]],
     exclude: Sequence[str],
     signs: str,
@@ -167,7 +167,7 @@ def stretched(
     begins = {text[0] for text in ends if len(text) > 1} | {text[0] for text in exclude}
     first = [text for text in lone if text in signs and text not in begins]
     ids = {char: token for token, char in tokens.items()}
-    found = states(ends, exclude)
+    found = exclusion_states(ends, exclude)
     tails = list(_tails((text for text in (*ends, *exclude) if text[-1] not in ids), signs))
     told = ["".join(sorted({*signs, *_last(state.read, tails)})) for state in found]
     made = _Stretcher(found, told, ids, lone, first)
@@ -311,7 +311,9 @@ class _Stretcher:
         """Write stretches that are not empty, each with its sign; a token is none of them."""
         sign, any_ = "" if end in self.tokens else end, any_but(signs)
         return [
-            each.regex([escaped(each.end + sign)], any_) for each in stretches if each.end + sign
+            each.regex([regex_escape(each.end + sign)], any_)
+            for each in stretches
+            if each.end + sign
         ]
 
     def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
@@ -340,7 +342,7 @@ class _Stretcher:
                 if not each.end and each.outcome == self._after(place, "", end):
                     yield each.outcome, "", token
                 if each.end or not each.is_whole:
-                    whole = each.regex([escaped(each.end)], any_) if each.end else f"{any_}+"
+                    whole = each.regex([regex_escape(each.end)], any_) if each.end else f"{any_}+"
                     yield each.outcome, _but(whole, but_not), token
         alike: dict[object, tuple[_Stretch, list[str], list[str]]] = {}
         for end in self.signs[place[0]]:
@@ -350,7 +352,7 @@ class _Stretcher:
                 own = each.end if but_not and each.end else None
                 key = (each.outcome, each.is_whole, not each.end, own)
                 _, texts, others = alike.setdefault(key, (each, [], []))
-                texts.append(escaped(each.end + end))
+                texts.append(regex_escape(each.end + end))
                 others += but_not
         for each, texts, but_not in alike.values():
             if each.outcome is not None:

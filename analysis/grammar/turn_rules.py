@@ -9,25 +9,33 @@ from enum import IntEnum
 from functools import cached_property
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal as FormatLiteral
+from autoparser.analysis.core.literals import TemplateLiteral as FormatLiteral
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.parsing.call_ends import section_closers
 from autoparser.analysis.parsing.turn_request import (
-    Body,
     IdentityCache,
-    Strict,
+    PartBody,
     StrictItem,
     StrictRow,
-    Turn,
+    StrictTurn,
+    TurnTree,
 )
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_writer import CallWriter, GrammarError, id_pattern, literal_at
-from .grammar_rules import NOTHING, GrammarRules, JsonStyle, JsonValue, LiteralNode, Prose, choice
-from .rule_paths import Path, RuleTable, joined
+from .grammar_rules import (
+    NOTHING,
+    FreeProse,
+    GrammarRules,
+    JsonStyle,
+    JsonValue,
+    LiteralNode,
+    choice_of,
+)
+from .rule_paths import Path, RuleTable, join_path
 from .schema_reader import SchemaReader
 
 # Where a lazy grammar begins: texts that begin the calls of an answer, and stand in no other one.
@@ -85,17 +93,19 @@ class _CallHead:
     """A regular expression for that, where an id or a number stands before the name."""
 
 
-def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
+def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
     """Return what begins the calls of these functions and nothing else; none: there are no calls.
 
     Raises GrammarError where nothing tells the calls from other text.
     """
     calls = strict.calls
-    if calls is None or not any(row.has(Part.CALLS) for row in strict.rows):
+    if calls is None or not any(row.has(TurnPart.CALLS) for row in strict.rows):
         return ()
     others = list(dict.fromkeys(text for row in strict.rows for text in _around(row)))
     found: dict[GrammarTrigger, None] = {}
-    for begun in dict.fromkeys(begun_of(row, calls) for row in strict.rows if row.has(Part.CALLS)):
+    for begun in dict.fromkeys(
+        begun_of(row, calls) for row in strict.rows if row.has(TurnPart.CALLS)
+    ):
         for name in names:
             for row in filter(None, (calls.row, calls.empty_row)):
                 head = _head(calls, row, name, begun)
@@ -106,7 +116,9 @@ def triggers_of(strict: Strict, names: Sequence[str]) -> tuple[GrammarTrigger, .
 def begun_of(row: StrictRow, calls: CallFormat) -> str:
     """Return what stands of the calls before a lazy grammar: whitespace, what the prompt wrote."""
     begun = next(
-        item.begun for item in row.items if isinstance(item, Body) and item.part is Part.CALLS
+        item.begun
+        for item in row.items
+        if isinstance(item, PartBody) and item.part is TurnPart.CALLS
     )
     text = f"{calls.section_open}{literal_at(calls.row, 0)}".removeprefix(begun)
     return begun + text[: len(text) - len(text.lstrip())]
@@ -117,7 +129,7 @@ def _around(row: StrictRow) -> Iterator[str]:
     for item in row.items:
         if isinstance(item, str):
             yield item
-        elif item.part is Part.CALLS:
+        elif item.part is TurnPart.CALLS:
             return
     yield row.end.text
 
@@ -129,17 +141,17 @@ def _head(calls: CallFormat, row: Row, name: str, begun: str) -> _CallHead:
     pieces = (before, *(row[1:] if literal_at(row, 0) else row))
     for at, piece in enumerate(pieces):
         match piece:
-            case Slot.NAME:
+            case RowSlot.NAME:
                 ending = _ending(literal_at(pieces, at + 1))
                 pattern += _escaped(name + ending)
                 named = f"{text}{name}{ending}"
                 plain = _escaped(named) == pattern
                 return _CallHead(before, section, named if plain else "", "" if plain else pattern)
-            case Slot.ID:
+            case RowSlot.ID:
                 pattern += id_pattern(calls.naming, name, literal_at(pieces, at + 1)).regex
-            case Slot.INDEX:
+            case RowSlot.INDEX:
                 pattern += "[0-9]+"
-            case Slot():
+            case RowSlot():
                 break
             case _:
                 pattern += _escaped(piece)
@@ -224,13 +236,13 @@ class _RuleFrame:
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
 
 
-def parts_of(turn: Turn) -> tuple[object, ...]:
+def parts_of(turn: TurnTree) -> tuple[object, ...]:
     """Return the parts of a turn that decide its rules: they stay the same between requests."""
     return turn.strict, turn.reasoning, turn.content, turn.ends, turn.header
 
 
 def rules_of(
-    turn: Turn,
+    turn: TurnTree,
     tools: Mapping[str, Json],
     *,
     parallel: bool = True,
@@ -267,9 +279,9 @@ def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
     at = next(
         at
         for at, item in enumerate(row.items)
-        if isinstance(item, Body) and item.part is Part.CALLS
+        if isinstance(item, PartBody) and item.part is TurnPart.CALLS
     )
-    body = Body(Part.CALLS, begun=begun_of(row, calls))
+    body = PartBody(TurnPart.CALLS, begun=begun_of(row, calls))
     return StrictRow((body, *row.items[at + 1 :]), row.end)
 
 
@@ -278,7 +290,7 @@ class TurnRules:
 
     def __init__(
         self,
-        turn: Turn,
+        turn: TurnTree,
         tools: Mapping[str, Json],
         table: RuleTable,
         *,
@@ -336,11 +348,13 @@ class TurnRules:
         rows = self.turn.strict.rows
         calls = self.turn.strict.calls
         if lazy and calls is not None:
-            called = [row for row in rows if row.has(Part.CALLS)]
+            called = [row for row in rows if row.has(TurnPart.CALLS)]
             rows = tuple(dict.fromkeys(_from_calls(row, calls) for row in called))
         if self.json_schema is not None:
             # An answer without content is not JSON.
-            rows = tuple(row for row in rows if row.has(Part.CONTENT) or row.has(Part.CALLS))
+            rows = tuple(
+                row for row in rows if row.has(TurnPart.CONTENT) or row.has(TurnPart.CALLS)
+            )
         if not rows:
             raise GrammarError(
                 "the template writes no message that this request asks for",
@@ -384,15 +398,15 @@ class TurnRules:
     def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
         """Return the ways to write one item and what is left after it."""
         if isinstance(item, str):
-            return [joined(item, *path) for path in self.paths(behind)]
-        if item.part is Part.CALLS:
+            return [join_path(item, *path) for path in self.paths(behind)]
+        if item.part is TurnPart.CALLS:
             if self.calls is None:
                 raise GrammarError("the row has calls, the format has none")
             return self.calls.ways(self.paths(behind), item.begun)
-        if item.part is Part.CONTENT and self.json_schema is not None:
-            return [joined(self.json_content, *path) for path in self.paths(behind)]
-        content = item.part is Part.CONTENT
-        prose = Prose(
+        if item.part is TurnPart.CONTENT and self.json_schema is not None:
+            return [join_path(self.json_content, *path) for path in self.paths(behind)]
+        content = item.part is TurnPart.CONTENT
+        prose = FreeProse(
             self.in_content if content else self.in_reasoning,
             self.forgiven if content else (),
             item.edges.left,
@@ -402,23 +416,23 @@ class TurnRules:
         blank = [row for row in behind if not row.items and row.end.text and not row.end.core]
         others = [row for row in behind if row not in blank]
         found = [(replace(prose, space=row.end.before),) for row in blank]
-        return [*found, *(joined(prose, *path) for path in self.paths(others))]
+        return [*found, *(join_path(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
         """Return the ways to end: a model may stop, or write the end that the template has."""
         end = row.end
         if not end.text:
             return [()]
-        after = choice(NOTHING, LiteralNode(end.after)) if end.after else ""
-        return [(), joined(f"{end.before}{end.core}", after)]
+        after = choice_of(NOTHING, LiteralNode(end.after)) if end.after else ""
+        return [(), join_path(f"{end.before}{end.core}", after)]
 
 
-def _stray_after_calls(turn: Turn) -> list[str]:
+def _stray_after_calls(turn: TurnTree) -> list[str]:
     """Return what a reader takes for stray closers, where content follows calls."""
     parts = [
-        [item.part for item in row.items if isinstance(item, Body)] for row in turn.strict.rows
+        [item.part for item in row.items if isinstance(item, PartBody)] for row in turn.strict.rows
     ]
-    follows = any(Part.CALLS in each and each[-1] is Part.CONTENT for each in parts)
+    follows = any(TurnPart.CALLS in each and each[-1] is TurnPart.CONTENT for each in parts)
     return list(section_closers(turn, turn.calls)) if follows and turn.calls else []
 
 
@@ -445,7 +459,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
     if heads:
         return heads
     head = calls.opening.strip()
-    at = row.index(Slot.NAME) if Slot.NAME in row else -1
+    at = row.index(RowSlot.NAME) if RowSlot.NAME in row else -1
     follows = literal_at(row, at + 1).strip()[:1]
     return [f"{head}{name}{follows}" for name in names]
 
@@ -453,6 +467,6 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 def _forgiven(calls: CallFormat) -> list[str]:
     """Return what begins a call whose first marker was forgotten: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
-    if calls.row[1:2] != (Slot.NAME,) or len(units) == 1:
+    if calls.row[1:2] != (RowSlot.NAME,) or len(units) == 1:
         return []
     return [unit for unit in units[-1:] if any(map(str.isalnum, unit))]

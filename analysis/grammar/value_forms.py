@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_notation import Notation
+from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_document import ROOT, place_of
 from autoparser.analysis.core.schema_keywords import (
@@ -23,12 +23,12 @@ from autoparser.analysis.core.schema_keywords import (
     type_of,
 )
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.raw_text import json_of
 
-from .grammar_rules import JsonValue, PatternNode, Prose
-from .regex_nodes import CodePoints, alphabet
-from .rule_paths import Item, Path, distinct
+from .grammar_rules import FreeProse, JsonValue, PatternNode
+from .regex_nodes import CodePoints, regex_alphabet
+from .rule_paths import Item, Path, distinct_paths
 from .schema_options import ARRAY, NUMBER, OBJECT
 from .schema_reader import SchemaReader
 from .string_shape import StringShape, is_filled, string_shape
@@ -54,7 +54,7 @@ class BareValue:
     kinds: frozenset[JsonType]
     """The types that the reader takes a text for: it knows the whole schema of a tool."""
 
-    def told(self, values: Sequence[Json], schema: Schema, notation: Notation) -> list[str]:
+    def told(self, values: Sequence[Json], schema: Schema, notation: ValueNotation) -> list[str]:
         """Return the texts of the only values of a schema, without those that are read otherwise.
 
         Raises UnheldKeywordError where none is left.
@@ -65,7 +65,7 @@ class BareValue:
             raise _read_otherwise(keyword, place_of(schema, ROOT))
         return found
 
-    def _gives_back(self, value: Json, notation: Notation) -> bool:
+    def _gives_back(self, value: Json, notation: ValueNotation) -> bool:
         """Whether a string that is written as it stands is read as that string."""
         if not isinstance(value, str) or not is_bare(notation.string):
             return True
@@ -103,12 +103,12 @@ def least_of_any_text(
     return shape.least if not shape.keywords or is_filled(shape) else None
 
 
-def is_bare(text: Text) -> bool:
+def is_bare(text: StringText) -> bool:
     """Whether nothing stands around a string, so that its type is read off its text."""
     return not text.open and text.escape not in _QUOTING
 
 
-_QUOTING = frozenset({Escape.PYTHON, Escape.JSON, Escape.JSON_ASCII})
+_QUOTING = frozenset({StringEscape.PYTHON, StringEscape.JSON, StringEscape.JSON_ASCII})
 _OF_KIND: Mapping[JsonType, tuple[str, ...]] = {
     JsonType.INTEGER: NUMBER,
     JsonType.NUMBER: NUMBER,
@@ -171,28 +171,29 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
     for each in firsts:
-        if isinstance(each, Prose) or (isinstance(each, PatternNode) and not each.close):
+        if isinstance(each, FreeProse) or (isinstance(each, PatternNode) and not each.close):
             _hold_apart(each.shape, ways)
     if not any(isinstance(each, JsonValue) for each in firsts):
-        return distinct(ways)
-    proses = [each.shape for each in firsts if isinstance(each, Prose)]
+        return distinct_paths(ways)
+    proses = [each.shape for each in firsts if isinstance(each, FreeProse)]
     # What ends such a text is seen by its escapes, with which it is read as one.
     escaped = [each.shape for each in firsts if isinstance(each, PatternNode) and each.escapes]
     shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:
-        return distinct(ways) if proses else _constants_in_tokens(ways, firsts)
+        return distinct_paths(ways) if proses else _constants_in_tokens(ways, firsts)
     found: list[Path] = []
     for way in ways:
         first = by_its_text(way[0], closes) if way else None
         if isinstance(first, JsonValue) and (proses or not _PLAIN.keys().isdisjoint(_types(first))):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
         found.append(way if first is None else (first, *way[1:]))
-    return distinct(found) if proses else _constants_in_tokens(found, firsts)
+    return distinct_paths(found) if proses else _constants_in_tokens(found, firsts)
 
 
 def _of_any_shape(way: Path) -> Path:
     return tuple(
-        replace(item, shape=None) if isinstance(item, Prose | PatternNode) else item for item in way
+        replace(item, shape=None) if isinstance(item, FreeProse | PatternNode) else item
+        for item in way
     )
 
 
@@ -204,7 +205,7 @@ def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
     """
     if shape is None or not shape.regexes:
         return
-    letters = alphabet(shape.regexes[0], first=True)
+    letters = regex_alphabet(shape.regexes[0], first=True)
     for way in ways:
         if any(letters & CodePoints.of(begin[0]) for begin in _begins_parts(way)):
             raise _read_otherwise(shape.keywords[0], shape.pointer)
@@ -221,7 +222,7 @@ def _begins_parts(way: Path) -> list[str]:
 
 def _constants_in_tokens(ways: Sequence[Path], firsts: Sequence[Item]) -> list[Path]:
     told = (_in_tokens(way, firsts) for way in ways)
-    return distinct([way for way in told if way is not None])
+    return distinct_paths([way for way in told if way is not None])
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:

@@ -26,18 +26,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
-from autoparser.analysis.core.call_notation import Container, Notation, Order, Row, Slot
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    MemberOrder,
+    Row,
+    RowSlot,
+    ValueNotation,
+)
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_document import ROOT, place_of
 from autoparser.analysis.core.schema_keywords import JsonType, Schema, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 from autoparser.analysis.parsing.turn_request import IdentityCache
 
-from .grammar_rules import JsonStyle, JsonValue, Node, Ref, refers
-from .member_rows import MemberRules, closed_alike, closes_of, filled, kinds_told, opening_of
-from .rule_paths import Item, Path, RuleTable, distinct, joined, without
+from .grammar_rules import JsonStyle, JsonValue, Node, RuleReference, refers_to
+from .member_rows import MemberRules, closed_alike, closes_of, fill_row, kinds_told, opening_of
+from .rule_paths import Item, Path, RuleTable, distinct_paths, join_path, without_prefix
 from .schema_reader import SchemaReader
 from .schema_rules import may_be_met
 from .schema_survey import plain_words
@@ -68,13 +74,13 @@ class MergedMembers:
         """Take objects, each with members."""
         self.table, self.objects = table, objects
 
-    def begin(self) -> Ref:
+    def begin(self) -> RuleReference:
         """Return the rule for all members of one of the objects; at least one is written."""
         if len(self.objects) == 1:
             return self.objects[0].begin()
         return self._state([(each, 0) for each in range(len(self.objects))])
 
-    def _state(self, places: Sequence[_Place], lead: str = "") -> Ref:
+    def _state(self, places: Sequence[_Place], lead: str = "") -> RuleReference:
         """Return the rule for the members from some places on, after what each begins with."""
         if len(places) == 1:
             ((each, at),) = places
@@ -102,10 +108,12 @@ class MergedMembers:
                 leads = {self.objects[each].lead(entry) for each, _ in on}
                 next_lead = leads.pop() if len(leads) == 1 else ""
                 later = self._state(on, next_lead)
-                paths.append(joined(*entry, first.container.separator, next_lead, later))
+                paths.append(join_path(*entry, first.container.separator, next_lead, later))
             if any(self.objects[each].may_end(at) for each, at in found):
-                paths.append(joined(*entry, first.close))
-        return self.table.brancher.branch([without(path, lead) if lead else path for path in paths])
+                paths.append(join_path(*entry, first.close))
+        return self.table.brancher.branch(
+            [without_prefix(path, lead) if lead else path for path in paths]
+        )
 
 
 def _told(item: Item) -> object:
@@ -124,8 +132,8 @@ _EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType
 class ClosedEntries:
     """What was found of entries; the rules are of those that a text of their own closes."""
 
-    rules: dict[_EntryCase, tuple[Row, Ref]] = field(
-        default_factory=dict[_EntryCase, tuple[Row, Ref]]
+    rules: dict[_EntryCase, tuple[Row, RuleReference]] = field(
+        default_factory=dict[_EntryCase, tuple[Row, RuleReference]]
     )
     """What stands before the value, and the rule from there."""
     paths: dict[tuple[str, _EntryCase], Path] = field(
@@ -148,7 +156,7 @@ class ValueWriter:
 
     table: RuleTable
     reader: SchemaReader
-    order: Order = Order.GIVEN
+    order: MemberOrder = MemberOrder.GIVEN
     closed: ClosedEntries = field(default_factory=ClosedEntries)
     """What was found of entries; writers may share it."""
     is_apart: bool = False
@@ -157,7 +165,7 @@ class ValueWriter:
     def ways(
         self,
         schema: Json,
-        notation: Notation,
+        notation: ValueNotation,
         exclude: Sequence[str],
         kinds: frozenset[JsonType] | None = None,
         bare: BareValue | None = None,
@@ -175,7 +183,7 @@ class ValueWriter:
             return self._json(found, kinds, style) if kinds else []
         fixed = self.reader.only_values(found, kinds)
         if fixed is not None:
-            return distinct([joined(each) for each in bare.told(fixed, found, notation)])
+            return distinct_paths([join_path(each) for each in bare.told(fixed, found, notation)])
         options = self.reader.options(found)
         taken_apart = options != [found]
         least = self._least_of_any_text(found, notation, kinds) if taken_apart else None
@@ -200,14 +208,14 @@ class ValueWriter:
         return self._by_type(only, notation, exclude, kinds, bare.kinds)
 
     def _least_of_any_text(
-        self, schema: Schema, notation: Notation, kinds: frozenset[JsonType]
+        self, schema: Schema, notation: ValueNotation, kinds: frozenset[JsonType]
     ) -> int | None:
         """Return from how many characters on any text may stand; None where not any may."""
         raw = _is_raw(notation.string)
         return least_of_any_text(self.reader, schema, kinds) if raw else None
 
     def _objects(
-        self, options: Sequence[Schema], notation: Notation, kinds: frozenset[JsonType]
+        self, options: Sequence[Schema], notation: ValueNotation, kinds: frozenset[JsonType]
     ) -> list[Schema]:
         """Return the options that are objects, where several are and JSON does not write them.
 
@@ -224,7 +232,7 @@ class ValueWriter:
         return found if len(found) > 1 else []
 
     def _written_objects(
-        self, schemas: Sequence[Schema], notation: Notation, exclude: Sequence[str]
+        self, schemas: Sequence[Schema], notation: ValueNotation, exclude: Sequence[str]
     ) -> list[Path]:
         """Return the ways to write an object of one of several schemas that is not JSON."""
         if notation.string.open:
@@ -241,7 +249,7 @@ class ValueWriter:
     def _by_type(
         self,
         schema: Schema,
-        notation: Notation,
+        notation: ValueNotation,
         exclude: Sequence[str],
         kinds: frozenset[JsonType],
         beside: frozenset[JsonType],
@@ -270,20 +278,21 @@ class ValueWriter:
         return told_apart(ways, exclude)
 
     def _written(
-        self, schema: Schema, kind: JsonType, notation: Notation, exclude: Sequence[str]
+        self, schema: Schema, kind: JsonType, notation: ValueNotation, exclude: Sequence[str]
     ) -> list[Path]:
         """Return the ways to write a value of a type that is not written as JSON."""
         self.reader.hold(schema, kind)
         match kind:
             case JsonType.BOOLEAN:
-                return [joined(notation.true), joined(notation.false)]
+                return [join_path(notation.true), join_path(notation.false)]
             case JsonType.NULL:
-                return [joined(notation.null)]
+                return [join_path(notation.null)]
             case JsonType.INTEGER | JsonType.NUMBER:
                 numbers = self._json(schema, frozenset({kind}), JsonStyle())
                 around = notation.number
                 return [
-                    joined(around.open, by_its_text(number), around.close) for (number,) in numbers
+                    join_path(around.open, by_its_text(number), around.close)
+                    for (number,) in numbers
                 ]
             case JsonType.ARRAY:
                 inside = (*exclude, notation.string.close) if notation.string.open else exclude
@@ -294,7 +303,11 @@ class ValueWriter:
                 return string_ways(notation.string, schema, exclude)
 
     def key(
-        self, what: str, schema: Json | dict[str, Json], container: Container, texts: Sequence[str]
+        self,
+        what: str,
+        schema: Json | dict[str, Json],
+        container: ContainerNotation,
+        texts: Sequence[str],
     ) -> Hashable:
         """Name a rule by all that it depends on."""
         # Nothing is equal to the whole schema that stands in it, but by a reference.
@@ -308,7 +321,7 @@ class ValueWriter:
         """Whether a schema, as it is told, means what it does in its own document alone."""
         return self.reader.document.refers and "'$ref'" in told
 
-    def array(self, schema: Schema, notation: Notation, exclude: Sequence[str]) -> list[Path]:
+    def array(self, schema: Schema, notation: ValueNotation, exclude: Sequence[str]) -> list[Path]:
         """Return the ways to write an array: an empty one, one with items."""
         container = notation.array
         items = schema.get("items", True)
@@ -316,32 +329,32 @@ class ValueWriter:
         each = self.table.rule(
             key, "item", lambda: self._item(items, container, notation, exclude, key)
         )
-        ways = [joined(container.open, each)]
+        ways = [join_path(container.open, each)]
         if not schema.get("minItems"):
-            ways.insert(0, joined(container.empty))
+            ways.insert(0, join_path(container.empty))
         return ways
 
     def _item(
         self,
         items: Json,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         key: Hashable,
     ) -> Node:
-        again = self.table.rule(key, "item", lambda: Ref(""))
+        again = self.table.rule(key, "item", lambda: RuleReference(""))
         paths: list[Path] = []
         for entry in self.entries("", items, container, outer, exclude):
-            paths.append(joined(*entry, container.separator, again))
-            paths.append(joined(*entry, container.close))
+            paths.append(join_path(*entry, container.separator, again))
+            paths.append(join_path(*entry, container.close))
         return self.table.brancher.branch(paths)
 
     def entries(
         self,
         name: str,
         schema: Json,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         made_up: Path = (),
         read_as: frozenset[JsonType] | None = None,
@@ -373,7 +386,7 @@ class ValueWriter:
                 known = self.closed.rules[case] = (before, value)
         if known is not None:
             before, closed = known
-            path = joined(*filled(before, key, ()), closed)
+            path = join_path(*fill_row(before, key, ()), closed)
             if not made_up:
                 self.closed.paths[name, case] = path
             return [path]
@@ -384,17 +397,19 @@ class ValueWriter:
             if open_ways is None:
                 open_ways = [(row, made()) for row, made in ways.items()]
                 self.closed.ways[case] = open_ways
-            return [joined(*filled(row, key, way)) for row, found in open_ways for way in found]
+            return [
+                join_path(*fill_row(row, key, way)) for row, found in open_ways for way in found
+            ]
         made = partial(self._closed, ways, head, schema)
         value = self.table.rule(f"value {case!r}", f"{name} value", made)
         self.closed.rules[case] = (head, value)
-        return [joined(*filled(head, key, ()), value)]
+        return [join_path(*fill_row(head, key, ()), value)]
 
     def _ways_by_row(
         self,
         schema: Json,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         read_as: frozenset[JsonType] | None,
     ) -> dict[Row, Callable[[], list[Path]]]:
@@ -416,8 +431,8 @@ class ValueWriter:
         row: Row,
         kinds: frozenset[JsonType],
         schema: Json,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         read_as: frozenset[JsonType] | None,
     ) -> list[Path]:
@@ -437,7 +452,7 @@ class ValueWriter:
         for row, made in ways.items():
             head = row[len(before) - 1 : len(before)]
             text = str(head[0])[len(str(before[-1])) :] if head else ""
-            found += [joined(text, *filled(row[len(before) :], (), way)) for way in made()]
+            found += [join_path(text, *fill_row(row[len(before) :], (), way)) for way in made()]
         if not found:
             raise SchemaError("no value meets this schema", pointer=_place(schema))
         return self.table.brancher.branch(found)
@@ -453,8 +468,8 @@ class ValueWriter:
     def alone(
         self,
         schema: Json,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         read_as: frozenset[JsonType] | None,
     ) -> tuple[Row, Node] | None:
@@ -467,13 +482,13 @@ class ValueWriter:
         if before is None:
             return None
         node = self._closed(ways, before, schema)
-        return None if refers(node) else (before, node)
+        return None if refers_to(node) else (before, node)
 
     def one_of(
         self,
         schemas: Sequence[Schema],
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         behind: str = "",
         part: SchemaPart | None = None,
@@ -486,17 +501,17 @@ class ValueWriter:
         found = [*{rules.key: rules for rules in each if not rules.impossible}.values()]
         ways: list[Path] = []
         if any(not rules.required for rules in found):
-            ways.append(joined(container.empty, behind))
+            ways.append(join_path(container.empty, behind))
         held = [rules for rules in found if rules.names or rules.more]
         if held:
-            ways.append(joined(container.open, MergedMembers(self.table, held).begin()))
+            ways.append(join_path(container.open, MergedMembers(self.table, held).begin()))
         return ways
 
     def _members(
         self,
         schema: Schema,
-        container: Container,
-        outer: Notation,
+        container: ContainerNotation,
+        outer: ValueNotation,
         exclude: Sequence[str],
         behind: str,
         part: SchemaPart | None,
@@ -505,12 +520,12 @@ class ValueWriter:
         close = container.close + behind
         key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
-        if last and container.entry[-1:] == (Slot.VALUE,):
+        if last and container.entry[-1:] == (RowSlot.VALUE,):
             # Nothing but this ends the last text, so that its reader stops at any of it.
             if is_bare(outer.string):
                 exclude = (*exclude, last)
-            elif outer.string.escape is Escape.VERBATIM:
-                exclude = (*exclude, outer.string.close + Literal.of(last).first)
+            elif outer.string.escape is StringEscape.VERBATIM:
+                exclude = (*exclude, outer.string.close + TemplateLiteral.of(last).first)
 
         # Of a plain object its reader knows just what its writer does.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
@@ -541,7 +556,7 @@ def _place(schema: Json) -> str:
     return place_of(schema, ROOT) if isinstance(schema, dict) else ROOT
 
 
-def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool:
+def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) -> bool:
     """Whether values of a type may be written as what a text without quotes is not.
 
     They are made of elements, without anything around them, or parted by what ends a text.
@@ -554,23 +569,23 @@ def _is_more(notation: Notation, kind: JsonType, exclude: Sequence[str]) -> bool
     )
 
 
-def _openings(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+def _openings(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
     """Return what values of types begin with, where something always stands around them."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
     return [each.open for each in containers if each is not None and each.open.strip()]
 
 
-def _elements(notation: Notation, kinds: frozenset[JsonType]) -> list[str]:
+def _elements(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
     """Return what the elements of values begin with: text that holds it is read as elements."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
     made_of = [each for each in containers if each is not None and not each.open.strip()]
     return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
 
 
-def _container(notation: Notation, kind: JsonType) -> Container | None:
+def _container(notation: ValueNotation, kind: JsonType) -> ContainerNotation | None:
     return {JsonType.ARRAY: notation.array, JsonType.OBJECT: notation.object}.get(kind)
 
 
-def _is_raw(text: Text) -> bool:
+def _is_raw(text: StringText) -> bool:
     """Whether a string stands without anything around it."""
-    return not text.open and text.escape is Escape.VERBATIM
+    return not text.open and text.escape is StringEscape.VERBATIM

@@ -10,24 +10,24 @@ from typing import Any
 
 from jiter import from_json
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
     Message,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError, is_mapping
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
+    MessageShape,
     ReasoningForm,
     Setting,
-    Shape,
 )
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.learning.prober import Prober
@@ -86,7 +86,7 @@ def _read(text: str) -> Any:
 class EngineMessages:
     """Writes messages as an engine with these habits does."""
 
-    best: Shape
+    best: MessageShape
     """The shape that the template takes best."""
     engine: EngineHabits
     parts: bool
@@ -123,7 +123,7 @@ class EngineMessages:
         return self._with_arguments(message, arguments)
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> MessageShape:
         if self.engine.messages is MessagesAs.TEMPLATE:
             return self.best
         form = self.engine.messages is MessagesAs.API_PARTS and self.parts
@@ -132,7 +132,7 @@ class EngineMessages:
         return replace(shape, user_content=parts, assistant_content=parts) if form else shape
 
     @property
-    def _result_shape(self) -> Shape:
+    def _result_shape(self) -> MessageShape:
         """Return that of a result, whose texts an engine that makes parts joins again."""
         parts = self.engine.messages is MessagesAs.API_PARTS
         return replace(self.best, assistant_content=ContentForm.TEXT) if parts else self.best
@@ -195,7 +195,7 @@ class Remembered:
     """Its calls, which want answers."""
 
 
-def remembered(
+def remember_message(
     messages: EngineMessages, format_: TurnFormat, parsed: ParsedMessage, sampled: str
 ) -> Remembered:
     """Return the message that goes into the history, as the engine of `messages` makes it."""
@@ -214,7 +214,7 @@ def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
     return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
 
 
-def unreadable(parsed: ParsedMessage) -> bool:
+def has_unreadable_call(parsed: ParsedMessage) -> bool:
     """Say whether a call was not written whole; a forgiving parser may read it all the same."""
     return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
 
@@ -230,7 +230,7 @@ def _calls(
     format_: TurnFormat, parsed: ParsedMessage, engine: EngineHabits
 ) -> Sequence[ParsedCall]:
     """Return the calls that the engine sees."""
-    if engine.malformed is UnreadCalls.CONTENT and unreadable(parsed):
+    if engine.malformed is UnreadCalls.CONTENT and has_unreadable_call(parsed):
         return ()
     if engine.malformed is UnreadCalls.DROPPED:
         return [call for call in parsed.tool_calls if not _broken(call)]
@@ -252,14 +252,14 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
         spans = [each for each in parsed.spans if each.start >= broke]
         rest = (sampled[each.start : each.end] for each in spans if each.kind is SpanKind.CONTENT)
         content = content.removesuffix("".join(rest))
-    if unreadable(parsed) and engine.malformed is not UnreadCalls.READ:
+    if has_unreadable_call(parsed) and engine.malformed is not UnreadCalls.READ:
         kept = engine.malformed is UnreadCalls.CONTENT
         return content + _call_text(format_, parsed, sampled) if kept else content
     opener = call_opener(format_)
     unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
     if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
         # What is no call may go on otherwise than calls do behind their first marker.
-        return content.partition(Literal.of(opener).first)[0]
+        return content.partition(TemplateLiteral.of(opener).first)[0]
     return content
 
 
@@ -296,7 +296,7 @@ def call_opener(format_: TurnFormat) -> str:
     if calls is None:
         return ""
     first = calls.row[0]
-    return (calls.section_open.strip() or ("" if isinstance(first, Slot) else first)).strip()
+    return (calls.section_open.strip() or ("" if isinstance(first, RowSlot) else first)).strip()
 
 
 def _call(call: ParsedCall, at: int, *, made: bool) -> ToolCall:
@@ -318,7 +318,7 @@ def _text(call: ParsedCall, engine: EngineHabits) -> str:
         return call.arguments
 
 
-def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
+def following_messages(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
     """Give the messages that come after the turn. Where nothing was called, nothing is answered."""
     answered = list(calls[:1] if answers is Answers.FIRST else calls)
     if answers is Answers.REVERSED:
@@ -327,8 +327,8 @@ def following(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dial
     if coming is Next.TOOL and results:
         return results
     if coming is Next.LATER and results:
-        return (*results, Message(CONCLUSION), User(NEXT_QUESTION))
-    return (User(NEXT_QUESTION),)
+        return (*results, Message(CONCLUSION), UserMessage(NEXT_QUESTION))
+    return (UserMessage(NEXT_QUESTION),)
 
 
 def _tagged(part: Json) -> Json:
@@ -341,7 +341,7 @@ def _tagged(part: Json) -> Json:
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 
-def continued(
+def render_continued(
     prober: Prober, messages: Sequence[Mapping[str, Json]], *, tools: bool, setting: Setting
 ) -> str:
     """Render a conversation whose last message goes on, as transformers 5.23.0 does.

@@ -14,14 +14,20 @@ from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.text_format import PartsOutcome
-from autoparser.analysis.core.turn_format import Begun, TurnFormat, ending
+from autoparser.analysis.core.turn_format import Begun, TurnFormat, opening_at_end
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.render_trace import RenderTrace
 
-from .client_memory import EngineMessages, Remembered, continued, following, remembered
+from .client_memory import (
+    EngineMessages,
+    Remembered,
+    following_messages,
+    remember_message,
+    render_continued,
+)
 from .sampled_turns import Prompt, common_start
 from .scenarios import Answers, EngineHabits, MessagesAs, Next
 
@@ -162,7 +168,7 @@ class ReplayStage:
         if key not in self._formats:
             self._formats[key] = self.analysis.under(setting, tools=bool(tools)).format
         format_ = self._formats[key]
-        return Begun(format_, ending(format_, prompt.text))
+        return Begun(format_, opening_at_end(format_, prompt.text))
 
     def read(self, exchange: Exchange) -> ParsedMessage:
         """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
@@ -180,7 +186,9 @@ class ReplayStage:
         prompt = self._prompt_of(exchange)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
         parsed = self.read(exchange)
-        kept = remembered(self._messages(exchange.engine), begun.format, parsed, exchange.sampled)
+        kept = remember_message(
+            self._messages(exchange.engine), begun.format, parsed, exchange.sampled
+        )
         return self._rendered(exchange, begun.format, prompt, parsed, kept)
 
     def again(self, replay: Replay) -> Replay:
@@ -253,7 +261,7 @@ class ReplayStage:
         prober = self._offering(exchange.tools)
         try:
             if exchange.next is Next.CONTINUATION:
-                text = continued(
+                text = render_continued(
                     prober, messages, tools=bool(exchange.tools), setting=exchange.setting
                 )
             else:
@@ -284,7 +292,7 @@ class ReplayStage:
         return self._messages(exchange.engine).conversation(exchange.history, SYSTEM)
 
     def _after(self, exchange: Exchange, kept: Remembered) -> list[Mapping[str, Json]]:
-        coming = following(kept.calls, exchange.next, exchange.answers)
+        coming = following_messages(kept.calls, exchange.next, exchange.answers)
         return self._messages(exchange.engine).conversation(coming)
 
     def _parser(self, begun: Begun, prompt: Prompt, exchange: Exchange) -> OutputParser:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import product
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Message as Turn,
     Presence,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.sources.tokenizer import TokenText
 
 from .history_renders import Message, Messages
-from .message_attribution import agreed
+from .message_attribution import common_length
 from .prompt_tokens import PromptPast
 from .text_skeleton import Base, Skeletons
 
@@ -55,7 +55,7 @@ class History:
         self._open, self._close = ("", "") if block is None else (block.open.core, block.close.core)
         self._header = format_.header.strip()
         first = "" if format_.calls is None else format_.calls.row[0]
-        self._call = "" if isinstance(first, Slot) else first.strip()
+        self._call = "" if isinstance(first, RowSlot) else first.strip()
         """What begins each call; empty where that is no text."""
         self._ends = tuple(each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
@@ -93,7 +93,7 @@ class History:
         marks, call = self._skeletons.marks, self._skeletons.call(base.renders)
         answer = ToolResult(marks.answer, call.name, call.id)
         called = Turn(reasoning=marks.reasoning, calls=(call,))
-        after = self._rendered(base, (User(marks.user), called, answer), turn, new)
+        after = self._rendered(base, (UserMessage(marks.user), called, answer), turn, new)
         return after is not None and not after[1].startswith(after[0])
 
     def keeps_later(self, base: Base, later: Base | None, turn: Message, new: Messages) -> bool:
@@ -180,7 +180,7 @@ class History:
             if self._skeletons.numbered:
                 # As many calls as `rest` asks for, and another turn before them.
                 marks = self._skeletons.marks
-                entries = (User(marks.user), Turn(marks.content), *entries)
+                entries = (UserMessage(marks.user), Turn(marks.content), *entries)
             after = self._rendered(base, entries, turn, new)
             if after is not None:
                 return after
@@ -196,7 +196,7 @@ class History:
             return None
         # What the prompt writes of the turn itself is asked for elsewhere.
         ended = base.renders.attempt(messages)
-        return prompt if ended is None else prompt[: agreed(ended, prompt)], after
+        return prompt if ended is None else prompt[: common_length(ended, prompt)], after
 
     def _same_but_blocks(self, before: str, after: str) -> bool:
         return self.bare(after).startswith(self.bare(before))

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.templates.chat_template import (
     ChatTemplate,
-    plain,
+    plain_value,
     prepared_messages,
     prepared_tools,
 )
@@ -150,7 +150,7 @@ class HistoryRenders:
         switches: Mapping[str, object],
     ) -> HistoryRenders:
         """Prepare tools and switches as transformers does. Raises TypeError."""
-        values = {name: plain(value) for name, value in switches.items()}
+        values = {name: plain_value(value) for name, value in switches.items()}
         return cls(template, prepared_tools(tools), values)
 
     def text(self, messages: Messages, *, generation: bool = False) -> str:
@@ -181,7 +181,7 @@ class HistoryRenders:
             return None
 
 
-def prepared(messages: Sequence[object]) -> list[Message]:
+def prepare_messages(messages: Sequence[object]) -> list[Message]:
     """Return messages as a template sees them. Raises ValueError, TypeError."""
     return list(prepared_messages(messages))
 

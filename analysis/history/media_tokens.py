@@ -25,7 +25,7 @@ from autoparser.analysis.core.errors import is_list
 from autoparser.analysis.core.text_alignment import diff_split
 from autoparser.analysis.core.text_format import MediaSlot, MediaTreatment
 from autoparser.analysis.parsing.turn_request import RequestError
-from autoparser.analysis.sources.tokenizer import Encoded
+from autoparser.analysis.sources.tokenizer import EncodedText
 
 from .history_renders import HistoryRenders, Message, Messages
 from .prompt_tokens import MediaTokens, RenderedTokens, TokenOwner
@@ -181,7 +181,7 @@ Expand: TypeAlias = Callable[[MediaTokens], Sequence[int] | None]
 """Says which ids stand for a part in the place of its placeholder's; None leaves those."""
 
 
-def media_tokens(spans: Sequence[MediaSpan], tokens: Encoded) -> tuple[MediaTokens, ...]:
+def media_tokens(spans: Sequence[MediaSpan], tokens: EncodedText) -> tuple[MediaTokens, ...]:
     """Return the tokens that lie in these stretches, in the order of the text."""
     found: list[MediaTokens] = []
     for span in sorted(spans, key=lambda each: each.start):
@@ -208,7 +208,7 @@ def check_placed(spans: Sequence[MediaSpan], placed: Sequence[MediaTokens]) -> N
             )
 
 
-def expanded(rendered: RenderedTokens, expand: Expand) -> RenderedTokens:
+def expand_placeholders(rendered: RenderedTokens, expand: Expand) -> RenderedTokens:
     """Put other ids in the place of placeholders; each is as its placeholder's first token was."""
     media: list[MediaTokens] = []
     shift = 0

@@ -17,7 +17,7 @@ from autoparser.analysis.core.turn_format import TurnFormat, whole_stops
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 from .history_renders import HistoryRenders, Message, Messages, generation_ranges
-from .text_marks import LeafKind, Marks, Path, Run, Style, leaves, replaced
+from .text_marks import LeafKind, Marks, Path, Run, Style, replace_texts, text_leaves
 
 # Where in a render the texts of its messages stand, found by rendering them again with marks.
 #
@@ -39,7 +39,7 @@ class Places:
 
     def marked(self, messages: Messages) -> list[Message]:
         """Return these messages, or the first of them, with marks in their texts."""
-        return replaced(messages, self._texts(len(messages)))
+        return replace_texts(messages, self._texts(len(messages)))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:
         """Take the marks out of a render: its text, and what came from the messages' texts."""
@@ -106,7 +106,7 @@ class _Search:
         generation: bool,
         reasoning_fields: Sequence[str],
     ) -> None:
-        self.leaves = leaves(messages, reasoning_fields)
+        self.leaves = text_leaves(messages, reasoning_fields)
         self.marks = Marks(self.leaves, renders.template.text + text)
         self.styles: dict[int, Style] = {}
         self.runs: list[Run] = []
@@ -156,7 +156,9 @@ class _Search:
     def _try(self, styles: Mapping[int, Style]) -> list[Run] | None:
         """Render with marks; None where that is another text."""
         texts = _texts(self.marks, styles)
-        marked = self._renders.attempt(replaced(self._messages, texts), generation=self._generation)
+        marked = self._renders.attempt(
+            replace_texts(self._messages, texts), generation=self._generation
+        )
         if marked is None:
             return None
         text, found = self.marks.read(marked)
@@ -298,13 +300,13 @@ class Shares:
         """
         if self._text.startswith(prompt, start):
             return len(prompt)
-        return agreed(prompt, self._text[start:end])
+        return common_length(prompt, self._text[start:end])
 
     def _is_assistant(self, at: int) -> bool:
         return at < len(self._roles) and self._roles[at] == "assistant"
 
     def _cut_at(self, tail: str | None, gap: str, *, assistant: bool) -> int:
-        cut = 0 if tail is None else agreed(tail, gap)
+        cut = 0 if tail is None else common_length(tail, gap)
         if not assistant:
             return cut
         # A turn may be closed only once another message follows it.
@@ -352,7 +354,10 @@ class Shares:
         if not self._is_assistant(message):
             return begin, begin
         written = max(
-            (agreed(opening.text, before[begin:]) for opening in self._joints.format.openings),
+            (
+                common_length(opening.text, before[begin:])
+                for opening in self._joints.format.openings
+            ),
             default=0,
         )
         return begin, begin + written
@@ -387,7 +392,7 @@ _ONLY_FIRST = ("system", "developer")
 """Roles that most templates take in the first message alone."""
 
 
-def agreed(left: str, right: str) -> int:
+def common_length(left: str, right: str) -> int:
     """Count the characters with which both begin; where they part in a marker, not its own."""
     return len(left) if right.startswith(left) else len(common_prefix(left, right))
 
@@ -419,7 +424,7 @@ class Attributed:
     """Whether the template's own `{% generation %}` says what a loss counts."""
 
 
-def attribute(
+def attribute_render(
     renders: HistoryRenders,
     messages: Messages,
     joints: Joints,

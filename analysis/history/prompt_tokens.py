@@ -13,11 +13,15 @@ import msgspec
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MediaKind
-from autoparser.analysis.core.errors import is_mapping, misspelt, suggest
+from autoparser.analysis.core.errors import is_mapping, missing_name_hint, spelling_hint
 from autoparser.analysis.core.turn_format import StopText
 from autoparser.analysis.parsing.turn_request import RequestError
-from autoparser.analysis.sources.tokenizer import Encoded, TokenText
-from autoparser.analysis.templates.chat_template import plain, prepared_messages, prepared_tools
+from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
+from autoparser.analysis.templates.chat_template import (
+    plain_value,
+    prepared_messages,
+    prepared_tools,
+)
 from autoparser.analysis.templates.source_text import PASSED
 
 from .history_renders import Message, Retention
@@ -53,7 +57,9 @@ def _message(given: object, place: str) -> Message:
         raise RequestError(
             "this message has no role",
             place=place,
-            hint=misspelt("role", message, "give one such as user, assistant, system or tool"),
+            hint=missing_name_hint(
+                "role", message, "give one such as user, assistant, system or tool"
+            ),
         )
     return message
 
@@ -102,7 +108,7 @@ def switches_of(given: object) -> dict[str, object]:
             place="switches",
             hint='give them by name, such as {"today": "Monday"}',
         )
-    switches = {str(name): plain(value) for name, value in given.items()}
+    switches = {str(name): plain_value(value) for name, value in given.items()}
     for name in switches:
         if name in PASSED:
             raise RequestError(
@@ -119,7 +125,7 @@ def retention_of(given: str) -> Retention:
     raise RequestError(
         f"there is no retention {given!r}",
         place="thinking_retention",
-        hint=suggest(str(given), known, f"there are {', '.join(known)}"),
+        hint=spelling_hint(str(given), known, f"there are {', '.join(known)}"),
     )
 
 
@@ -368,7 +374,7 @@ def _each_token(stretches: Iterable[tuple[_Told, int]]) -> tuple[_Told, ...]:
     return tuple(chain.from_iterable(starmap(repeat, stretches)))
 
 
-def own_tokens(attributed: Attributed, tokens: Encoded, first: int = 0) -> RenderedTokens:
+def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> RenderedTokens:
     """Return each token of a text its owner.
 
     `first` is where the text begins in that which the tokens' places count in.

@@ -22,12 +22,12 @@ from .media_tokens import (
     Expand,
     MediaSpan,
     check_placed,
-    expanded,
+    expand_placeholders,
     media_parts,
     media_spans,
     media_tokens,
 )
-from .message_attribution import Attributed, Joints, attribute
+from .message_attribution import Attributed, Joints, attribute_render
 from .prompt_tokens import (
     RenderedTokens,
     TurnStops,
@@ -127,7 +127,7 @@ class Renderer:
         if expand is None:
             return rendered
         check_placed(spans, placed)
-        return expanded(rendered, expand)
+        return expand_placeholders(rendered, expand)
 
     def _media(
         self,
@@ -160,7 +160,7 @@ class Renderer:
         add_generation_prompt: bool = False,
     ) -> Attributed:
         """Return the conversation's text, and whose each character is. Raises as `render` does."""
-        return attribute(
+        return attribute_render(
             HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches),
             messages_of(messages),
             self._joints,

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, ClassVar
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.core.switches import Switch, SwitchEffect
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.shown import Shown
 
 from .conversation_replay import ReplayStage
 from .scenarios import EngineProfile, Next, Scenario, UnreadCalls, engine_decides, played_by
 from .trip_causes import Cause
-from .trip_verdict import Encoder, Outcome, Verdict, judge
+from .trip_verdict import Encoder, Outcome, Verdict, judge_scenario
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -117,7 +117,7 @@ def round_trip(
                 reason = f"{profile.engine.name} decides what it is about"
                 left_out.append((given, coming, reason))
                 continue
-            verdicts = [judge(stage, scenario, coming, each, encoder) for each in chosen]
+            verdicts = [judge_scenario(stage, scenario, coming, each, encoder) for each in chosen]
             applying = [verdict for verdict in verdicts if verdict.applies]
             if applying:
                 rows.append(Row(scenario, applying[0], tuple(applying[1:])))
@@ -145,7 +145,12 @@ def _split(analysis: Analysis, encoder: Encoder) -> Iterator[tuple[str, int]]:
 
 
 _MATTERING = frozenset(
-    {Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING, Effect.TURN, Effect.CALLS}
+    {
+        SwitchEffect.GENERATION_PROMPT,
+        SwitchEffect.HISTORY_REASONING,
+        SwitchEffect.TURN,
+        SwitchEffect.CALLS,
+    }
 )
 
 
@@ -172,9 +177,9 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
         for one, left, effects in single
         for other, right, others in single
         if one is not other
-        and Effect.GENERATION_PROMPT in effects
-        and Effect.HISTORY_REASONING in others
-        and Effect.GENERATION_PROMPT not in others
+        and SwitchEffect.GENERATION_PROMPT in effects
+        and SwitchEffect.HISTORY_REASONING in others
+        and SwitchEffect.GENERATION_PROMPT not in others
     ]
     for change in changes:
         setting = {**usual, **change} if change else {}
@@ -183,14 +188,14 @@ def settings_of(analysis: Analysis) -> Iterator[Setting]:
             yield setting
 
 
-def _values(switch: Switch) -> Iterator[tuple[Json, tuple[Effect, ...]]]:
+def _values(switch: Switch) -> Iterator[tuple[Json, tuple[SwitchEffect, ...]]]:
     if not switch.inserted:
         for value, effects in zip(switch.values, switch.effects, strict=True):
-            if Effect.RAISES not in effects:
+            if SwitchEffect.RAISES not in effects:
                 yield value, effects
 
 
-def failing(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
+def failing_rows(rows: Sequence[Row], wanted: Sequence[str]) -> list[Row]:
     """Return the rows whose usual verdict is one of these: `any`, `string`, `tokens`, causes."""
     return [row for row in rows if _kinds(row.verdict) & set(wanted)]
 
@@ -380,7 +385,7 @@ def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Caus
     seen: dict[Cause, Counter[str]] = {cause: Counter() for cause in causes}
     settings: dict[str, Setting] = {}
     for row in rows:
-        cause, setting = row.verdict.cause, fixing(row)
+        cause, setting = row.verdict.cause, fixing_setting(row)
         if setting is not None and cause is not None and cause in seen:
             name = json.dumps(setting, sort_keys=True)
             settings[name] = setting
@@ -396,18 +401,18 @@ def advice_of(row: Row) -> tuple[Advice, ...]:
     cause = row.verdict.cause
     if cause is None:
         return ()
-    return _advice(_texts(row, cause), fixing(row))
+    return _advice(_texts(row, cause), fixing_setting(row))
 
 
-def fixing(row: Row) -> Setting | None:
+def fixing_setting(row: Row) -> Setting | None:
     """Return the setting nearest to the usual one under which the row holds."""
     usual = row.verdict.setting
     holding = [each.setting for each in row.others if each.holds]
-    best = min(holding, key=lambda each: len(changed(usual, each)), default=None)
-    return None if best is None else changed(usual, best)
+    best = min(holding, key=lambda each: len(changed_switches(usual, each)), default=None)
+    return None if best is None else changed_switches(usual, best)
 
 
-def changed(usual: Setting, setting: Setting) -> Setting:
+def changed_switches(usual: Setting, setting: Setting) -> Setting:
     """Return what differs between two settings; None unsets a switch."""
     return {
         name: setting.get(name)

@@ -15,11 +15,11 @@ from enum import StrEnum
 
 from autoparser.analysis.core.call_format import CallFormat, CallLimit
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 
 class SampledKind(StrEnum):
@@ -86,8 +86,8 @@ def text_of(pieces: Iterable[SampledPiece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def sample(
-    format_: TurnFormat, message: Message, prompt: Prompt, opening: Opening | None
+def sample_turn(
+    format_: TurnFormat, message: Message, prompt: Prompt, opening: TurnOpening | None
 ) -> Sample:
     """Say what a model writes after a prompt to say this, up to the string that stops it.
 
@@ -95,10 +95,14 @@ def sample(
     Raises NotWrittenError where the format does not write such a message, or where the prompt
     has closed the reasoning that the message has.
     """
-    if message.reasoning and opening is not None and opening.written is Written.REASONING_CLOSED:
+    if (
+        message.reasoning
+        and opening is not None
+        and opening.written is PromptProgress.REASONING_CLOSED
+    ):
         raise NotWrittenError("the prompt closes the reasoning")
-    opened = opening is not None and opening.written is Written.REASONING_OPEN
-    if message.reasoning and Part.REASONING in format_.elsewhere and not opened:
+    opened = opening is not None and opening.written is PromptProgress.REASONING_OPEN
+    if message.reasoning and TurnPart.REASONING in format_.elsewhere and not opened:
         raise NotWrittenError("no turn has reasoning under these switches")
     pieces = _turn(format_, format_.with_naming_ids(message), opened=opened)
     return Sample(_unprompted(format_, pieces, prompt, opening))
@@ -108,7 +112,7 @@ def _turn(format_: TurnFormat, message: Message, *, opened: bool) -> Pieces:
     """Write a turn in pieces; `opened` says that the prompt has opened the reasoning."""
     _check(format_, message)
     layout = format_.layouts[message.presence]
-    missing = Part.REASONING not in layout.parts and bool(message.reasoning)
+    missing = TurnPart.REASONING not in layout.parts and bool(message.reasoning)
     if missing:
         # A template may show reasoning beside other parts only, and yet let the model reason.
         layout = format_.layouts[replace(message, reasoning="").presence]
@@ -134,7 +138,7 @@ def _with_content(
     writes around content beside calls.
     """
     usual = format_.layouts[replace(message, calls=()).presence]
-    place = usual.parts.index(Part.CONTENT) if Part.CONTENT in usual.parts else -1
+    place = usual.parts.index(TurnPart.CONTENT) if TurnPart.CONTENT in usual.parts else -1
     front = usual.literals[place].rstrip() if place >= 0 else None
     kinds = [piece.kind for piece in written[:-1]]
     at = kinds.index(SampledKind.REASONING) if SampledKind.REASONING in kinds else -1
@@ -165,13 +169,13 @@ def _check(format_: TurnFormat, message: Message) -> None:
         raise NotWrittenError(CallLimit.REFUSED.value)
 
 
-def _part(format_: TurnFormat, part: Part, message: Message) -> SampledPiece:
+def _part(format_: TurnFormat, part: TurnPart, message: Message) -> SampledPiece:
     match part:
-        case Part.REASONING:
+        case TurnPart.REASONING:
             return SampledPiece(SampledKind.REASONING, message.reasoning)
-        case Part.CONTENT:
+        case TurnPart.CONTENT:
             return SampledPiece(SampledKind.CONTENT, message.content)
-        case Part.CALLS:
+        case TurnPart.CALLS:
             if format_.calls is None:
                 return SampledPiece(SampledKind.CALLS, "")
             refused = format_.calls.refused_type(message.calls)
@@ -223,7 +227,7 @@ def _reasoned(format_: TurnFormat, pieces: Pieces, reasoning: str, *, opened: bo
     )
 
 
-def _block(format_: TurnFormat) -> Block:
+def _block(format_: TurnFormat) -> MarkerBlock:
     block = format_.reasoning
     if block is None:
         raise NotWrittenError("the template knows no reasoning")
@@ -231,36 +235,36 @@ def _block(format_: TurnFormat) -> Block:
 
 
 def _unprompted(
-    format_: TurnFormat, pieces: Pieces, asked: Prompt, opening: Opening | None
+    format_: TurnFormat, pieces: Pieces, asked: Prompt, opening: TurnOpening | None
 ) -> Pieces:
     """Leave out what the prompt has written, and close what it has opened."""
     text, prompt = text_of(pieces), asked.opening
     shared = _overlap(asked.text, text)
     if shared >= len(prompt) and _begun(format_, text[:shared], prompt):
-        return dropped(pieces, shared)
+        return drop_characters(pieces, shared)
     if not prompt:
         return pieces
     written = None if opening is None else opening.written
-    if written is Written.REASONING_OPEN:
+    if written is PromptProgress.REASONING_OPEN:
         kinds = [piece.kind for piece in pieces]
         if SampledKind.REASONING in kinds:
             return pieces[kinds.index(SampledKind.REASONING) :]
         return _unreasoned(format_, pieces, prompt)
-    if written is Written.REASONING_CLOSED:
+    if written is PromptProgress.REASONING_CLOSED:
         header = len(format_.header) if text.startswith(format_.header) else 0
         rest = text[header:]
         close = _block(format_).close.core
         at = rest.find(close)
-        return dropped(pieces, header + (at + len(close) if close and at >= 0 else 0))
+        return drop_characters(pieces, header + (at + len(close) if close and at >= 0 else 0))
     core = prompt.rstrip()
     if core and text.startswith(core):
         space = len(common_start(prompt[len(core) :], text[len(core) :]))
-        return dropped(pieces, len(core) + space)
-    units = Literal.of(format_.header).units
+        return drop_characters(pieces, len(core) + space)
+    units = TemplateLiteral.of(format_.header).units
     if prompt.strip() and units and asked.text.rstrip().endswith(units[-1]):
         # The prompt ends in the header, however it began it.
-        return dropped(pieces, len(format_.header))
-    return dropped(pieces, len(common_start(prompt, text)))
+        return drop_characters(pieces, len(format_.header))
+    return drop_characters(pieces, len(common_start(prompt, text)))
 
 
 def _overlap(prompt: str, text: str) -> int:
@@ -285,10 +289,10 @@ def _unreasoned(format_: TurnFormat, pieces: Pieces, prompt: str) -> Pieces:
     block = _block(format_)
     text = text_of(pieces)
     front = prompt.rpartition(block.open.core)[0] if block.open.core else prompt
-    rest = dropped(pieces, len(common_start(front, text)))
+    rest = drop_characters(pieces, len(common_start(front, text)))
     begun = text_of(rest).lstrip().removeprefix(block.open.core).lstrip()
     if begun.startswith(block.close.core):
-        return dropped(rest, len(text_of(rest)) - len(begun))
+        return drop_characters(rest, len(text_of(rest)) - len(begun))
     return (SampledPiece(SampledKind.MARKUP, block.close.text), *rest)
 
 
@@ -297,7 +301,7 @@ def common_start(left: str, right: str) -> str:
     return left[: prefix_length(left, right)]
 
 
-def dropped(pieces: Pieces, count: int) -> Pieces:
+def drop_characters(pieces: Pieces, count: int) -> Pieces:
     """Leave out the first `count` characters."""
     kept: list[SampledPiece] = []
     for piece in pieces:

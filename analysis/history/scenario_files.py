@@ -23,12 +23,12 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
     beyond_json,
     function_of,
 )
-from autoparser.analysis.core.documents import read
-from autoparser.analysis.core.errors import AutoparserError, is_list, suggest
+from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.errors import AutoparserError, is_list, spelling_hint
 from autoparser.analysis.core.request_files import given_tools
 
 from .client_memory import PLAIN_IDS
@@ -59,7 +59,7 @@ def shipped_scenarios() -> tuple[Scenario, ...]:
     # Where libyaml is there it reads them, in an eighth of the time.
     loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     content = yaml.load(SHIPPED.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - both safe
-    given = read(content, _File, file=SHIPPED.name)
+    given = read_value(content, _File, file=SHIPPED.name)
     # That their schemas are valid is a test's affair: to ask jsonschema takes longer than a lint.
     return _scenarios(given, tuple(map(function_of, given.tools or ())), SHIPPED.name)
 
@@ -139,7 +139,7 @@ def scenarios_of(value: object, file: str) -> tuple[Scenario, ...]:
         raise reader.wrong("", "this is empty", "give a list of scenarios")
     if is_list(value):
         value = {"scenarios": value}
-    given = read(value, _File, file=file, wrong=ScenarioError)
+    given = read_value(value, _File, file=file, wrong=ScenarioError)
     if given.tools is None:
         tools = shipped_scenarios()[0].tools
     else:
@@ -173,7 +173,7 @@ class _ScenarioReader:
         """Raise where a name is not among the known ones."""
         names = list(known)
         if given not in names:
-            hint = suggest(given, names, f"there are {', '.join(names)}")
+            hint = spelling_hint(given, names, f"there are {', '.join(names)}")
             raise self.wrong(place, f"there is no {what} {given!r}", hint)
 
     def scenario(self, given: _Scenario, place: str, tools: tuple[Tool, ...]) -> Scenario:
@@ -236,7 +236,7 @@ class _ScenarioReader:
             if sum(speaker is not None for speaker in speakers) > 1:
                 raise self.wrong(here, "this is of two speakers", "make two entries of it")
             if each.user is not None:
-                entries.append(User(each.user, each.media))
+                entries.append(UserMessage(each.user, each.media))
             elif each.tool is None:
                 if each.media:
                     words, hint = "a model writes no media", "put them into user or tool"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Dialogue, Message, Tool, User
+from autoparser.analysis.core.conversation import Dialogue, Message, Tool, UserMessage
 
 
 class Next(StrEnum):
@@ -124,7 +124,7 @@ class Scenario:
     """The text itself, where a person gives it; `message` and `variations` then say nothing."""
     cut: bool = False
     """The given text was cut, as by a token limit."""
-    history: Dialogue = (User("What is the weather in Oslo?"),)
+    history: Dialogue = (UserMessage("What is the weather in Oslo?"),)
     tools: tuple[Tool, ...] = ()
     """Those offered; none where there are none."""
     next: tuple[Next, ...] = (Next.USER,)

@@ -15,7 +15,7 @@ from itertools import count, product
 from typing import TypeAlias
 
 from autoparser.analysis.core.errors import is_list, is_mapping, is_row
-from autoparser.analysis.core.message_shape import Shape
+from autoparser.analysis.core.message_shape import MessageShape
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
@@ -49,7 +49,9 @@ class Leaf:
     text: str
 
 
-def leaves(messages: Messages, reasoning_fields: Sequence[str] = REASONING_FIELDS) -> list[Leaf]:
+def text_leaves(
+    messages: Messages, reasoning_fields: Sequence[str] = REASONING_FIELDS
+) -> list[Leaf]:
     """List every text of a conversation that holds more than whitespace."""
     found: list[Leaf] = []
     for at, message in enumerate(messages):
@@ -59,7 +61,7 @@ def leaves(messages: Messages, reasoning_fields: Sequence[str] = REASONING_FIELD
     return found
 
 
-def replaced(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[Message]:
+def replace_texts(messages: Messages, texts: Mapping[tuple[int, Path], str]) -> list[Message]:
     """Return the conversation with some texts replaced."""
     touched = {at for at, _ in texts}
     return [
@@ -123,7 +125,7 @@ def _replaced(value: object, path: Path, text_for: Callable[[Path], str | None])
     return value
 
 
-def fields_of(shape: Shape) -> tuple[str, ...]:
+def fields_of(shape: MessageShape) -> tuple[str, ...]:
     """Name the message fields in which a template of this shape takes reasoning."""
     own = shape.reasoning_field
     return (*REASONING_FIELDS, own) if own and own not in REASONING_FIELDS else REASONING_FIELDS

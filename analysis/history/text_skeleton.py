@@ -28,7 +28,7 @@ from functools import partial
 from typing import TypeAlias
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import (
     Dialogue,
     Json,
@@ -36,7 +36,7 @@ from autoparser.analysis.core.conversation import (
     Presence,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
@@ -44,8 +44,15 @@ from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.parsing.parsed_message import ParsedMessage
 from autoparser.analysis.parsing.turn_request import request_of
 
-from .history_renders import HistoryRenders, Message, Messages, Reason, RefusedBridge, prepared
-from .message_attribution import Segment, agreed
+from .history_renders import (
+    HistoryRenders,
+    Message,
+    Messages,
+    Reason,
+    RefusedBridge,
+    prepare_messages,
+)
+from .message_attribution import Segment, common_length
 from .prompt_tokens import tools_key
 
 MOST_PATTERNS = 8
@@ -281,14 +288,14 @@ class Skeletons:
             yield make(renders)
 
     def _asked(self, renders: HistoryRenders, calls: int = 0, *, told: bool = False) -> Base:
-        user = User(self.marks.user)
+        user = UserMessage(self.marks.user)
         answer = Turn(self.marks.content)
         before = (user, *self._cycles(renders, calls), answer) if calls or told else ()
         return self._base(renders, (*before, user), self.marks.user, counted=calls)
 
     def _answered(self, renders: HistoryRenders, calls: int = 1, *, told: bool = False) -> Base:
         marks = self.marks
-        user = User(marks.user)
+        user = UserMessage(marks.user)
         first = (user, Turn(marks.content)) if told else ()
         before = (*first, user, *self._cycles(renders, calls - 1))
         called, answer = self._cycles(renders, 1)
@@ -313,7 +320,7 @@ class Skeletons:
         messages = self.dialogue(entries)
         prompt = renders.text(messages, generation=True)
         ended = renders.attempt(messages)
-        before = prompt if ended is None else prompt[: agreed(ended, prompt)]
+        before = prompt if ended is None else prompt[: common_length(ended, prompt)]
         unthought = unthought[: unthought.rfind(last) + len(last)]
         tail = prompt.rpartition(last)[2]
         answered = isinstance(entries[-1], ToolResult)
@@ -331,11 +338,11 @@ class Skeletons:
     def dialogue(self, entries: Dialogue) -> list[Message]:
         """Return a conversation in the shape that the template takes."""
         shape = self._analysis.shape
-        return prepared(shape.messages(entries, self.marks.system))
+        return prepare_messages(shape.messages(entries, self.marks.system))
 
     def message(self, turn: Turn) -> Message:
         """Return one turn in that shape."""
-        return prepared([self._analysis.shape.message(turn)])[0]
+        return prepare_messages([self._analysis.shape.message(turn)])[0]
 
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
         """Return the turn with what a model wrote replaced by sentinels."""
@@ -390,12 +397,18 @@ class Skeletons:
         thought = marks.reasoning if reasoning else ""
         told = Turn(marks.content, thought)
         if call is None:
-            return (User(marks.user), told, User(marks.next_user), told, User(marks.user))
+            return (
+                UserMessage(marks.user),
+                told,
+                UserMessage(marks.next_user),
+                told,
+                UserMessage(marks.user),
+            )
         called = Turn(reasoning=thought, calls=(call,))
         answer = ToolResult(marks.answer, call.name, call.id)
         cycle: Dialogue = (called, answer)
         begun = cycle if answered else ()
-        return (User(marks.user), *cycle, told, User(marks.next_user), *begun)
+        return (UserMessage(marks.user), *cycle, told, UserMessage(marks.next_user), *begun)
 
     @property
     def numbered(self) -> bool:
@@ -417,13 +430,13 @@ def refused_as(error: TemplateRenderError) -> RefusedBridge:
 def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
     """Return what finds the number of each call in a text; None where calls are not counted on."""
     calls = format_.calls
-    if calls is None or not calls.index_goes_on or not calls.has(Slot.INDEX):
+    if calls is None or not calls.index_goes_on or not calls.has(RowSlot.INDEX):
         return None
     # Up to the literal behind the number: what comes later may hold anything.
-    until = calls.row.index(Slot.INDEX) + 2
-    pieces = {Slot.INDEX: r"(\d{1,9})"}
+    until = calls.row.index(RowSlot.INDEX) + 2
+    pieces = {RowSlot.INDEX: r"(\d{1,9})"}
     row = (
-        pieces.get(each, ".*?") if isinstance(each, Slot) else re.escape(each)
+        pieces.get(each, ".*?") if isinstance(each, RowSlot) else re.escape(each)
         for each in calls.row[:until]
     )
     return re.compile("".join(row), re.DOTALL | re.ASCII)

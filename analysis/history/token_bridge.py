@@ -19,7 +19,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message as Turn
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.text_alignment import edge_units
-from autoparser.analysis.sources.tokenizer import Encoded, TokenText
+from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 
 from .earlier_turns import EarlierTurns, History, dropped_block
 from .history_renders import BridgeRefusal, Messages, Purpose, Reason, RefusedBridge, Retention
@@ -29,8 +29,8 @@ from .message_attribution import (
     Attributed,
     Joints,
     Segment,
-    agreed,
-    attribute,
+    attribute_render,
+    common_length,
     historic_closes,
 )
 from .prompt_tokens import (
@@ -490,7 +490,7 @@ class Bridge:
     def _end_of_turn(self, found: Continued) -> int:
         """Say where the end of a turn begins that the template wrote otherwise than the model."""
         turn = len(found.base.messages)
-        whole = attribute(
+        whole = attribute_render(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
         )
         own = [each for each in whole.segments if each.message == turn]
@@ -563,7 +563,7 @@ class Bridge:
             return
         template = text[text.rfind(base.last) + len(base.last) :].removeprefix(base.tail)
         if not template.startswith(own):
-            at = agreed(template, own)
+            at = common_length(template, own)
             first = max(0, at - _BEFORE)
             ours, theirs = (each[first : at + _BEHIND] for each in (own, template))
             purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
@@ -633,7 +633,9 @@ class Bridge:
             raise RefusedBridge(Reason.NOT_ENCODED)
         return self._owned(found, tokens, len(found.text) - len(behind), len(stop))
 
-    def _owned(self, found: Continued, tokens: Encoded, start: int, first: int) -> RenderedTokens:
+    def _owned(
+        self, found: Continued, tokens: EncodedText, start: int, first: int
+    ) -> RenderedTokens:
         """Return tokens of the text after `start` with their owners; they count from `first`."""
         text = found.text[start:]
         key = (found.turn.presence, tuple(message.get("role") for message in found.new))
@@ -650,7 +652,7 @@ class Bridge:
 
     def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute what stands after `start`, as messages of the new ones."""
-        whole = attribute(
+        whole = attribute_render(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
         )
         before = len(found.messages) - len(found.new)

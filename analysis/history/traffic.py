@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.formats.learned_format import LearntFormat
@@ -25,7 +25,7 @@ from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
-from .traffic_lineage import LoggedTurn, lineage
+from .traffic_lineage import LoggedTurn, request_lineage
 from .trip_causes import Cause, EditKind, edits_of
 from .trip_verdict import shared_tokens
 
@@ -159,7 +159,7 @@ class _TrafficReader:
         self._parsed: dict[int, ParsedMessage] = {}
         self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
         self.tokenized = self._ids or tokenizer is not None
-        self.origins = lineage([self._turn(at) for at in range(len(records))])
+        self.origins = request_lineage([self._turn(at) for at in range(len(records))])
         """What each request goes on from."""
 
     def _turn(self, at: int) -> LoggedTurn:
@@ -450,7 +450,7 @@ def _records(line: str, file: str, number: int, model: TokenText | None) -> list
         value = json.loads(line)
     except ValueError as error:
         raise TrafficLogError("this is not JSON", file=file, place=place, hint=_WANTED) from error
-    given = read(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
+    given = read_value(value, _LoggedRequest, file=file, place=place, wrong=TrafficLogError)
     found: list[TrafficRecord] = []
     for prompt, prompt_ids, written, ids in given.answers():
         prompt_text, prompt_tokens = _both(prompt, prompt_ids, model, place)

@@ -92,7 +92,7 @@ class _Conversations:
             text = text[:shared]
 
 
-def lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
+def request_lineage(turns: Sequence[LoggedTurn]) -> tuple[Ancestry, ...]:
     """Say of each request of a log what it goes on from."""
     known: dict[str | None, _Conversations] = {}
     found: list[Ancestry] = []

@@ -17,16 +17,16 @@ from importlib.resources import files
 from itertools import product
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, User
+from autoparser.analysis.core.conversation import Dialogue, Message as Turn, ToolResult, UserMessage
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.core.message_battery import battery, battery_tools
-from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools
+from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.turn_format import whole_stops
 from autoparser.analysis.learning.prober import choose_sentinels
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .history_renders import HistoryRenders, Messages, generation_ranges, prepared
-from .message_attribution import Attributed, Joints, attribute, historic_closes
+from .history_renders import HistoryRenders, Messages, generation_ranges, prepare_messages
+from .message_attribution import Attributed, Joints, attribute_render, historic_closes
 from .text_marks import MARK_DIGITS, fields_of, unused_word
 
 # The proof of a training template: it renders the same texts, and marks what the model writes.
@@ -73,7 +73,7 @@ class Proof:
         return self.masked == self.conversations - self.refused > 0
 
 
-def proved(
+def prove_training_template(
     analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
 ) -> Proof:
     """Render the battery by both. Raises TrainingTemplateError where a text differs.
@@ -116,14 +116,14 @@ class _AskedTurns:
     def __init__(self, analysis: Analysis) -> None:
         self._shape = analysis.shape
         self._calls = analysis.formats.united.calls is not None
-        tools = offered(battery_tools(), analysis.shape)
+        tools = offered_tools(battery_tools(), analysis.shape)
         self.renders = HistoryRenders.of(analysis.template, tools, {})
         self._joints = Joints(analysis.formats.united)
         self._fields = fields_of(analysis.shape)
         self._system = choose_sentinels(analysis.template.text).system
 
     def messages(self, dialogue: Dialogue) -> Messages:
-        return prepared(self._shape.messages(dialogue, self._system))
+        return prepare_messages(self._shape.messages(dialogue, self._system))
 
     def conversations(self, *, briefly: bool, written: bool) -> Iterator[tuple[Dialogue, bool]]:
         """Return the conversations, each with whether a generation prompt follows."""
@@ -134,7 +134,7 @@ class _AskedTurns:
 
     def attributed(self, messages: Messages, text: str, *, generation: bool) -> Attributed:
         """Say whose each character of a render is."""
-        return attribute(
+        return attribute_render(
             self.renders,
             messages,
             self._joints,
@@ -229,7 +229,7 @@ def _joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
     """Return the conversations, each with whether a generation prompt follows."""
-    messages = [case.message for case in battery()]
+    messages = [case.message for case in battery_messages()]
     if not briefly:
         return product(_dialogues(messages), (False, True))
     one_of_each = {str(message.presence): message for message in reversed(messages)}
@@ -238,10 +238,10 @@ def _asked(*, briefly: bool) -> Iterator[tuple[Dialogue, bool]]:
 
 def _dialogues(messages: Iterable[Turn]) -> Iterator[Dialogue]:
     """Return every message: alone, between others, and again after its results."""
-    done, again = Turn("All done.", "It is done."), User("Thanks. Anything else?")
+    done, again = Turn("All done.", "It is done."), UserMessage("Thanks. Anything else?")
     for message in messages:
         answers = tuple(ToolResult("done", call.name, call.id) for call in message.calls)
-        asked: Dialogue = (User("Please look into it."), message, *answers)
+        asked: Dialogue = (UserMessage("Please look into it."), message, *answers)
         yield asked
         yield (*asked, *([done] if answers else []), again, Turn("Nothing else."))
         if answers:
@@ -288,7 +288,7 @@ def _proven(analysis: Analysis, *, briefly: bool) -> TrainingTemplate:
         )
     if original.marks_generation:
         return TrainingTemplate(
-            original, proved(analysis, original, briefly=briefly), patched=False
+            original, prove_training_template(analysis, original, briefly=briefly), patched=False
         )
     try:
         return _made(analysis, ends=True, briefly=briefly)
@@ -312,7 +312,9 @@ def _made(analysis: Analysis, *, ends: bool, briefly: bool) -> TrainingTemplate:
         raise TrainingTemplateError(
             f"the template cannot stand in a macro: {error.message}", file=original.origin
         ) from error
-    return TrainingTemplate(patched, proved(analysis, patched, briefly=briefly), patched=True)
+    return TrainingTemplate(
+        patched, prove_training_template(analysis, patched, briefly=briefly), patched=True
+    )
 
 
 def _wrapped(analysis: Analysis, *, ends: bool) -> str:

@@ -20,7 +20,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
-from .client_memory import unreadable
+from .client_memory import has_unreadable_call
 from .conversation_replay import Exchange, Replay, ReplayStage
 from .scenarios import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, UnreadCalls
 
@@ -146,7 +146,7 @@ def fault_of(
         departs = len(replay.prompt.text) + prefix_length(plain, exchange.sampled)
         if case.at < departs:
             return Culprit.TEMPLATE
-    if unreadable(replay.parsed):
+    if has_unreadable_call(replay.parsed):
         return Culprit.MODEL
     if plain is not None and plain != exchange.sampled:
         straight = stage.play(replace(exchange, sampled=plain, cut=False))
@@ -178,7 +178,7 @@ _OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
 
 def _not_whole(parsed: ParsedMessage) -> bool:
     """Say whether a call was cut, or is not as calls are: no template could write it back."""
-    return unreadable(parsed) or parsed.status is Status.MALFORMED
+    return has_unreadable_call(parsed) or parsed.status is Status.MALFORMED
 
 
 # Edits of a sampled text at the place where the next prompt departs from it.
@@ -506,7 +506,7 @@ def _turned(call: Json) -> Json:
 def _call_lost(case: BrokenStep) -> bool:
     """Find a call that was not read, or that the template does not write."""
     parsed = case.replay.parsed
-    if unreadable(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
+    if has_unreadable_call(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
         return True
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not calls:

@@ -33,17 +33,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status, message_of
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
-from .client_memory import unreadable
+from .client_memory import has_unreadable_call
 from .conversation_replay import Exchange, Replay, ReplayStage
 from .sampled_turns import (
     NotWrittenError,
@@ -52,11 +52,11 @@ from .sampled_turns import (
     Sample,
     SampledKind,
     SampledPiece,
-    sample,
+    sample_turn,
 )
 from .scenarios import Next, Scenario
 from .trip_causes import Cause, Culprit, cause_of, fault_of
-from .turn_variations import VARIATIONS, Spelling, respelled, respelled_by, rewritten_by
+from .turn_variations import VARIATIONS, Spelling, respell_calls, respelled_by, rewritten_by
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -66,7 +66,7 @@ REWRITTEN = "it rewrites what the turn says"
 """Why the format wrote a turn that the template writes, too."""
 
 
-def says(parsed: ParsedMessage, text: str, message: Message) -> bool:
+def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
     """Whether a text that was read is this message, whatever ids and order of arguments it has."""
     try:
         read = message_of(parsed, text)
@@ -95,7 +95,7 @@ def _formats(usual: TurnFormat) -> Iterator[TurnFormat]:
     """Return the format, and the same where nothing is stripped from the strings of calls."""
     yield usual
     if usual.calls is not None:
-        yield respelled(usual, Spelling(whole=True))
+        yield respell_calls(usual, Spelling(whole=True))
 
 
 # The token level: are the prompt's and the sampled tokens a prefix of the next prompt's tokens.
@@ -290,7 +290,7 @@ class Verdict:
         return self.outcome is not Outcome.NOT_APPLICABLE
 
 
-def judge(
+def judge_scenario(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting, encoder: Encoder | None
 ) -> Verdict:
     """Play a scenario and judge it."""
@@ -316,7 +316,11 @@ def exchange_of(
     exchange = _exchange(scenario, setting, coming, written.text, cut=written.cut)
     if any(VARIATIONS[name].breaks_call for name in scenario.variations):
         parsed = stage.read(exchange)
-        if parsed.tool_calls and not unreadable(parsed) and parsed.status is not Status.MALFORMED:
+        if (
+            parsed.tool_calls
+            and not has_unreadable_call(parsed)
+            and parsed.status is not Status.MALFORMED
+        ):
             raise NotWrittenError("what is left of the call is a whole one")
     return exchange, written
 
@@ -344,7 +348,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
             continue
         if entry.media and not parts.written:
             raise NotWrittenError("the template writes no images, videos or sounds")
-        role = "user" if isinstance(entry, User) else "tool"
+        role = "user" if isinstance(entry, UserMessage) else "tool"
         for kind in entry.media:
             treated = parts.of(kind)
             if treated is None or role not in treated.roles:
@@ -363,11 +367,11 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
     said = template_sample(stage, scenario, setting, prompt, told, usual.stop_strings)
 
     def write(format_: TurnFormat) -> str:
-        return sample(format_, message, prompt, opening).text
+        return sample_turn(format_, message, prompt, opening).text
 
     def right(text: str) -> bool:
         exchange = _exchange(scenario, setting, scenario.next[0], text)
-        return says(stage.read(exchange), text, message)
+        return says_message(stage.read(exchange), text, message)
 
     if not said.unwritten and not right(said.text):
         meant = format_meaning(usual, write, right)
@@ -377,10 +381,10 @@ def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
             usual, said = meant, TemplateSample("", REWRITTEN)
     if not names and not said.unwritten:
         return Sample(_whole(said.text), plain=said.text)
-    plain = sample(usual, message, prompt, opening)
+    plain = sample_turn(usual, message, prompt, opening)
     _check_alike(said, plain.text)
     format_ = respelled_by(usual, names)
-    spelled = sample(format_, message, prompt, opening)
+    spelled = sample_turn(format_, message, prompt, opening)
     varied = rewritten_by(spelled, format_, message, names)
     if names and varied.text == plain.text and not varied.single_newlines:
         raise NotWrittenError("the format itself writes it so")
@@ -403,7 +407,7 @@ THOUGHT = "Let me see what is asked."
 """What a model thinks where its turn has a place for it."""
 
 
-def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) -> Message:
+def _thinking(format_: TurnFormat, scenario: Scenario, opening: TurnOpening | None) -> Message:
     """Let the model reason where the prompt opens the reasoning, or every turn has a block."""
     message = scenario.message
     if message.reasoning or scenario.silent:
@@ -412,8 +416,8 @@ def _thinking(format_: TurnFormat, scenario: Scenario, opening: Opening | None) 
     block = format_.reasoning
     begun = format_.layouts[message.presence].literals[0]
     always = block is not None and bool(block.close.core) and block.close.core in begun
-    if written is not Written.REASONING_OPEN and (
-        written is Written.REASONING_CLOSED or not always
+    if written is not PromptProgress.REASONING_OPEN and (
+        written is PromptProgress.REASONING_CLOSED or not always
     ):
         return message
     thought = replace(message, reasoning=THOUGHT)

@@ -10,10 +10,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat
-from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot, json_notation
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    Row,
+    RowSlot,
+    ValueNotation,
+    json_notation,
+)
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.text_format import Edges, Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText, StrippedEdges
 from autoparser.analysis.core.turn_format import TurnFormat
 
 from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
@@ -37,7 +43,7 @@ class Spelling:
     """Strings keep what the template strips from them."""
 
 
-def respelled(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
+def respell_calls(format_: TurnFormat, spelling: Spelling) -> TurnFormat:
     """Return the format with its calls' values spelled so.
 
     Raises NotWrittenError for a format without calls.
@@ -71,12 +77,12 @@ def _call_row(row: Row, spelling: Spelling) -> Row:
     if colon is None or comma is None:
         return row
     return tuple(
-        item if isinstance(item, Slot) else _COMMA.sub(comma, _COLON.sub(f'"{colon}', item))
+        item if isinstance(item, RowSlot) else _COMMA.sub(comma, _COLON.sub(f'"{colon}', item))
         for item in row
     )
 
 
-def _respelled_arguments(arguments: Arguments, spelling: Spelling) -> Arguments:
+def _respelled_arguments(arguments: ArgumentFormat, spelling: Spelling) -> ArgumentFormat:
     return replace(
         arguments,
         members=_container(arguments.members, spelling),
@@ -84,7 +90,7 @@ def _respelled_arguments(arguments: Arguments, spelling: Spelling) -> Arguments:
     )
 
 
-def _notation(notation: Notation, spelling: Spelling) -> Notation:
+def _notation(notation: ValueNotation, spelling: Spelling) -> ValueNotation:
     true, false, null = _LITERALS.get(
         spelling.literals or "", (notation.true, notation.false, notation.null)
     )
@@ -99,7 +105,7 @@ def _notation(notation: Notation, spelling: Spelling) -> Notation:
     )
 
 
-def _container(container: Container, spelling: Spelling) -> Container:
+def _container(container: ContainerNotation, spelling: Spelling) -> ContainerNotation:
     separator = container.separator
     if separator.strip() == "," and spelling.comma is not None:
         separator = spelling.comma
@@ -124,11 +130,11 @@ def _row(row: Row, spelling: Spelling) -> Row:
     return tuple(colon if item.strip() == ":" else item for item in row)
 
 
-def _text(text: Text, spelling: Spelling) -> Text:
+def _text(text: StringText, spelling: Spelling) -> StringText:
     if spelling.whole:
-        text = replace(text, edges=Edges())
-    if spelling.ascii_only and text.escape is Escape.JSON:
-        return replace(text, escape=Escape.JSON_ASCII)
+        text = replace(text, edges=StrippedEdges())
+    if spelling.ascii_only and text.escape is StringEscape.JSON:
+        return replace(text, escape=StringEscape.JSON_ASCII)
     return text
 
 
@@ -151,7 +157,7 @@ class Variation:
 
 
 def _spelled(**changes: str | bool) -> Respell:
-    return lambda format_: respelled(format_, Spelling(**changes))  # type: ignore[arg-type]
+    return lambda format_: respell_calls(format_, Spelling(**changes))  # type: ignore[arg-type]
 
 
 def _at(pieces: Pieces, kind: SampledKind) -> int:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from autoparser.analysis.core.call_notation import (
-    Container,
-    Notation,
+    ContainerNotation,
     Row,
-    Slot,
+    RowSlot,
+    ValueNotation,
     json_notation,
     python_notation,
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .argument_notation import (
     NUMBERS,
@@ -32,7 +32,7 @@ from .argument_notation import (
     learn_key,
     learn_strings,
     learn_typed_rows,
-    recognise,
+    recognize_notation,
     rich_array,
     rich_object,
 )
@@ -62,7 +62,7 @@ def learn_types(
 
 def _nested(
     place: Place, entries: EntryOrder, row: Row, kind: JsonType, depth: int
-) -> Container | None:
+) -> ContainerNotation | None:
     keyed = kind is JsonType.OBJECT
 
     def site(value: Json) -> str | None:
@@ -73,38 +73,44 @@ def _nested(
     rich: Json = rich_object(marks) if keyed else rich_array(marks)
     text = site(rich)
     margin = entries.margin + entries.indent
-    known = None if text is None else recognise(rich, text, margin=margin, indent=entries.indent)
+    known = (
+        None
+        if text is None
+        else recognize_notation(rich, text, margin=margin, indent=entries.indent)
+    )
     if known is not None:
         return replace(known.object if keyed else known.array, values=known)
     return _learnt(Place(site, marks, keyed), depth - 1)
 
 
-def _learnt(place: Place, depth: int) -> Container | None:
+def _learnt(place: Place, depth: int) -> ContainerNotation | None:
     """Learn a container entry by entry, as the phases learn the arguments."""
     entries = learn_entries(place)
     if entries is None:
         return None
     key = place.key(JsonType.STRING)
-    slot = None if key is None else SeenSlot(Slot.KEY, key)
+    slot = None if key is None else SeenSlot(RowSlot.KEY, key)
     strings = learn_strings(place, entries, slot)
     if strings is None:
         return None
     types = learn_types(place, entries, strings, depth)
     cut = entries.repetition
     return replace(
-        container_of(entries, strings, types, learn_key(place) if place.keyed else Text()),
+        container_of(entries, strings, types, learn_key(place) if place.keyed else StringText()),
         open=cut.prefix,
         close=cut.suffix,
         empty=place.site({} if place.keyed else []) or "",
     )
 
 
-def container_of(entries: EntryOrder, strings: Strings, types: TypedRows, key: Text) -> Container:
+def container_of(
+    entries: EntryOrder, strings: Strings, types: TypedRows, key: StringText
+) -> ContainerNotation:
     """Put the container together, without what encloses its entries."""
     default = plain_row(types.rows)
     signs = _own_signs(types, default)
     rows = {kind: signs[kind][2] if kind in signs else row for kind, row in types.rows.items()}
-    return Container(
+    return ContainerNotation(
         separator=entries.repetition.separator,
         entry=default,
         typed={kind: row for kind, row in rows.items() if row != default},
@@ -114,7 +120,7 @@ def container_of(entries: EntryOrder, strings: Strings, types: TypedRows, key: T
     )
 
 
-def known_object(types: TypedRows) -> Notation | None:
+def known_object(types: TypedRows) -> ValueNotation | None:
     """Return the known notation that the objects inside a container are written in."""
     container = types.containers.get(JsonType.OBJECT)
     values = None if container is None else container.values
@@ -124,7 +130,7 @@ def known_object(types: TypedRows) -> Notation | None:
 
 
 def writes_alike(
-    members: Container, known: Notation, entries: EntryOrder, marks: Sentinels
+    members: ContainerNotation, known: ValueNotation, entries: EntryOrder, marks: Sentinels
 ) -> bool:
     """Say whether objects of a known notation are written as these pieces say.
 
@@ -161,14 +167,14 @@ def _own_signs(types: TypedRows, default: Row) -> _Signs:
     return signs
 
 
-def _values(strings: Strings, types: TypedRows, signs: _Signs) -> Notation:
+def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
     """Say how the values in a container are written."""
     usual = json_notation()
     text = strings.text
-    if text.escape is not Escape.PYTHON:
+    if text.escape is not StringEscape.PYTHON:
         opening, close, _ = signs[JsonType.STRING]
         text = replace(text, open=opening, close=close)
-    number = next((Text(*signs[kind][:2]) for kind in NUMBERS if kind in signs), Text())
+    number = next((StringText(*signs[kind][:2]) for kind in NUMBERS if kind in signs), StringText())
     outer = replace(
         usual,
         string=text,
@@ -182,7 +188,7 @@ def _values(strings: Strings, types: TypedRows, signs: _Signs) -> Notation:
     return replace(outer, array=_tied(outer.array, outer), object=_tied(outer.object, outer))
 
 
-def _tied(container: Container, outer: Notation) -> Container:
+def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotation:
     """Let what stands inside a learnt container be written as it was seen, at every depth."""
     inner = container.values
     if inner is None or inner.is_json or inner == python_notation():
@@ -194,7 +200,7 @@ def _tied(container: Container, outer: Notation) -> Container:
         row = container.row(JsonType.NULL)
         if row is None:
             return replace(container, values=None)
-        own = tuple(inner.null if piece is Slot.VALUE else piece for piece in row)
+        own = tuple(inner.null if piece is RowSlot.VALUE else piece for piece in row)
         typed = {**container.typed, JsonType.NULL: tuple(piece for piece in own if piece)}
         return replace(container, values=None, typed=typed)
     nested = replace(
@@ -273,7 +279,7 @@ def _unquoted(site: Site, before: str, after: str) -> Site:
 class Enclosure:
     """What encloses a call's arguments."""
 
-    notation: Notation | None
+    notation: ValueNotation | None
     """The notation whose brackets enclose them, which objects in them have too; None: nothing."""
     without: str | None = None
     """The turn of a call without arguments, where more is missing from it than arguments."""
@@ -292,7 +298,7 @@ def learn_enclosure(observer: Observer, listed: LearntArguments, types: TypedRow
     return Enclosure(known, observer.text_of_arguments({}) if differs else None)
 
 
-def _names_too(place: Place, known: Notation, margin: str) -> bool:
+def _names_too(place: Place, known: ValueNotation, margin: str) -> bool:
     """Whether the arguments' names are written as the keys of a known notation are."""
     strange: dict[str, Json] = {hostile_string(place.sentinels.keys[1]): place.sentinels.values[0]}
     text = place.site(strange)

@@ -11,24 +11,24 @@ from itertools import product
 from typing import TypeAlias
 
 from autoparser.analysis.core.call_notation import (
-    Container,
-    Notation,
-    Order,
+    ContainerNotation,
+    MemberOrder,
     Row,
-    Slot,
+    RowSlot,
+    ValueNotation,
     json_notation,
     python_notation,
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_alignment import Repetition, decompose, find_slots
+from autoparser.analysis.core.text_alignment import RepeatedText, find_slots, split_repetition
 from autoparser.analysis.core.text_format import (
     ESCAPES_BY_RULE,
-    Edges,
-    Escape,
+    EdgeStrip,
+    StringEscape,
     StringGuard,
-    Strip,
-    Text,
+    StringText,
+    StrippedEdges,
 )
 
 from .call_rows import SeenSlot, cut_at, match_row, read_entry, without_equal_quotes
@@ -72,9 +72,9 @@ class Place:
 class EntryOrder:
     """What stands around the entries of a container, and in which order they come."""
 
-    repetition: Repetition
+    repetition: RepeatedText
     """Prefix: all before the first entry; suffix: all after the last."""
-    order: Order = Order.GIVEN
+    order: MemberOrder = MemberOrder.GIVEN
 
     def inside(self, text: str | None) -> str | None:
         """Return the text of the entries alone."""
@@ -110,30 +110,32 @@ def learn_entries(place: Place) -> EntryOrder | None:
         return None
     labels = _labels(place)
     single = find_slots(one, labels)
-    if (Slot.VALUE, 0) not in single.slots or (place.keyed and (Slot.KEY, 0) not in single.slots):
+    if (RowSlot.VALUE, 0) not in single.slots or (
+        place.keyed and (RowSlot.KEY, 0) not in single.slots
+    ):
         return None
-    repetition = Repetition(single.literals[0], "", "", "", single.literals[-1])
-    order = Order.GIVEN
+    repetition = RepeatedText(single.literals[0], "", "", "", single.literals[-1])
+    order = MemberOrder.GIVEN
     two = place.site(place.strings(2))
     pair = find_slots(two, labels) if two is not None else None
     if pair is not None and len(pair.slots) == 2 * len(single.slots):
         numbers = [number for _, number in pair.slots]
         border = next(at for at in range(1, len(numbers)) if numbers[at] != numbers[at - 1])
-        repetition = decompose(pair.literals[0], pair.literals[border], pair.literals[-1])
+        repetition = split_repetition(pair.literals[0], pair.literals[border], pair.literals[-1])
         if place.keyed and numbers[0] == 1:
             order = _sorting(place)
     return EntryOrder(repetition, order)
 
 
-def _labels(place: Place) -> Mapping[str, tuple[Slot, int]]:
+def _labels(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
     marks = place.sentinels
-    labels = {word: (Slot.VALUE, at) for at, word in enumerate(marks.values)}
+    labels = {word: (RowSlot.VALUE, at) for at, word in enumerate(marks.values)}
     if place.keyed:
-        labels |= {word: (Slot.KEY, at) for at, word in enumerate(marks.keys)}
+        labels |= {word: (RowSlot.KEY, at) for at, word in enumerate(marks.keys)}
     return labels
 
 
-def _sorting(place: Place) -> Order:
+def _sorting(place: Place) -> MemberOrder:
     """Say how members are sorted, which were given in descending order and came in ascending."""
     marks = place.sentinels
     upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
@@ -144,8 +146,8 @@ def _sorting(place: Place) -> Order:
     }
     text = place.site(mixed)
     if text is not None and text.find(upper) > text.find(lower):
-        return Order.SORTED_FOLDED
-    return Order.SORTED
+        return MemberOrder.SORTED_FOLDED
+    return MemberOrder.SORTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Strings:
 
     row: Row
     """Whatever stands around the value, its quotes too: what is its own, other types tell."""
-    text: Text
+    text: StringText
     """What becomes of the string between these literals, or with the quotes that it chooses."""
 
 
@@ -164,7 +166,7 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
     only = entries.inside(place.site(place.strings(1)))
     if only is None:
         return None
-    row = cut_at((only,) if key is None else key.cut((only,)), word, Slot.VALUE)
+    row = cut_at((only,) if key is None else key.cut((only,)), word, RowSlot.VALUE)
     for each in (row, without_equal_quotes(row)):
         if each is None:
             continue
@@ -177,7 +179,7 @@ def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> St
         text = None if shown is None else learn_text(shown, word, written)
         if text is not None:
             return Strings(row, text)
-    return Strings(row, Text())
+    return Strings(row, StringText())
 
 
 _HOSTILE = ('"', "'", "\\", "\n", "\t", "<", ">", "&", "/", "é", "日", "😀", "{", "%")
@@ -189,7 +191,9 @@ def hostile_string(word: str) -> str:
     return _LEAD + word + "".join(char + word for char in _HOSTILE) + _TRAIL
 
 
-def learn_text(written: str, word: str, write_again: Callable[[str], str | None]) -> Text | None:
+def learn_text(
+    written: str, word: str, write_again: Callable[[str], str | None]
+) -> StringText | None:
     """Say how `hostile_string(word)` came to be written so; None where nothing explains it.
 
     `write_again` shows how another string is written at the same place.
@@ -203,26 +207,26 @@ def learn_text(written: str, word: str, write_again: Callable[[str], str | None]
 
 
 @cache
-def _styles() -> Sequence[Text]:
+def _styles() -> Sequence[StringText]:
     """Return every way of writing that one rule tells, those that strip nothing first."""
-    plain = [Text(escape=escape) for escape in ESCAPES_BY_RULE]
+    plain = [StringText(escape=escape) for escape in ESCAPES_BY_RULE]
     stripped = [
-        Text(escape=escape, edges=Edges(left, right))
-        for escape, left, right in product(ESCAPES_BY_RULE, Strip, Strip)
+        StringText(escape=escape, edges=StrippedEdges(left, right))
+        for escape, left, right in product(ESCAPES_BY_RULE, EdgeStrip, EdgeStrip)
     ]
     return plain + stripped
 
 
-def _styled(written: str, original: str) -> Text | None:
+def _styled(written: str, original: str) -> StringText | None:
     return next((text for text in _styles() if text.write(original) == written), None)
 
 
 def _guarded(
     written: str, original: str, word: str, write_again: Callable[[str], str | None]
-) -> Text | None:
+) -> StringText | None:
     """Recognise a wrapper that is written around some strings only."""
-    for escape in (Escape.VERBATIM, Escape.JSON):
-        plain = Text(escape=escape)
+    for escape in (StringEscape.VERBATIM, StringEscape.JSON):
+        plain = StringText(escape=escape)
         opening, found, close = written.partition(plain.write(original))
         if not found:
             continue
@@ -231,11 +235,11 @@ def _guarded(
             sample = word + char + word
             if write_again(sample) == f"{opening}{plain.write(sample)}{close}":
                 guarded += char
-        return Text(escape=escape, guard=StringGuard(guarded, opening, close))
+        return StringText(escape=escape, guard=StringGuard(guarded, opening, close))
     return None
 
 
-def _tabled(written: str, word: str) -> Text | None:
+def _tabled(written: str, word: str) -> StringText | None:
     """Read an escape for each character off the text between the words."""
     parts = written.split(word)
     if len(parts) != len(_HOSTILE) + 2:
@@ -244,26 +248,26 @@ def _tabled(written: str, word: str) -> Text | None:
     if edges is None:
         return None
     table = {char: part for char, part in zip(_HOSTILE, parts[1:-1], strict=True) if part != char}
-    return Text(escape=Escape.TABLE, edges=edges, table=table)
+    return StringText(escape=StringEscape.TABLE, edges=edges, table=table)
 
 
-def _edges(lead: str, trail: str) -> Edges | None:
-    for left, right in product(Strip, Strip):
+def _edges(lead: str, trail: str) -> StrippedEdges | None:
+    for left, right in product(EdgeStrip, EdgeStrip):
         if left.left(_LEAD) == lead and right.right(_TRAIL) == trail:
-            return Edges(left, right)
+            return StrippedEdges(left, right)
     return None
 
 
 # The notations that Python itself writes, and the values that tell them apart.
 
 
-_ORDERS = (Order.GIVEN, Order.SORTED, Order.SORTED_FOLDED)
+_ORDERS = (MemberOrder.GIVEN, MemberOrder.SORTED, MemberOrder.SORTED_FOLDED)
 
 
 @lru_cache(maxsize=64)
 def known_notations(
     *, comma: str = ", ", colon: str = ": ", indent: str = ""
-) -> tuple[Notation, ...]:
+) -> tuple[ValueNotation, ...]:
     """Return the notations that Python itself writes, the usual ones first."""
     as_json = tuple(
         json_notation(comma=comma, colon=colon, ascii_only=ascii_only, order=order, indent=indent)
@@ -299,7 +303,9 @@ def every_type(sentinels: Sentinels) -> dict[str, Json]:
 _SPACINGS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"))
 
 
-def recognise(value: Json, text: str, *, margin: str = "", indent: str = "") -> Notation | None:
+def recognize_notation(
+    value: Json, text: str, *, margin: str = "", indent: str = ""
+) -> ValueNotation | None:
     """Say which known notation writes `value` as `text`, if need be on lines of their own.
 
     `margin` is what the line begins with on which the value stands.
@@ -315,7 +321,7 @@ def recognise(value: Json, text: str, *, margin: str = "", indent: str = "") -> 
 # How the keys of an object are written, learnt from one key that holds all that gets escaped.
 
 
-def learn_key(place: Place) -> Text:
+def learn_key(place: Place) -> StringText:
     """Learn how an object writes its keys; as they are, where nothing shows it.
 
     The quotes around a key are a part of its entry's row. With `key="K"` for the key `K`, and
@@ -326,7 +332,7 @@ def learn_key(place: Place) -> Text:
     plain, value = marks.keys[0], marks.values[0]
     shown = place.site({plain: value})
     if shown is None or plain not in shown:
-        return Text()
+        return StringText()
     first, *others = (re.escape(piece) for piece in shown.split(plain))
     # Some formats write a key twice: `<K>value</K>`.
     around = re.compile("(?P<key>.*)".join((first, "(?P=key)".join(others))), re.DOTALL)
@@ -338,7 +344,7 @@ def learn_key(place: Place) -> Text:
 
     inside = written(hostile_string(word))
     text = None if inside is None else learn_text(inside, word, written)
-    return text or Text()
+    return text or StringText()
 
 
 # How entries are written whose value is not a string: by what differs from an entry with one.
@@ -357,7 +363,9 @@ class TypedRows:
     """The words for true, false and null."""
     refused: set[JsonType] = field(default_factory=set[JsonType])
     """Types of values on which the template raises."""
-    containers: Mapping[JsonType, Container] = field(default_factory=dict[JsonType, Container])
+    containers: Mapping[JsonType, ContainerNotation] = field(
+        default_factory=dict[JsonType, ContainerNotation]
+    )
     """How arrays and objects are written, where that could be learnt."""
 
 
@@ -389,8 +397,8 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
         key = place.key(kind)
         if kind in NUMBERS:
             if str(value) in text:
-                row = cut_at((text,), str(value), Slot.VALUE)
-                types.rows[kind] = row if key is None else cut_at(row, key, Slot.KEY)
+                row = cut_at((text,), str(value), RowSlot.VALUE)
+                types.rows[kind] = row if key is None else cut_at(row, key, RowSlot.KEY)
             continue
         known = [row for row in (types.rows.get(JsonType.INTEGER), string_row) if row]
         if bare is not None and bare not in known:

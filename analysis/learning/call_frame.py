@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Message, Presence, ToolResult
-from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import (
-    Repetition,
+    RepeatedText,
     common_prefix,
     common_suffix,
-    decompose,
     edge_units,
     is_unit,
+    split_repetition,
 )
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .observer import ObservedTurn, Observer, SlotKind, SlotMark
 from .prober import Prober
@@ -89,11 +89,11 @@ def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
 
 
 def describe_openings(
-    prompts: Sequence[PromptText], header: str, reasoning: Block | None
-) -> tuple[Opening, ...]:
+    prompts: Sequence[PromptText], header: str, reasoning: MarkerBlock | None
+) -> tuple[TurnOpening, ...]:
     """Say of each generation prompt how much of the turn it has written."""
     return tuple(
-        Opening(
+        TurnOpening(
             dict(prompt.setting),
             prompt.text,
             written_by(prompt.text, header, reasoning),
@@ -104,28 +104,28 @@ def describe_openings(
     )
 
 
-_UNKNOWN = Block(Literal(), Literal())
+_UNKNOWN = MarkerBlock(TemplateLiteral(), TemplateLiteral())
 
 
-def written_by(text: str, header: str, reasoning: Block | None) -> Written:
+def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptProgress:
     """Say how much of a turn the text has written that begins it."""
     reasoning = reasoning or _UNKNOWN
     if not text:
-        return Written.NOTHING
+        return PromptProgress.NOTHING
     if text == header or (text.strip() == header.strip() and header.strip()):
-        return Written.HEADER
+        return PromptProgress.HEADER
     if header.startswith(text):
-        return Written.PART_OF_HEADER
+        return PromptProgress.PART_OF_HEADER
     head = header.strip()
     if head not in text:
-        return Written.OTHER
+        return PromptProgress.OTHER
     rest = (text[text.rindex(head) + len(head) :] if head else text).strip()
     opening, close = reasoning.open.core, reasoning.close.core
     if opening and rest == opening:
-        return Written.REASONING_OPEN
+        return PromptProgress.REASONING_OPEN
     if close and rest.endswith(close) and (not opening or rest.startswith((opening, close))):
-        return Written.REASONING_CLOSED
-    return Written.OTHER
+        return PromptProgress.REASONING_CLOSED
+    return PromptProgress.OTHER
 
 
 # Markers that stand right before a call, and stops, that no turn of the usual messages shows.
@@ -188,7 +188,7 @@ INDEX_MARK = "\ue000"
 _NUMBERS = re.compile(r"(\d+)")
 
 
-def counted(texts: Sequence[str]) -> tuple[str, int] | None:
+def mark_numbers(texts: Sequence[str]) -> tuple[str, int] | None:
     """Give the text that `texts` share with marks for the numbers that count, and the first number.
 
     None where the texts differ in anything else. A text without numbers that count comes back
@@ -214,7 +214,7 @@ def counted(texts: Sequence[str]) -> tuple[str, int] | None:
     return "".join(pieces), base
 
 
-def numbered(text: str, number: int) -> str:
+def fill_number(text: str, number: int) -> str:
     """Put a number where the marks are."""
     return text.replace(INDEX_MARK, str(number))
 
@@ -237,7 +237,7 @@ class CallGroup:
 class CallsFrame:
     """What surrounds the calls of a turn."""
 
-    repetition: Repetition
+    repetition: RepeatedText
     """Prefix: before the first call, in a turn of calls alone; suffix: to the end of the text."""
     inner: str
     """A call from its first to its last sentinel."""
@@ -293,18 +293,18 @@ class CallsFrame:
 
     def written(self, at: int) -> str:
         """Return the call number `at`, in the sentinels of the first."""
-        return numbered(self.call, self.index_base + at)
+        return fill_number(self.call, self.index_base + at)
 
     def first_open(self) -> str:
         """Return what opens the first call."""
-        return numbered(self.repetition.open, self.index_base)
+        return fill_number(self.repetition.open, self.index_base)
 
     def close_of(self, at: int) -> str:
         """Return what closes the call number `at`."""
-        return numbered(self.repetition.close, self.index_base + at)
+        return fill_number(self.repetition.close, self.index_base + at)
 
 
-def groups(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:
+def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:
     """Cut a turn into its calls; None where one is missing or they are interleaved."""
     pieces = observer.pieces(turn.text)
     starts = [0]
@@ -349,20 +349,20 @@ def _text_of(observer: Observer, slot: SlotMark) -> str:
 def learn_frame(observer: Observer) -> CallsFrame | None:
     """Learn the frame from turns of one, two and three calls; None where no call is shown."""
     one = observer.shown(CALLS_ONLY)
-    single = groups(observer, one, 1)
+    single = group_calls(observer, one, 1)
     if single is None:
         return None
     limit = _limit(observer)
     if limit is CallLimit.MANY:
         turn = observer.shown(CALLS_ONLY, 3)
-        three = None if turn.refusal else groups(observer, turn, 3)
+        three = None if turn.refusal else group_calls(observer, turn, 3)
         if three is not None:
             frame = _frame_of_three(observer, three) or _frame_of_later(single[0], three)
             if frame is not None:
                 return replace(frame, goes_on=frame.counts and _goes_on(observer.prober, frame))
     only = single[0]
     # Nothing repeats, so nothing tells the call from its surroundings; its neighbours will.
-    return CallsFrame(Repetition(only.before, "", "", "", only.after), only.inner, limit=limit)
+    return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
 
 
 def _goes_on(prober: Prober, frame: CallsFrame) -> bool:
@@ -399,8 +399,8 @@ def _unified(observer: Observer, three: list[CallGroup]) -> list[str]:
 
 
 def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | None:
-    inner = counted(_unified(observer, three))
-    between = counted([three[1].before, three[2].before])
+    inner = mark_numbers(_unified(observer, three))
+    between = mark_numbers([three[1].before, three[2].before])
     if inner is None or between is None:
         return None
     before, after = three[0].before, three[2].after
@@ -418,7 +418,7 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
             after = head + INDEX_MARK + after[len(f"{head}{first + 2}") :]
         else:
             return None
-    return CallsFrame(decompose(before, text, after), inner[0], max(base, 0))
+    return CallsFrame(split_repetition(before, text, after), inner[0], max(base, 0))
 
 
 def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
@@ -431,4 +431,4 @@ def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None
         return None
     if not one.after.startswith(head) or three[2].after != head + later + one.after[len(head) :]:
         return None
-    return CallsFrame(decompose(one.before, first, one.after), one.inner, later_close=later)
+    return CallsFrame(split_repetition(one.before, first, one.after), one.inner, later_close=later)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from autoparser.analysis.core.call_format import CallLimit
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence
-from autoparser.analysis.core.text_format import Layout
+from autoparser.analysis.core.text_format import TurnLayout
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import EvidenceKind
 
@@ -17,7 +17,7 @@ from .argument_containers import Enclosure, learn_argument_list, learn_enclosure
 from .call_frame import CallsFrame, learn_frame, learn_leads
 from .call_rows import learn_id, learn_slot
 from .observer import Observer, SlotKind
-from .prober import Evidence, Finding, Sentinels, standing
+from .prober import Evidence, Finding, Sentinels, surroundings_words
 from .prompt_words import find_worded_call, learn_free_words
 from .turn_layouts import (
     behind_calls,
@@ -64,7 +64,7 @@ def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 # T3: what stands between calls, and between the parts of a turn.
 
 
-def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, Layout]) -> bool:
+def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, TurnLayout]) -> bool:
     """Whether what more every turn begins with, than turns do that have it all, is an empty block.
 
     Under some settings every turn opens reasoning and closes it at once: the model may still reason
@@ -143,7 +143,7 @@ def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
     other = observer.turn(Message(calls=(replace(call, name=marks.names[1]),)))
-    slot = learn_slot(Slot.NAME, marks.names[0], one.text, other.text)
+    slot = learn_slot(RowSlot.NAME, marks.names[0], one.text, other.text)
     if not draft.shows_calls:
         conclusion = "no calls to compare"
     elif slot is None:
@@ -161,7 +161,7 @@ def _after(observer: Observer, frame: CallsFrame | None) -> str:
     """Say what of a call stands right before its name: what opens it, a namespace, an id's end."""
     pieces = observer.pieces("" if frame is None else frame.written(0))
     kinds = [slot.kind for slot in pieces.slots]
-    return standing(
+    return surroundings_words(
         pieces.literals[kinds.index(SlotKind.NAME)] if SlotKind.NAME in kinds else "", ""
     )
 
@@ -234,7 +234,7 @@ def examine_t7(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
     other = observer.turn(Message(calls=(replace(call, id=marks.ids[1]),)))
-    slot = learn_slot(Slot.ID, marks.ids[0], one.text, other.text)
+    slot = learn_slot(RowSlot.ID, marks.ids[0], one.text, other.text)
     if slot is not None and draft.name is None and draft.frame is not None:
         several = draft.frame.limit is CallLimit.MANY
         draft = replace(draft, seen_id=learn_id(observer, draft.suggestions, several=several))
@@ -259,7 +259,7 @@ def _place(draft: Draft, text: str, marks: Sentinels) -> str:
     """Say where a call's id stands; where no name does, the id has to say what is called."""
     if draft.name is None:
         row = () if draft.seen_id is None else draft.seen_id.row
-        words = "".join(_WORDS[piece] if isinstance(piece, Slot) else piece for piece in row)
+        words = "".join(_WORDS[piece] if isinstance(piece, RowSlot) else piece for piece in row)
         return f"and no name: it alone says which function is called{words and f', as {words}'}"
     at = text.find(marks.ids[0])
     if at < text.find(marks.names[0]):
@@ -269,7 +269,7 @@ def _place(draft: Draft, text: str, marks: Sentinels) -> str:
     )
 
 
-_WORDS = {Slot.NAME: "NAME", Slot.INDEX: "INDEX", Slot.ID: "WORD"}
+_WORDS = {RowSlot.NAME: "NAME", RowSlot.INDEX: "INDEX", RowSlot.ID: "WORD"}
 
 
 def examine_t1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:

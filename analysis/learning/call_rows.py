@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import common_prefix, common_suffix, find_slots
 
-from .call_frame import INDEX_MARK, CallsFrame, counted
+from .call_frame import INDEX_MARK, CallsFrame, mark_numbers
 from .observer import Observer
-from .shape_negotiation import answered
+from .shape_negotiation import answered_conversation
 from .suggestions import Suggestions
 
 # How ids carry names: put together where messages have none, or taken apart for a result's
@@ -43,7 +43,7 @@ def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> 
 def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
     """Read off what stands in the place of the ids of calls that have none."""
     marks = observer.prober.sentinels
-    dialogue = answered(
+    dialogue = answered_conversation(
         observer.prober, Message(calls=tuple(observer.call(at) for at in range(count)))
     )
     given = observer.prober.probe(dialogue).text
@@ -55,17 +55,19 @@ def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
     if found is None:
         return None
     words = found.groups()
-    one = counted([text.replace(marks.names[at], marks.names[0]) for at, text in enumerate(words)])
+    one = mark_numbers(
+        [text.replace(marks.names[at], marks.names[0]) for at, text in enumerate(words)]
+    )
     if one is None or marks.names[0] not in one[0]:
         return None
     # The number of an only call is one like any other word.
-    labels = {marks.names[0]: Slot.NAME, INDEX_MARK: Slot.INDEX}
+    labels = {marks.names[0]: RowSlot.NAME, INDEX_MARK: RowSlot.INDEX}
     pieces = find_slots(one[0], labels)
     return _row(pieces.literals, pieces.slots), max(one[1], 0)
 
 
-def _row(literals: Sequence[str], slots: Sequence[Slot]) -> Row:
-    row: list[str | Slot] = [literals[0]]
+def _row(literals: Sequence[str], slots: Sequence[RowSlot]) -> Row:
+    row: list[str | RowSlot] = [literals[0]]
     for slot, literal in zip(slots, literals[1:], strict=True):
         row += [slot, literal]
     return tuple(piece for piece in row if piece)
@@ -127,24 +129,24 @@ def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
     if not shown or len(shown) == len(words):
         return
     first, last = shown[0], shown[-1]
-    before: Row = (Slot.ID, signs[first - 1]) if first else ()
-    after: Row = (signs[last], Slot.ID) if last < len(signs) else ()
-    yield (*before, Slot.NAME, *after)
+    before: Row = (RowSlot.ID, signs[first - 1]) if first else ()
+    after: Row = (signs[last], RowSlot.ID) if last < len(signs) else ()
+    yield (*before, RowSlot.NAME, *after)
 
 
-def shape_of(row: Row) -> tuple[Slot, ...]:
+def shape_of(row: Row) -> tuple[RowSlot, ...]:
     """Return the slots of a row, in order."""
-    return tuple(piece for piece in row if isinstance(piece, Slot))
+    return tuple(piece for piece in row if isinstance(piece, RowSlot))
 
 
-def cut_at(row: Row, word: str, slot: Slot) -> Row:
+def cut_at(row: Row, word: str, slot: RowSlot) -> Row:
     """Put a slot wherever the literals of a row show this word.
 
     `("<p k>v</p>",)` with `k` for the key becomes `("<p ", KEY, ">v</p>")`.
     """
-    cut: list[str | Slot] = []
+    cut: list[str | RowSlot] = []
     for piece in row:
-        if isinstance(piece, Slot):
+        if isinstance(piece, RowSlot):
             cut.append(piece)
             continue
         first, *others = piece.split(word)
@@ -154,19 +156,19 @@ def cut_at(row: Row, word: str, slot: Slot) -> Row:
     return tuple(piece for piece in cut if piece != "")
 
 
-def around(row: Row, slot: Slot) -> tuple[str, str]:
+def literals_around(row: Row, slot: RowSlot) -> tuple[str, str]:
     """Return the literals right before and right after the first such slot."""
     if slot not in row:
         return "", ""
     at = row.index(slot)
-    before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
-    after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], Slot) else ""
+    before = row[at - 1] if at and not isinstance(row[at - 1], RowSlot) else ""
+    after = row[at + 1] if at + 1 < len(row) and not isinstance(row[at + 1], RowSlot) else ""
     return str(before), str(after)
 
 
-def quotes_around(row: Row, slot: Slot) -> tuple[str, str]:
+def quotes_around(row: Row, slot: RowSlot) -> tuple[str, str]:
     """Return what stands around a slot; of what stands farther out than quotes, nothing."""
-    before, after = around(row, slot)
+    before, after = literals_around(row, slot)
     sign = _same_sign(before, after)
     return (sign, sign) if sign else (before, after)
 
@@ -178,11 +180,11 @@ def _same_sign(before: str, after: str) -> str:
 
 def with_around(row: Row, before: str, after: str) -> Row:
     """Return the row with other literals right before and right after the value."""
-    at = row.index(Slot.VALUE)
-    start = at - 1 if at and not isinstance(row[at - 1], Slot) else at
-    has_after = at + 1 < len(row) and not isinstance(row[at + 1], Slot)
+    at = row.index(RowSlot.VALUE)
+    start = at - 1 if at and not isinstance(row[at - 1], RowSlot) else at
+    has_after = at + 1 < len(row) and not isinstance(row[at + 1], RowSlot)
     rest = row[at + 2 :] if has_after else row[at + 1 :]
-    changed = (*row[:start], before, Slot.VALUE, after, *rest)
+    changed = (*row[:start], before, RowSlot.VALUE, after, *rest)
     return tuple(piece for piece in changed if piece != "")
 
 
@@ -190,8 +192,8 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
     """Say what `row` writes around the value beyond what `plain` does; None: not a matter of it."""
     if shape_of(row) != shape_of(plain):
         return None
-    before, after = around(row, Slot.VALUE)
-    plain_before, plain_after = around(plain, Slot.VALUE)
+    before, after = literals_around(row, RowSlot.VALUE)
+    plain_before, plain_after = literals_around(plain, RowSlot.VALUE)
     if not before.startswith(plain_before) or not after.endswith(plain_after):
         return None
     if with_around(row, plain_before, plain_after) != plain:
@@ -201,7 +203,7 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
 
 def without_equal_quotes(row: Row) -> Row | None:
     """Take one sign off both sides of the value, where it is the same on both."""
-    before, after = around(row, Slot.VALUE)
+    before, after = literals_around(row, RowSlot.VALUE)
     return with_around(row, before[:-1], after[1:]) if _same_sign(before, after) else None
 
 
@@ -209,9 +211,9 @@ def match_row(row: Row, text: str, key: str | None) -> str | None:
     """Return the text of the value where an entry reads like `row`."""
     pattern = ""
     for piece in row:
-        if piece is Slot.VALUE:
+        if piece is RowSlot.VALUE:
             pattern += "(.*)"
-        elif piece is Slot.KEY:
+        elif piece is RowSlot.KEY:
             pattern += re.escape(key or "")
         else:
             pattern += re.escape(piece)
@@ -237,9 +239,9 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
     names: list[str] = []
     for at, column in enumerate(zip(*known, strict=True)):
         piece = column[0]
-        if piece is Slot.VALUE:
+        if piece is RowSlot.VALUE:
             pattern += "(?P<value>.*)"
-        elif piece is Slot.KEY:
+        elif piece is RowSlot.KEY:
             pattern += re.escape(key or "")
         else:
             names.append(f"literal{at}")
@@ -248,7 +250,7 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
     if match is None:
         return None
     row = tuple(
-        piece if isinstance(piece, Slot) else match.group(f"literal{at}")
+        piece if isinstance(piece, RowSlot) else match.group(f"literal{at}")
         for at, piece in enumerate(known[0])
     )
     return tuple(piece for piece in row if piece != ""), match.group("value")
@@ -256,11 +258,11 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
 
 def _padded(row: Row) -> Row:
     """Return the row with a literal on both sides of the value, be it empty."""
-    before, after = around(row, Slot.VALUE)
-    at = row.index(Slot.VALUE)
+    before, after = literals_around(row, RowSlot.VALUE)
+    at = row.index(RowSlot.VALUE)
     start = at - 1 if before else at
     end = at + 2 if after else at + 1
-    return (*row[:start], before, Slot.VALUE, after, *row[end:])
+    return (*row[:start], before, RowSlot.VALUE, after, *row[end:])
 
 
 def _varying(literals: Sequence[str]) -> str:
@@ -277,7 +279,7 @@ _PLAIN = (JsonType.BOOLEAN, JsonType.ARRAY, JsonType.OBJECT, JsonType.NULL)
 
 def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
     """Choose the row of values that have nothing of their own around them."""
-    string = rows[JsonType.STRING] or (Slot.VALUE,)
+    string = rows[JsonType.STRING] or (RowSlot.VALUE,)
     number = rows.get(JsonType.INTEGER) or string
     for kind in _PLAIN:
         row = rows.get(kind)
@@ -293,7 +295,7 @@ def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
 class SeenSlot:
     """Where one thing stands in a text that is made of sentinels."""
 
-    slot: Slot
+    slot: RowSlot
     word: str
     """What stands for it."""
     times: int = 1
@@ -303,7 +305,7 @@ class SeenSlot:
         return cut_at(row, self.word, self.slot)
 
 
-def learn_slot(slot: Slot, word: str, one: str | None, other: str | None) -> SeenSlot | None:
+def learn_slot(slot: RowSlot, word: str, one: str | None, other: str | None) -> SeenSlot | None:
     """Find what moves with a thing: `word` shows in `one`, and another in its place in `other`.
 
     None where nothing does: the thing is not written, or what is written comes from elsewhere.
@@ -319,7 +321,7 @@ def learn_slot(slot: Slot, word: str, one: str | None, other: str | None) -> See
 def put_together(
     frame: CallsFrame,
     slots: Sequence[SeenSlot],
-    arguments: Arguments,
+    arguments: ArgumentFormat,
     written: str,
     section: tuple[str, str],
 ) -> CallFormat | None:
@@ -337,7 +339,7 @@ def put_together(
         # characters with what closes the section.
         call, opening, close = around, "", ""
     return CallFormat(
-        row=row_of(call, [*slots, SeenSlot(Slot.ARGUMENTS, written)]),
+        row=row_of(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, written)]),
         arguments=arguments,
         section_open=opening,
         section_close=close,
@@ -352,7 +354,7 @@ def put_together(
 def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a call made of sentinels into a row."""
     row: Row = (call,)
-    for each in (*slots, SeenSlot(Slot.INDEX, INDEX_MARK)):
+    for each in (*slots, SeenSlot(RowSlot.INDEX, INDEX_MARK)):
         row = each.cut(row)
     return row
 
@@ -364,9 +366,9 @@ def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[SeenSlot
     """
     row = calls.row
     for at, piece in enumerate(row):
-        if piece is not Slot.INDEX:
+        if piece is not RowSlot.INDEX:
             continue
-        before = row[at - 1] if at and not isinstance(row[at - 1], Slot) else ""
+        before = row[at - 1] if at and not isinstance(row[at - 1], RowSlot) else ""
         shown = f"{before}{calls.index_base}"
         if before and text.count(shown) == 1:
             text = text.replace(shown, f"{before}{INDEX_MARK}")

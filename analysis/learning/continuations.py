@@ -6,12 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, User
-from autoparser.analysis.core.message_battery import CITY_TOOL, BatteryCase, battery, battery_tools
+from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, UserMessage
+from autoparser.analysis.core.message_battery import (
+    CITY_TOOL,
+    BatteryCase,
+    battery_messages,
+    battery_tools,
+)
 from autoparser.analysis.core.message_shape import FormDeparture
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat, ending
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_format import (
+    Formats,
+    RefusedMessageError,
+    TurnFormat,
+    opening_at_end,
+)
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 from .call_frame import written_by
 from .prober import Prober
@@ -50,7 +60,7 @@ EARLIER_WORDS = ("Good morning.", "Good morning! What is it about?")
 class TemplateContinuation:
     """One message, as the template writes it after a generation prompt."""
 
-    opening: Opening
+    opening: TurnOpening
     """With the setting that both were rendered under."""
     title: str
     message: Message
@@ -66,7 +76,7 @@ class TemplateContinuation:
     """In what it was sent as users do, and not in the form that the template takes."""
 
 
-def continuations(
+def render_continuations(
     formats: Formats, prober: Prober, form: FormDeparture | None
 ) -> tuple[TemplateContinuation, ...]:
     """Render the messages after every generation prompt; `prober` has nothing set.
@@ -82,7 +92,7 @@ def continuations(
     )
 
 
-def _different(format_: TurnFormat) -> Iterator[Opening]:
+def _different(format_: TurnFormat) -> Iterator[TurnOpening]:
     """Return one opening for each text: settings whose prompts end alike go on alike."""
     seen: set[str] = set()
     for opening in format_.openings:
@@ -92,7 +102,7 @@ def _different(format_: TurnFormat) -> Iterator[Opening]:
 
 
 def _behind(
-    format_: TurnFormat, opening: Opening, prober: Prober, form: FormDeparture | None
+    format_: TurnFormat, opening: TurnOpening, prober: Prober, form: FormDeparture | None
 ) -> Iterator[TemplateContinuation]:
     for earlier in Earlier:
         turns = turns_after(format_, opening, prober, earlier, form)
@@ -103,7 +113,7 @@ def _behind(
             continue
         for case in _cases(ASKED_LATER if earlier else ASKED, calls=turns.offers):
             message = format_.with_naming_ids(case.message)
-            dialogue = (*_history(format_, earlier), User(QUESTION), message)
+            dialogue = (*_history(format_, earlier), UserMessage(QUESTION), message)
             if form is not None and form.same(dialogue, tools=turns.offers):
                 continue
             text = turns.written(message).continuation if turns.prompted.rendered else None
@@ -125,16 +135,16 @@ def with_later_openings(formats: Formats, found: Sequence[TemplateContinuation])
 
 def _later_openings(
     format_: TurnFormat, found: Sequence[TemplateContinuation]
-) -> tuple[Opening, ...]:
+) -> tuple[TurnOpening, ...]:
     groups: dict[tuple[str, Earlier], list[TemplateContinuation]] = {}
     for one in found:
         if one.form is None and any(one.opening is each for each in format_.openings):
             groups.setdefault((repr(one.opening.setting), one.earlier), []).append(one)
-    later: list[Opening] = []
+    later: list[TurnOpening] = []
     for (setting, earlier), group in groups.items():
         known = replace(format_, later_openings=tuple(later))
         first = group[0]
-        if earlier and ending(known, first.prompt) is None:
+        if earlier and opening_at_end(known, first.prompt) is None:
             alone = groups.get((setting, Earlier.NOTHING), group)[0].before
             text = _told_by(first, alone)
             begun = _amounts_to(format_, group, text) if text else None
@@ -188,13 +198,13 @@ def _amounts_to(
     # closes an empty block, does so behind a user's message, too.
     told = format_.header.rstrip() + text.strip()
     written = written_by(told, format_.header, format_.reasoning)
-    opens = written in {Written.REASONING_OPEN, Written.REASONING_CLOSED}
+    opens = written in {PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED}
     return told + text[len(text.rstrip()) :] if opens else None
 
 
 def turns_after(
     format_: TurnFormat,
-    opening: Opening,
+    opening: TurnOpening,
     prober: Prober,
     earlier: Earlier = Earlier.NOTHING,
     form: FormDeparture | None = None,
@@ -217,12 +227,12 @@ def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
             return ()
         case Earlier.CALL:
             # An id that carries the name is made anew, the others are unlike those of later calls.
-            return (User(said), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
+            return (UserMessage(said), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
         case Earlier.ANSWER:
-            return (User(said), Message(answer))
+            return (UserMessage(said), Message(answer))
 
 
 def _cases(asked: Sequence[str], *, calls: bool) -> Iterator[BatteryCase]:
-    for case in battery():
+    for case in battery_messages():
         if case.title in asked and (calls or not case.message.calls):
             yield case

@@ -26,13 +26,19 @@ from itertools import chain, groupby, permutations
 from types import NoneType
 from typing import NamedTuple, TypeVar
 
-from autoparser.analysis.core.call_notation import Slot, json_notation, python_notation
+from autoparser.analysis.core.call_notation import RowSlot, json_notation, python_notation
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import common_prefix
-from autoparser.analysis.core.text_format import Edges, Escape, Part, Strip, Text
+from autoparser.analysis.core.text_format import (
+    EdgeStrip,
+    StringEscape,
+    StringText,
+    StrippedEdges,
+    TurnPart,
+)
 
-from .examples import ID_MARK, KEY_MARK, NAME_MARK, filled, with_own_words
+from .examples import ID_MARK, KEY_MARK, NAME_MARK, fill_marks, with_own_words
 
 # The texts that a value of a message may have in an output, and where they stand.
 
@@ -49,7 +55,7 @@ MOST = 6
 """So many places of one text are tried."""
 
 
-def found(text: str, word: str, start: int) -> Iterator[WordSpan]:
+def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
     """Find a text from a place on; of a word first those that stand as a word, then the others."""
     places: list[WordSpan] = []
     at = text.find(word, start)
@@ -73,10 +79,10 @@ def _wordly(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def value_texts(value: Json, escape: Escape) -> tuple[str, ...]:
+def value_texts(value: Json, escape: StringEscape) -> tuple[str, ...]:
     """Return how a value of an argument may be written, the usual text first."""
     if isinstance(value, str):
-        return (Text(escape=escape).write(value),)
+        return (StringText(escape=escape).write(value),)
     notations = (
         *(json_notation(comma=comma, colon=colon) for comma, colon in _SPACINGS),
         json_notation(ascii_only=True),
@@ -85,11 +91,11 @@ def value_texts(value: Json, escape: Escape) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notation.write(value) for notation in notations))
 
 
-def key_texts(key: str, escape: Escape) -> tuple[str, ...]:
+def key_texts(key: str, escape: StringEscape) -> tuple[str, ...]:
     """Return how an argument's name may be written: as it is, or escaped as strings are."""
-    if escape in (Escape.VERBATIM, Escape.PYTHON):
+    if escape in (StringEscape.VERBATIM, StringEscape.PYTHON):
         return (key,)
-    return tuple(dict.fromkeys((key, Text(escape=escape).write(key))))
+    return tuple(dict.fromkeys((key, StringText(escape=escape).write(key))))
 
 
 _SPACINGS = ((", ", ": "), (",", ":"))
@@ -173,7 +179,7 @@ class ValueFrames:
         `words` are the texts in the places of the marks, `following` is the next key.
         """
         afters = self.betweens if following else self.tails
-        ends = [filled(each, words) + following for each in _suffixes(afters)]
+        ends = [fill_marks(each, words) + following for each in _suffixes(afters)]
         for begin in self._begins(text, start):
             for end in sorted(_found(text, begin, ends)):
                 if _may_be(text[begin:end], value):
@@ -233,7 +239,7 @@ class ArgumentStyle(NamedTuple):
     """As one value, an object."""
     encoded: bool = False
     """As one value, inside a JSON string."""
-    escape: Escape = Escape.VERBATIM
+    escape: StringEscape = StringEscape.VERBATIM
     """One by one, and strings so."""
 
 
@@ -244,7 +250,7 @@ _VERBATIM = ArgumentStyle()
 class Hypothesis:
     """What is looked for in a call, and in which order."""
 
-    fields: tuple[Slot, ...]
+    fields: tuple[RowSlot, ...]
     style: ArgumentStyle
 
 
@@ -252,7 +258,7 @@ class Hypothesis:
 class Mark:
     """A place that a message fills."""
 
-    what: Part | Slot
+    what: TurnPart | RowSlot
     start: int
     end: int
     call: int = 0
@@ -260,7 +266,7 @@ class Mark:
     """Of a value: its type."""
     value: Json = None
     """Of a value: it. Of a key: it, unescaped."""
-    edges: Edges = field(default_factory=Edges)
+    edges: StrippedEdges = field(default_factory=StrippedEdges)
     """Of content and reasoning: what of its whitespace is not there."""
 
 
@@ -272,7 +278,7 @@ class AlignedExample:
     start: int
     """Where the output begins, after what the prompt has written."""
     message: Message
-    parts: tuple[Part, ...]
+    parts: tuple[TurnPart, ...]
     marks: tuple[Mark, ...]
     style: ArgumentStyle = _VERBATIM
 
@@ -287,7 +293,7 @@ class AlignedExample:
 class _Wanted:
     """One thing to be found next: every text that would be it."""
 
-    what: Part | Slot
+    what: TurnPart | RowSlot
     text: str = ""
     call: int = 0
     value: Json = None
@@ -298,7 +304,7 @@ class _Wanted:
     """Of a value: the next key."""
 
 
-def align(
+def align_message(
     text: str,
     start: int,
     message: Message,
@@ -318,7 +324,7 @@ def align(
     present = [
         part
         for part, there in zip(
-            Part, (presence.reasoning, presence.content, presence.calls), strict=True
+            TurnPart, (presence.reasoning, presence.content, presence.calls), strict=True
         )
         if there
     ]
@@ -336,7 +342,7 @@ def align(
 def may_be_unknown(message: Message, text: str) -> bool:
     """Whether an argument is an array, an object or a word that the text does not hold as such."""
     wanted = (
-        _Wanted(Slot.VALUE, value=value)
+        _Wanted(RowSlot.VALUE, value=value)
         for call in message.calls
         for value in call.arguments.values()
     )
@@ -344,7 +350,9 @@ def may_be_unknown(message: Message, text: str) -> bool:
 
 
 def _unknown(wanted: _Wanted, text: str) -> bool:
-    if wanted.what is not Slot.VALUE or not isinstance(wanted.value, (bool, list, dict, NoneType)):
+    if wanted.what is not RowSlot.VALUE or not isinstance(
+        wanted.value, (bool, list, dict, NoneType)
+    ):
         return False
     return not any(written in text for written in value_texts(wanted.value, wanted.style.escape))
 
@@ -353,10 +361,10 @@ _STEPS = 4000
 """So many places are looked at for one example."""
 
 
-def _wanted(part: Part, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
-    if part is Part.REASONING:
+def _wanted(part: TurnPart, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
+    if part is TurnPart.REASONING:
         yield _Wanted(part, message.reasoning)
-    elif part is Part.CONTENT:
+    elif part is TurnPart.CONTENT:
         yield _Wanted(part, message.content)
     else:
         for at, call in enumerate(message.calls):
@@ -365,11 +373,11 @@ def _wanted(part: Part, message: Message, guess: Hypothesis) -> Iterator[_Wanted
 
 
 def _wanted_of_call(
-    field: Slot, call: ToolCall, at: int, style: ArgumentStyle
+    field: RowSlot, call: ToolCall, at: int, style: ArgumentStyle
 ) -> Iterator[_Wanted]:
-    if field is Slot.NAME:
+    if field is RowSlot.NAME:
         yield _Wanted(field, call.name, at)
-    elif field is Slot.ID:
+    elif field is RowSlot.ID:
         yield _Wanted(field, call.id, at)
     elif style.whole or style.encoded:
         yield _Wanted(field, "", at, dict(call.arguments), style)
@@ -377,8 +385,8 @@ def _wanted_of_call(
         following = (*list(call.arguments)[1:], "")
         for (key, value), after in zip(call.arguments.items(), following, strict=False):
             own = {KEY_MARK: key, NAME_MARK: call.name, ID_MARK: call.id}
-            yield _Wanted(Slot.KEY, key, at, key, style)
-            yield _Wanted(Slot.VALUE, "", at, value, style, own, after)
+            yield _Wanted(RowSlot.KEY, key, at, key, style)
+            yield _Wanted(RowSlot.VALUE, "", at, value, style, own, after)
 
 
 def _placed(
@@ -392,7 +400,7 @@ def _placed(
     if not wanted:
         return []
     places = _places(text, start, wanted[0])
-    if wanted[0].what is Slot.VALUE and frames is not None:
+    if wanted[0].what is RowSlot.VALUE and frames is not None:
         framed = _framed(text, start, wanted[0], frames)
         known = sorted(places, key=lambda mark: -frames.likely(text[start : mark.start]))
         places = chain(known, framed)
@@ -408,22 +416,22 @@ def _placed(
 
 def _places(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     what, call = wanted.what, wanted.call
-    if isinstance(what, Part):
+    if isinstance(what, TurnPart):
         yield from _texts(text, start, wanted)
-    elif what is Slot.ARGUMENTS and isinstance(wanted.value, dict):
+    elif what is RowSlot.ARGUMENTS and isinstance(wanted.value, dict):
         seek = decoded_strings if wanted.style.encoded else decoded_objects
         for span in seek(text, start, wanted.value):
             yield _mark(what, span, call, wanted.value)
     else:
         for written in _spellings(wanted):
-            for span in found(text, written, start):
+            for span in find_text(text, written, start):
                 yield _mark(what, span, call, wanted.value)
 
 
 def _spellings(wanted: _Wanted) -> tuple[str, ...]:
-    if wanted.what is Slot.VALUE:
+    if wanted.what is RowSlot.VALUE:
         return value_texts(wanted.value, wanted.style.escape)
-    if wanted.what is Slot.KEY:
+    if wanted.what is RowSlot.KEY:
         return key_texts(wanted.text, wanted.style.escape)
     return (wanted.text,)
 
@@ -431,11 +439,11 @@ def _spellings(wanted: _Wanted) -> tuple[str, ...]:
 def _framed(text: str, start: int, wanted: _Wanted, frames: ValueFrames) -> Iterator[Mark]:
     """Place a value that is written in a way of its own where other values stand."""
     for span in frames.spans(text, start, wanted.value, wanted.own, wanted.following):
-        yield _mark(Slot.VALUE, span, wanted.call, wanted.value)
+        yield _mark(RowSlot.VALUE, span, wanted.call, wanted.value)
 
 
-def _mark(what: Slot, span: WordSpan, call: int, value: Json) -> Mark:
-    kind = type_of(value) if what is Slot.VALUE else None
+def _mark(what: RowSlot, span: WordSpan, call: int, value: Json) -> Mark:
+    kind = type_of(value) if what is RowSlot.VALUE else None
     return Mark(what, span.start, span.end, call, kind, value)
 
 
@@ -443,17 +451,17 @@ def _texts(text: str, start: int, wanted: _Wanted) -> Iterator[Mark]:
     """Place content or reasoning, whole or without whitespace at its edges."""
     for edges in _EDGES:
         written = edges.apply(wanted.text)
-        for span in found(text, written, start):
+        for span in find_text(text, written, start):
             yield Mark(wanted.what, span.start, span.end, edges=edges)
         if written == wanted.text.strip():
             break
 
 
 _EDGES = (
-    Edges(),
-    Edges(Strip.NOTHING, Strip.WHITESPACE),
-    Edges(Strip.WHITESPACE, Strip.NOTHING),
-    Edges(Strip.WHITESPACE, Strip.WHITESPACE),
+    StrippedEdges(),
+    StrippedEdges(EdgeStrip.NOTHING, EdgeStrip.WHITESPACE),
+    StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.NOTHING),
+    StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE),
 )
 
 # The calls of aligned examples, cut up: what stands before, between and after their places.
@@ -462,12 +470,12 @@ _EDGES = (
 # that literals of different calls can be compared.
 
 
-_ENTRIES = (Slot.KEY, Slot.VALUE)
+_ENTRIES = (RowSlot.KEY, RowSlot.VALUE)
 
 _Kind = TypeVar("_Kind", bound=Hashable)
 
 
-def usual(seen: Iterable[_Kind]) -> _Kind | None:
+def most_frequent(seen: Iterable[_Kind]) -> _Kind | None:
     """Return what was seen most often, of two the first: an odd example outvotes nobody."""
     counted = Counter(seen)
     return max(counted, key=lambda each: counted[each], default=None)
@@ -481,7 +489,7 @@ class ShownCall:
     """Its number in the turn."""
     before: str
     """The literal up to its first place, from the end of what stands before."""
-    fields: tuple[tuple[Slot, tuple[Mark, ...]], ...]
+    fields: tuple[tuple[RowSlot, tuple[Mark, ...]], ...]
     """Its fields in order, each with its places; arguments one by one have many."""
     joints: tuple[str, ...]
     """The literals between the fields."""
@@ -497,7 +505,7 @@ class ShownCall:
 
 def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
     """Cut up the calls of an example."""
-    positions = [at for at, mark in enumerate(aligned.marks) if isinstance(mark.what, Slot)]
+    positions = [at for at, mark in enumerate(aligned.marks) if isinstance(mark.what, RowSlot)]
     number = len(aligned.message.calls)
     previous: ToolCall | None = None
     for call_at, group in groupby(positions, key=lambda at: aligned.marks[at].call):
@@ -517,21 +525,21 @@ def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
 def _shown(
     aligned: AlignedExample, call: ToolCall, places: Sequence[int], before: str, *, last: bool
 ) -> ShownCall:
-    fields: list[tuple[Slot, tuple[Mark, ...]]] = []
+    fields: list[tuple[RowSlot, tuple[Mark, ...]]] = []
     joints: list[str] = []
     inside: list[str] = []
     for at in places:
         mark = aligned.marks[at]
-        slot = Slot.ARGUMENTS if mark.what in _ENTRIES else Slot(mark.what)
+        slot = RowSlot.ARGUMENTS if mark.what in _ENTRIES else RowSlot(mark.what)
         literal = aligned.between(at)
-        if fields and slot is Slot.ARGUMENTS and fields[-1][0] is slot:
+        if fields and slot is RowSlot.ARGUMENTS and fields[-1][0] is slot:
             fields[-1] = (slot, (*fields[-1][1], mark))
             inside.append(literal)
             continue
         if fields:
             joints.append(with_own_words(literal, call))
         fields.append((slot, (mark,)))
-    marks = next((marks for slot, marks in fields if slot is Slot.ARGUMENTS), ())
+    marks = next((marks for slot, marks in fields if slot is RowSlot.ARGUMENTS), ())
     return ShownCall(
         aligned.marks[places[0]].call,
         before,

@@ -21,12 +21,18 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import islice, product
 
-from autoparser.analysis.core.call_format import Arguments
-from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot, json_notation
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    Row,
+    RowSlot,
+    ValueNotation,
+    json_notation,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_alignment import common_prefix, decompose
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_alignment import common_prefix, split_repetition
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .argument_containers import container_of
 from .argument_notation import EntryOrder, Strings, TypedRows, known_notations
@@ -71,8 +77,8 @@ class _Equation:
 
 
 def own_containers(
-    seen: Sequence[tuple[Json, str]], outer: Notation, members: Container
-) -> tuple[Mapping[JsonType, Container], int]:
+    seen: Sequence[tuple[Json, str]], outer: ValueNotation, members: ContainerNotation
+) -> tuple[Mapping[JsonType, ContainerNotation], int]:
     """Return how arrays and objects are written inside arguments, and how many are written so.
 
     `outer` is how values of other types are written there, `members` how the arguments are.
@@ -97,19 +103,22 @@ def own_containers(
     return containers, right
 
 
-def _strings(known: Text) -> Iterator[Text]:
+def _strings(known: StringText) -> Iterator[StringText]:
     """Return how strings inside may be written, first as outside."""
     yield known
-    for escape, outer in ((Escape.JSON, Escape.VERBATIM), (Escape.JSON_HTML, Escape.HTML)):
-        sign = Text(escape=outer).write('"')
-        yield Text(sign, sign, escape)
+    for escape, outer in (
+        (StringEscape.JSON, StringEscape.VERBATIM),
+        (StringEscape.JSON_HTML, StringEscape.HTML),
+    ):
+        sign = StringText(escape=outer).write('"')
+        yield StringText(sign, sign, escape)
 
 
-def _key_text(inner: Notation) -> Text:
-    return Text(escape=inner.string.escape)
+def _key_text(inner: ValueNotation) -> StringText:
+    return StringText(escape=inner.string.escape)
 
 
-def _equations(value: Json, text: str, inner: Notation) -> list[_Equation] | None:
+def _equations(value: Json, text: str, inner: ValueNotation) -> list[_Equation] | None:
     """Return the literals of a container; None where a text of it is missing."""
     found: list[_Equation] = []
     signs: list[_Sign] = []
@@ -144,7 +153,7 @@ class _Leaf:
     key: bool = False
 
 
-def _parts(value: Json, inner: Notation) -> Iterator[_Leaf | _Sign]:
+def _parts(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:
     if isinstance(value, dict) and value:
         for at, (key, held) in enumerate(value.items()):
             yield _Sign.NEXT_MEMBER if at else _Sign.OPEN_OBJECT
@@ -202,7 +211,9 @@ def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
     return sorted(range(min(len(text), _MOST_CUTS) + 1), key=unlikely)
 
 
-def _notation(inner: Notation, known: Mapping[_Sign, str], members: Container) -> Notation:
+def _notation(
+    inner: ValueNotation, known: Mapping[_Sign, str], members: ContainerNotation
+) -> ValueNotation:
     """Put the signs together; what separates members is taken from arguments where unseen."""
     array, object_ = inner.array, inner.object
     if _Sign.OPEN_ARRAY in known and _Sign.CLOSE_ARRAY in known:
@@ -211,20 +222,22 @@ def _notation(inner: Notation, known: Mapping[_Sign, str], members: Container) -
     if _Sign.OPEN_OBJECT in known and _Sign.CLOSE_OBJECT in known:
         separator = known.get(_Sign.NEXT_MEMBER, known.get(_Sign.NEXT_ITEM, members.separator))
         seen = _Sign.MIDDLE in known
-        row = (Slot.KEY, known[_Sign.MIDDLE], Slot.VALUE) if seen else members.entry
+        row = (RowSlot.KEY, known[_Sign.MIDDLE], RowSlot.VALUE) if seen else members.entry
         object_ = _container(known[_Sign.OPEN_OBJECT], separator, known[_Sign.CLOSE_OBJECT], row)
         object_ = replace(object_, key=_key_text(inner))
     return replace(inner, array=array, object=object_)
 
 
-def _container(before: str, between: str, after: str, slots: Row = (Slot.VALUE,)) -> Container:
-    parts = decompose(before, between, after)
-    return Container(
+def _container(
+    before: str, between: str, after: str, slots: Row = (RowSlot.VALUE,)
+) -> ContainerNotation:
+    parts = split_repetition(before, between, after)
+    return ContainerNotation(
         parts.prefix,
         parts.suffix,
         parts.separator,
         parts.prefix + parts.suffix,
-        entry=cut_at((parts.open, *slots, parts.close), KEY_MARK, Slot.KEY),
+        entry=cut_at((parts.open, *slots, parts.close), KEY_MARK, RowSlot.KEY),
     )
 
 
@@ -232,7 +245,7 @@ def _container(before: str, between: str, after: str, slots: Row = (Slot.VALUE,)
 class ShownArguments:
     """How arguments are written, and what of the literals around them belongs to them."""
 
-    arguments: Arguments
+    arguments: ArgumentFormat
     entries: EntryFrame = field(default_factory=EntryFrame)
     """What of the literals around them the first and the last entry have."""
     guesses: tuple[str, ...] = ()
@@ -267,7 +280,7 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
     seen: list[tuple[Json, str]] = []
     for call in calls:
         for slot, marks in call.fields:
-            if slot is Slot.ARGUMENTS:
+            if slot is RowSlot.ARGUMENTS:
                 text = call.texts[0]
                 seen.append((marks[0].value, json.loads(text) if encoded else text))
     if not seen:
@@ -279,12 +292,12 @@ def _one_value(calls: Sequence[ShownCall], *, encoded: bool) -> ShownArguments |
             best, right, indented = notation, count, margin
     guesses = () if any(value for value, _ in seen) else ("no example has an argument",)
     return ShownArguments(
-        Arguments(best.object, best, indented if best.object.indent else "", encoded=encoded),
+        ArgumentFormat(best.object, best, indented if best.object.indent else "", encoded=encoded),
         guesses=guesses,
     )
 
 
-def _notations(texts: Sequence[str]) -> Iterator[tuple[Notation, str]]:
+def _notations(texts: Sequence[str]) -> Iterator[tuple[ValueNotation, str]]:
     for comma, colon in product((", ", ","), (": ", ":")):
         yield from ((each, "") for each in known_notations(comma=comma, colon=colon))
     for lines in {(text.split("\n")[1], text.split("\n")[-1]) for text in texts if "\n" in text}:
@@ -295,7 +308,7 @@ def _notations(texts: Sequence[str]) -> Iterator[tuple[Notation, str]]:
             yield from ((each, margin) for each in notations)
 
 
-def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArguments | None:
+def _entry_by_entry(calls: Sequence[ShownCall], escape: StringEscape) -> ShownArguments | None:
     shown = shown_entries(calls)
     if not shown.middles:
         return None
@@ -304,7 +317,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArgument
         kind: frame.row(kind, middle) for kind, middle in shown.middles.items()
     }
     guesses = tuple(_guesses(calls, shown, frame, escape))
-    string = rows.get(JsonType.STRING) or next(iter(rows.values())) or (Slot.VALUE,)
+    string = rows.get(JsonType.STRING) or next(iter(rows.values())) or (RowSlot.VALUE,)
     rows.setdefault(JsonType.STRING, string)
     if rows.keys() == {JsonType.STRING}:
         rows[JsonType.INTEGER] = without_equal_quotes(string) or string
@@ -312,7 +325,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArgument
     containers, known = _containers(held)
     members = container_of(
         EntryOrder(frame.repetition),
-        Strings(string, Text(escape=escape, guard=shown.guard)),
+        Strings(string, StringText(escape=escape, guard=shown.guard)),
         TypedRows(rows, _words(shown.texts), containers=containers),
         _key(shown, escape),
     )
@@ -320,7 +333,7 @@ def _entry_by_entry(calls: Sequence[ShownCall], escape: Escape) -> ShownArgument
     own, written = own_containers(held, values, members)
     if written > known:
         values = replace(values, array=own[JsonType.ARRAY], object=own[JsonType.OBJECT])
-    return ShownArguments(Arguments(replace(members, values=None), values), frame, guesses)
+    return ShownArguments(ArgumentFormat(replace(members, values=None), values), frame, guesses)
 
 
 def _held(shown: ShownEntries) -> list[tuple[Json, str]]:
@@ -329,7 +342,7 @@ def _held(shown: ShownEntries) -> list[tuple[Json, str]]:
 
 
 def _guesses(
-    calls: Sequence[ShownCall], shown: ShownEntries, frame: EntryFrame, escape: Escape
+    calls: Sequence[ShownCall], shown: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
     """Say what of arguments no example shows."""
     if frame.guessed:
@@ -339,24 +352,24 @@ def _guesses(
     if shown.middles.keys() == {JsonType.STRING}:
         yield "no example has an argument of another type than string"
     strings = [value for value, _ in shown.texts if isinstance(value, str)]
-    quoted = bool(frame.closes.get(JsonType.STRING)) or escape is Escape.PYTHON
+    quoted = bool(frame.closes.get(JsonType.STRING)) or escape is StringEscape.PYTHON
     if quoted and not any(set("\"'\\\n") & set(each) for each in strings):
         yield "no example has a quote or a line break in a string: how they are escaped"
     if shown.guard is not None:
         yield "no example has every sign for which a string gets a wrapper of its own"
     if not _held(shown):
         yield "no example has an array or an object as an argument: how it is written"
-    if all(any(slot is Slot.ARGUMENTS for slot, _ in call.fields) for call in calls):
+    if all(any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields) for call in calls):
         yield "no example has a call without arguments"
 
 
-def _key(shown: ShownEntries, escape: Escape) -> Text:
+def _key(shown: ShownEntries, escape: StringEscape) -> StringText:
     """Say how keys are written: as they are, unless they or the signs around are escaped."""
-    text = Text(escape=escape)
+    text = StringText(escape=escape)
     around = [*shown.middles.values(), *shown.betweens.values()]
-    html = escape in (Escape.HTML, Escape.JSON_HTML)
+    html = escape in (StringEscape.HTML, StringEscape.JSON_HTML)
     escaped = html and any(text.read(each) != each for each in around)
-    return text if escaped or any(key != seen for key, seen in shown.keys) else Text()
+    return text if escaped or any(key != seen for key, seen in shown.keys) else StringText()
 
 
 def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
@@ -371,7 +384,7 @@ def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
     return {"true": worded.true, "false": worded.false, "null": worded.null, **words}
 
 
-def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, Container], int]:
+def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, ContainerNotation], int]:
     """Say in which known notations arrays and objects are written, and how many so."""
     arrays = [(value, text) for value, text in held if isinstance(value, list)]
     objects = [(value, text) for value, text in held if isinstance(value, dict)]
@@ -385,7 +398,7 @@ def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, Contai
     return containers, right
 
 
-def _best(seen: Sequence[tuple[Json, str]]) -> Notation:
+def _best(seen: Sequence[tuple[Json, str]]) -> ValueNotation:
     """Return the notation that writes most of these values so, of several the usual one."""
     notations = [notation for notation, _ in _notations(())]
     return max(notations, key=lambda each: sum(each.write(value) == text for value, text in seen))

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.text_alignment import common_prefix, edge_units
-from autoparser.analysis.core.text_format import Escape, Layout, Part
-from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, ending
-from autoparser.analysis.core.turn_shape import End, Opening
+from autoparser.analysis.core.text_format import StringEscape, TurnLayout, TurnPart
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_shape import TurnEnd, TurnOpening
 
 from .call_rows import put_together
 from .example_alignment import (
@@ -25,7 +25,7 @@ from .example_alignment import (
     Hypothesis,
     ShownCall,
     ValueFrames,
-    align,
+    align_message,
     may_be_unknown,
     shown_calls,
 )
@@ -40,7 +40,7 @@ from .example_frames import (
     row_with_slots,
     without_opened_calls,
 )
-from .example_layouts import completed, seen_layouts, with_emptied_reasoning, with_usual_edges
+from .example_layouts import complete_layout, seen_layouts, with_emptied_reasoning, with_usual_edges
 from .examples import ARGUMENTS_MARK, Example, ExampleError
 from .turn_layouts import cut_calls, cut_section, learn_turn_end
 
@@ -58,7 +58,7 @@ class ShownFormat:
     """What no example shows, in words."""
 
     @property
-    def shown(self) -> frozenset[Part]:
+    def shown(self) -> frozenset[TurnPart]:
         """The parts for which examples are the evidence."""
         return self.format.shown
 
@@ -99,7 +99,7 @@ def _usual(found: ShownFormat) -> bool:
         return True
     string = calls.arguments.values.string
     if string.open.endswith('"'):
-        return string.escape in (Escape.JSON, Escape.JSON_ASCII)
+        return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
     # What Python writes has its quotes from `repr`, not from a literal.
     return not string.open.endswith("'")
 
@@ -126,18 +126,18 @@ def is_turn(written: str, text: str, start: int, output: str) -> bool:
     return written.rstrip() in (text.rstrip(), f"{text[:start]}{output}".rstrip())
 
 
-def _opening(example: Example, base: TurnFormat) -> Opening | None:
+def _opening(example: Example, base: TurnFormat) -> TurnOpening | None:
     default = next(iter(base.openings), None)
-    return (ending(base, example.prompt) or default) if example.prompt else default
+    return (opening_at_end(base, example.prompt) or default) if example.prompt else default
 
 
 _ESCAPES = (
-    Escape.VERBATIM,
-    Escape.JSON,
-    Escape.PYTHON,
-    Escape.HTML,
-    Escape.JSON_HTML,
-    Escape.JSON_ASCII,
+    StringEscape.VERBATIM,
+    StringEscape.JSON,
+    StringEscape.PYTHON,
+    StringEscape.HTML,
+    StringEscape.JSON_HTML,
+    StringEscape.JSON_ASCII,
 )
 _STYLES = (
     ArgumentStyle(whole=True),
@@ -145,15 +145,15 @@ _STYLES = (
     *(ArgumentStyle(escape=escape) for escape in _ESCAPES),
 )
 _ORDERS = (
-    (Slot.NAME, Slot.ID, Slot.ARGUMENTS),
-    (Slot.ID, Slot.NAME, Slot.ARGUMENTS),
-    (Slot.NAME, Slot.ARGUMENTS, Slot.ID),
-    (Slot.ARGUMENTS, Slot.NAME, Slot.ID),
-    (Slot.ID, Slot.ARGUMENTS, Slot.NAME),
-    (Slot.ARGUMENTS, Slot.ID, Slot.NAME),
-    (Slot.NAME, Slot.ARGUMENTS),
-    (Slot.ARGUMENTS, Slot.NAME),
-    (Slot.ID, Slot.ARGUMENTS),
+    (RowSlot.NAME, RowSlot.ID, RowSlot.ARGUMENTS),
+    (RowSlot.ID, RowSlot.NAME, RowSlot.ARGUMENTS),
+    (RowSlot.NAME, RowSlot.ARGUMENTS, RowSlot.ID),
+    (RowSlot.ARGUMENTS, RowSlot.NAME, RowSlot.ID),
+    (RowSlot.ID, RowSlot.ARGUMENTS, RowSlot.NAME),
+    (RowSlot.ARGUMENTS, RowSlot.ID, RowSlot.NAME),
+    (RowSlot.NAME, RowSlot.ARGUMENTS),
+    (RowSlot.ARGUMENTS, RowSlot.NAME),
+    (RowSlot.ID, RowSlot.ARGUMENTS),
 )
 
 
@@ -167,9 +167,9 @@ def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
     named = sum(bool(call.id) and call.name in call.id for _, call in calls)
     for style in _STYLES:
         for order in _ORDERS:
-            if Slot.ID in order and 2 * with_id <= len(calls):
+            if RowSlot.ID in order and 2 * with_id <= len(calls):
                 continue
-            if Slot.NAME not in order and 2 * named <= len(calls):
+            if RowSlot.NAME not in order and 2 * named <= len(calls):
                 continue
             yield Hypothesis(order, style)
 
@@ -215,7 +215,7 @@ def _framed(
         for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
         if at not in aligned
         and may_be_unknown(example.message, text)
-        and (each := align(text, start, example.message, guess, known=True)) is not None
+        and (each := align_message(text, start, example.message, guess, known=True)) is not None
     }
     frames = frames_of((*aligned.values(), *known.values()))
     if len(frames.middles) > 1 or (known and frames.middles):
@@ -232,7 +232,7 @@ def _aligned(
     found = {
         at: each
         for at, (example, (text, start)) in enumerate(zip(examples, texts, strict=True))
-        if (each := align(text, start, example.message, guess, frames)) is not None
+        if (each := align_message(text, start, example.message, guess, frames)) is not None
     }
     return dict(zip(found, with_usual_edges(list(found.values())), strict=True))
 
@@ -322,7 +322,7 @@ def _concluded(
         guesses = (*shown.guesses, *framed.guesses)
     opening = base.openings[0].text if base.openings else ""
     layouts, emptied = with_emptied_reasoning(layouts, known, opening, header)
-    layouts, unseen = completed(layouts, known, header, turn_end)
+    layouts, unseen = complete_layout(layouts, known, header, turn_end)
     format_ = replace(
         base,
         header=header,
@@ -339,10 +339,10 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
     """Return what closes reasoning where calls were seen behind it alone: their first marker."""
     closes: set[str] = set()
     for each in aligned:
-        at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, Slot)), 0)
+        at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, RowSlot)), 0)
         if not each.message.calls:
             continue
-        if not at or each.marks[at - 1].what is not Part.REASONING:
+        if not at or each.marks[at - 1].what is not TurnPart.REASONING:
             return set()
         before = each.between(at)
         space = before[: len(before) - len(before.lstrip())]
@@ -350,9 +350,9 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
     return closes
 
 
-def _without_end(layout: Layout, turn_end: str) -> Layout:
+def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
     """Leave out what ends a turn after its calls, where later calls are closed by it."""
-    if layout.parts[-1:] != (Part.CALLS,):
+    if layout.parts[-1:] != (TurnPart.CALLS,):
         return layout
     *before, last = layout.literals
     return replace(layout, literals=(*before, last.removesuffix(turn_end)))
@@ -369,32 +369,34 @@ def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
     return common_prefix(*(each.text[: each.start] for each in aligned))
 
 
-def _outer(layouts: dict[Presence, Layout], known: dict[Presence, Layout], header: str) -> str:
+def _outer(
+    layouts: dict[Presence, TurnLayout], known: dict[Presence, TurnLayout], header: str
+) -> str:
     """Return what turns begin with that have no reasoning, an empty block of it, too."""
     plain = [
         each.literals[0]
         for presence, each in {**known, **layouts}.items()
-        if each.parts[:1] == (Part.CONTENT,) and not presence.reasoning
+        if each.parts[:1] == (TurnPart.CONTENT,) and not presence.reasoning
     ]
-    called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (Part.CALLS,)]
+    called = [each.literals[0] for each in layouts.values() if each.parts[:1] == (TurnPart.CALLS,)]
     shared = common_prefix(*plain, *called) if plain and called else ""
     return shared if len(shared) > len(header) else header
 
 
 def _turn_end(base: TurnFormat) -> str:
-    return next((end.text for end in base.ends if end.after is Part.CONTENT), "")
+    return next((end.text for end in base.ends if end.after is TurnPart.CONTENT), "")
 
 
-def _ends(layouts: dict[Presence, Layout]) -> tuple[End, ...]:
+def _ends(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:
     seen = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
-    return tuple(End(part, text, None) for part, text in seen.items() if text.strip())
+    return tuple(TurnEnd(part, text, None) for part, text in seen.items() if text.strip())
 
 
 def _guessed_empty_row(calls: CallFormat) -> Row | None:
     """Leave out the space before arguments that have no brackets, where a call has none."""
-    if calls.arguments.members.open or Slot.ARGUMENTS not in calls.row:
+    if calls.arguments.members.open or RowSlot.ARGUMENTS not in calls.row:
         return None
-    at = calls.row.index(Slot.ARGUMENTS)
+    at = calls.row.index(RowSlot.ARGUMENTS)
     before = calls.row[at - 1] if at else ""
     return (*calls.row[: at - 1], *calls.row[at + 1 :]) if before.isspace() else None
 
@@ -410,7 +412,9 @@ def _calls(
         return None
     row = row_with_slots(framed.frame.call)
     found = replace(found, row=row)
-    empty = [call for call in calls if not any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
+    empty = [
+        call for call in calls if not any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)
+    ]
     if not empty:
         return replace(found, empty_row=_guessed_empty_row(found))
     frame = framed.frame

@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
 
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import (
-    Repetition,
+    RepeatedText,
     common_prefix,
     common_suffix,
-    decompose,
     edge_units,
     is_unit,
+    split_repetition,
 )
-from autoparser.analysis.core.text_format import Escape, StringGuard
+from autoparser.analysis.core.text_format import StringEscape, StringGuard
 
 from .call_rows import cut_at
-from .example_alignment import AlignedExample, ShownCall, ValueFrames, usual
-from .examples import KEY_MARK, filled, with_key_mark, with_own_words
+from .example_alignment import AlignedExample, ShownCall, ValueFrames, most_frequent
+from .examples import KEY_MARK, fill_marks, with_key_mark, with_own_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +88,18 @@ def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
     for each in aligned:
         for at, (mark, following) in enumerate(zip_longest(each.marks, each.marks[1:])):
             literal = each.between(at + 1)
-            if mark.what is Slot.KEY and following is not None and following.what is Slot.VALUE:
+            if (
+                mark.what is RowSlot.KEY
+                and following is not None
+                and following.what is RowSlot.VALUE
+            ):
                 middles[literal] += 1
-            if mark.what is not Slot.VALUE or each.marks[at - 1].what is not Slot.KEY:
+            if mark.what is not RowSlot.VALUE or each.marks[at - 1].what is not RowSlot.KEY:
                 continue
             key = each.marks[at - 1]
             literal = with_own_words(literal, each.message.calls[mark.call])
             literal = with_key_mark(literal, each.text[key.start : key.end])
-            if following is not None and following.what is Slot.KEY:
+            if following is not None and following.what is RowSlot.KEY:
                 betweens[literal] = None
             else:
                 tails.setdefault(mark.kind, []).append(literal)
@@ -109,7 +113,7 @@ def _entries(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
     for call in calls:
         around = (call.before, *call.joints, call.after)
         for at, (slot, marks) in enumerate(call.fields):
-            if slot is not Slot.ARGUMENTS or marks[0].what is not Slot.KEY:
+            if slot is not RowSlot.ARGUMENTS or marks[0].what is not RowSlot.KEY:
                 continue
             afters = (*call.inside[1::2], around[at + 1])
             for number, after in enumerate(afters):
@@ -191,7 +195,8 @@ def _usual_by_kind(
 ) -> dict[JsonType, str]:
     kinds = dict.fromkeys(each.kind for each in entries)
     return {
-        kind: usual(told(each) for each in entries if each.kind is kind) or "" for kind in kinds
+        kind: most_frequent(told(each) for each in entries if each.kind is kind) or ""
+        for kind in kinds
     }
 
 
@@ -213,7 +218,7 @@ _OPEN_MARK = "\ue005"
 class EntryFrame:
     """What stands around entries."""
 
-    repetition: Repetition = field(default_factory=lambda: Repetition("", "", "", "", ""))
+    repetition: RepeatedText = field(default_factory=lambda: RepeatedText("", "", "", "", ""))
     opens: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
     """What opens an entry because of its value's type, such as a tag that is named after it."""
     closes: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
@@ -225,7 +230,7 @@ class EntryFrame:
         """Return how an entry with a value of this type is written."""
         opening = self.repetition.open.replace(_OPEN_MARK, self.opens.get(kind, ""))
         close = self.closes.get(kind, "") + self.repetition.close
-        return cut_at((opening, Slot.KEY, middle, Slot.VALUE, close), KEY_MARK, Slot.KEY)
+        return cut_at((opening, RowSlot.KEY, middle, RowSlot.VALUE, close), KEY_MARK, RowSlot.KEY)
 
     def before(self, literal: str) -> str:
         """Cut what opens the first entry off the literal before it."""
@@ -244,11 +249,11 @@ class EntryFrame:
         close = self.closes.get(kind, "")
         if guard and literal.startswith(guard + close):
             literal = literal.removeprefix(guard)
-        own = filled(self.repetition.close, {KEY_MARK: key})
+        own = fill_marks(self.repetition.close, {KEY_MARK: key})
         return literal.removeprefix(close).removeprefix(own)
 
 
-def conclude_entry_frame(shown: ShownEntries, escape: Escape) -> EntryFrame:
+def conclude_entry_frame(shown: ShownEntries, escape: StringEscape) -> EntryFrame:
     """Conclude what stands around entries from the literals that were seen there."""
     tags = _tags_by_type(shown)
     opens = {kind: opening for kind, (opening, _) in tags.items()}
@@ -261,13 +266,13 @@ def conclude_entry_frame(shown: ShownEntries, escape: Escape) -> EntryFrame:
         )
     )
     lead = common_suffix(*(_unopened(text, kind, opens) for kind, text in shown.leads))
-    between = usual(
+    between = most_frequent(
         _unopened(text.removeprefix(closes.get(kind, "")), following, opens)
         for kind, following, text in shown.pairs
     )
     if between is None:
         return EntryFrame(_guessed(lead, tail), opens, closes, guessed=True)
-    return EntryFrame(decompose(lead, between, tail), opens, closes)
+    return EntryFrame(split_repetition(lead, between, tail), opens, closes)
 
 
 def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
@@ -286,8 +291,10 @@ def _tags_by_type(shown: ShownEntries) -> dict[JsonType, tuple[str, str]]:
     tags: dict[JsonType, tuple[str, str]] = {}
     words: dict[JsonType, frozenset[str]] = {}
     for kind in shown.middles:
-        opening = usual(edge_units(text)[-1] for each, text in befores if each is kind and text)
-        close = usual(_first_unit(text) for each, text in afters if each is kind)
+        opening = most_frequent(
+            edge_units(text)[-1] for each, text in befores if each is kind and text
+        )
+        close = most_frequent(_first_unit(text) for each, text in afters if each is kind)
         tags[kind] = opening or "", close or ""
         words[kind] = _words(opening or "") & _words(close or "")
     shared = frozenset[str].intersection(*words.values())
@@ -305,7 +312,7 @@ def _first_unit(text: str) -> str:
     return space + next(iter(edge_units(text[len(space) :])), "")
 
 
-def _closes(shown: ShownEntries, escape: Escape) -> dict[JsonType, str]:
+def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
     """Tell what closes values of one type alone: by what others lack, else by equal signs."""
     closes: dict[JsonType, str] = _closes_by_type(shown)
     for kind, middle in shown.middles.items():
@@ -329,7 +336,11 @@ def _closes(shown: ShownEntries, escape: Escape) -> dict[JsonType, str]:
                 text for other, tails in shown.tails.items() if other is not kind for text in tails
             ]
             closes[kind] = _up_to(texts[-1], {text[:1] for text in [*others, *plain]})
-        elif kind is JsonType.STRING and len(shown.middles) == 1 and escape is not Escape.PYTHON:
+        elif (
+            kind is JsonType.STRING
+            and len(shown.middles) == 1
+            and escape is not StringEscape.PYTHON
+        ):
             sign = middle[-1:]
             word = not sign or sign.isalnum() or sign.isspace()
             if not word and all(text.startswith(sign) for text in texts):
@@ -356,7 +367,7 @@ def _up_to(text: str, firsts: set[str]) -> str:
     return next((text[:at] for at in range(len(text)) if text[at] in firsts), "")
 
 
-def _guessed(lead: str, tail: str) -> Repetition:
+def _guessed(lead: str, tail: str) -> RepeatedText:
     """Guess what opens and closes an only entry: the marker that is next to it on either side."""
     units = edge_units(lead)
     opening = units[-1] if units and (is_unit(units[-1]) or units[-1][:1] in "<[{(") else ""
@@ -365,7 +376,7 @@ def _guessed(lead: str, tail: str) -> Repetition:
     after = edge_units(tail[len(space) :])
     close = f"{space}{after[0]}" if opening and after and is_unit(after[0]) else ""
     if not close:
-        return Repetition(lead, "", ", ", "", tail)
+        return RepeatedText(lead, "", ", ", "", tail)
     prefix = lead[: len(lead) - len(opening)]
     separator = prefix[len(prefix.rstrip()) :]
-    return Repetition(prefix, opening, separator, close, tail[len(close) :])
+    return RepeatedText(prefix, opening, separator, close, tail[len(close) :])

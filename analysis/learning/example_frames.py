@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.text_alignment import (
-    Repetition,
+    RepeatedText,
     common_prefix,
     common_suffix,
-    decompose,
+    split_repetition,
 )
 
 from .call_frame import INDEX_MARK, CallsFrame
 from .call_rows import SeenSlot, row_of
-from .example_alignment import ShownCall, usual
+from .example_alignment import ShownCall, most_frequent
 from .example_arguments import ShownArguments
 from .examples import ARGUMENTS_MARK, ID_MARK, NAME_MARK
 
-_MARKS = {Slot.NAME: NAME_MARK, Slot.ID: ID_MARK, Slot.ARGUMENTS: ARGUMENTS_MARK}
+_MARKS = {RowSlot.NAME: NAME_MARK, RowSlot.ID: ID_MARK, RowSlot.ARGUMENTS: ARGUMENTS_MARK}
 _SLOTS = [SeenSlot(slot, mark) for slot, mark in _MARKS.items()]
 
 
@@ -53,8 +53,8 @@ def conclude_frame(
     `prompted` is what stands before calls and is not theirs: what prompts have written of turns,
     header and all, and what closes reasoning.
     """
-    whole = [call for call in calls if any(slot is Slot.ARGUMENTS for slot, _ in call.fields)]
-    inner = usual(inner_text(call, shown) for call in whole)
+    whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
+    inner = most_frequent(inner_text(call, shown) for call in whole)
     if inner is None:
         return None
     base = 0
@@ -75,9 +75,9 @@ def conclude_frame(
     before, after = common_suffix(*befores), common_prefix(*afters)
     later = _of_later_calls(whole, gaps, shown)
     if later is not None:
-        frame = decompose(before, later.gap, _before_end(later.only, turn_end))
+        frame = split_repetition(before, later.gap, _before_end(later.only, turn_end))
         return ShownFrame(CallsFrame(frame, inner, base, later_close=later.close))
-    gap = usual(text for _, text in gaps)
+    gap = most_frequent(text for _, text in gaps)
     if gap is None:
         return _of_one_call(before, after, inner, base)
     for first in (0, 1):
@@ -86,7 +86,7 @@ def conclude_frame(
         if len(marked) == 1 and INDEX_MARK in common_suffix(opened, next(iter(marked))):
             before, gap, base = opened, marked.pop(), first
             break
-    return ShownFrame(CallsFrame(decompose(before, gap, after), inner, base))
+    return ShownFrame(CallsFrame(split_repetition(before, gap, after), inner, base))
 
 
 def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownArguments) -> str:
@@ -107,9 +107,9 @@ def inner_text(call: ShownCall, shown: ShownArguments) -> str:
     for at, (slot, _) in enumerate(call.fields):
         if at:
             literal = call.joints[at - 1]
-            if slot is Slot.ARGUMENTS:
+            if slot is RowSlot.ARGUMENTS:
                 literal = shown.before(literal)
-            if call.fields[at - 1][0] is Slot.ARGUMENTS:
+            if call.fields[at - 1][0] is RowSlot.ARGUMENTS:
                 literal = shown.after(literal, call.fields[at - 1][1])
             text += literal
         text += _MARKS[slot]
@@ -119,13 +119,13 @@ def inner_text(call: ShownCall, shown: ShownArguments) -> str:
 def before_of(call: ShownCall, shown: ShownArguments) -> str:
     """Return what stands before a call's first place."""
     first = call.fields[0][0]
-    return shown.before(call.before) if first is Slot.ARGUMENTS else call.before
+    return shown.before(call.before) if first is RowSlot.ARGUMENTS else call.before
 
 
 def after_of(call: ShownCall, shown: ShownArguments) -> str:
     """Return what stands after a call's last place."""
     slot, marks = call.fields[-1]
-    return shown.after(call.after, marks) if slot is Slot.ARGUMENTS else call.after
+    return shown.after(call.after, marks) if slot is RowSlot.ARGUMENTS else call.after
 
 
 def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, str]]:
@@ -136,7 +136,7 @@ def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, 
             continue
         text = after_of(previous, shown)
         first = call.fields[0][0]
-        gaps.append((call.at, shown.before(text) if first is Slot.ARGUMENTS else text))
+        gaps.append((call.at, shown.before(text) if first is RowSlot.ARGUMENTS else text))
     return gaps
 
 
@@ -158,12 +158,12 @@ def _of_later_calls(
     Of turns `<c>A</c>`, `<c>A</c>\n<c>B</c></all>` and `<c>A</c>\n<c>B</c></all>\n<c>C</c></all>`
     it is `</all>`. Where no turn has three calls, what ends those of two shows it.
     """
-    only = usual(after_of(call, shown) for call in calls if call.last and not call.at)
-    several = usual(after_of(call, shown) for call in calls if call.last and call.at)
-    gap = usual(text for at, text in gaps if at == 1)
+    only = most_frequent(after_of(call, shown) for call in calls if call.last and not call.at)
+    several = most_frequent(after_of(call, shown) for call in calls if call.last and call.at)
+    gap = most_frequent(text for at, text in gaps if at == 1)
     if only is None or several is None or gap is None:
         return None
-    again = usual(text for at, text in gaps if at > 1)
+    again = most_frequent(text for at, text in gaps if at > 1)
     if again is None:
         head = common_prefix(gap, only, several)
         rest = only[len(head) :]
@@ -211,6 +211,6 @@ def _of_one_call(before: str, after: str, inner: str, base: int) -> ShownFrame:
         separator = ", "
     space = before[: len(before) - len(before.lstrip())]
     rest = after[len(after.rstrip()) :]
-    repetition = Repetition(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
+    repetition = RepeatedText(space + wrapper[0], opening, separator, close, wrapper[1] + rest)
     guess = "no example has two calls in one turn: how they are separated"
     return ShownFrame(CallsFrame(repetition, inner, base), wrapper, (guess,))

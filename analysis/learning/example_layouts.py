@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.text_alignment import (
     common_prefix,
@@ -29,11 +29,11 @@ from autoparser.analysis.core.text_alignment import (
     prefix_length,
     suffix_length,
 )
-from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import TurnFormat
 
 from .call_frame import CallsFrame
-from .example_alignment import AlignedExample, Mark, ShownCall, shown_calls, usual
+from .example_alignment import AlignedExample, Mark, ShownCall, most_frequent, shown_calls
 from .example_arguments import ShownArguments
 from .example_frames import after_of, before_of
 from .turn_layouts import PRESENCES
@@ -50,9 +50,9 @@ def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
 
 
 def _text(example: AlignedExample, mark: Mark) -> str:
-    if mark.what is Part.REASONING:
+    if mark.what is TurnPart.REASONING:
         return example.message.reasoning
-    return example.message.content if mark.what is Part.CONTENT else ""
+    return example.message.content if mark.what is TurnPart.CONTENT else ""
 
 
 def _around(example: AlignedExample, at: int) -> tuple[Mark | None, Mark | None]:
@@ -69,7 +69,7 @@ def _neighbor_names(example: AlignedExample, at: int) -> tuple[str, str]:
 def _name(mark: Mark | None) -> str:
     if mark is None:
         return ""
-    return Part.CALLS if isinstance(mark.what, Slot) else mark.what
+    return TurnPart.CALLS if isinstance(mark.what, RowSlot) else mark.what
 
 
 def _open_to_doubt(example: AlignedExample, at: int) -> bool:
@@ -126,27 +126,27 @@ def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
             yield replace(example, marks=tuple(marks))
 
 
-def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Strip] | None]:
+def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, EdgeStrip] | None]:
     """Go through the places where a text may end, and what it has lost there."""
-    if mark is None or not isinstance(mark.what, Part):
+    if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
     text = _text(example, mark)
     core = mark.start + len(example.text[mark.start : mark.end].rstrip())
-    for strip in Strip:
+    for strip in EdgeStrip:
         kept = strip.right(text)[len(text.rstrip()) :]
         if example.text.startswith(kept, core):
             yield core + len(kept), strip
 
 
-def _begins(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, Strip] | None]:
-    if mark is None or not isinstance(mark.what, Part):
+def _begins(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, EdgeStrip] | None]:
+    if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
     text = _text(example, mark)
     written = example.text[mark.start : mark.end]
     core = mark.start + len(written) - len(written.lstrip())
-    for strip in Strip:
+    for strip in EdgeStrip:
         kept = strip.left(text)
         kept = kept[: len(kept) - len(kept.lstrip())]
         if example.text.endswith(kept, 0, core):
@@ -160,56 +160,60 @@ def seen_layouts(
     examples: Sequence[AlignedExample],
     shown: ShownArguments | None,
     frame: CallsFrame | None = None,
-) -> dict[Presence, Layout]:
+) -> dict[Presence, TurnLayout]:
     """Return the layouts that most examples of the same parts have.
 
     What a `frame` writes after every call but the first is no part of them.
     """
-    found: dict[Presence, list[Layout]] = {}
+    found: dict[Presence, list[TurnLayout]] = {}
     for example in examples:
         found.setdefault(example.message.presence, []).append(layout_of(example, shown, frame))
-    layouts: dict[Presence, Layout] = {}
+    layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
         # What of its whitespace a text loses shows only where it has some.
-        rows = usual((each.parts, each.literals) for each in seen)
+        rows = most_frequent((each.parts, each.literals) for each in seen)
         if rows is None:
             continue
         same = [each for each in seen if (each.parts, each.literals) == rows]
-        reasoning = next((each.reasoning for each in same if each.reasoning != Edges()), Edges())
-        content = next((each.content for each in same if each.content != Edges()), Edges())
-        layouts[presence] = Layout(*rows, reasoning=reasoning, content=content)
+        reasoning = next(
+            (each.reasoning for each in same if each.reasoning != StrippedEdges()), StrippedEdges()
+        )
+        content = next(
+            (each.content for each in same if each.content != StrippedEdges()), StrippedEdges()
+        )
+        layouts[presence] = TurnLayout(*rows, reasoning=reasoning, content=content)
     return layouts
 
 
 def layout_of(
     example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
-) -> Layout:
+) -> TurnLayout:
     """Lay one example out; a call reaches from its first place to its last one."""
-    parts: list[Part] = []
+    parts: list[TurnPart] = []
     literals: list[str] = []
     calls = list(shown_calls(example)) if shown is not None else []
     for at, mark in enumerate(example.marks):
-        part = mark.what if isinstance(mark.what, Part) else Part.CALLS
-        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+        part = mark.what if isinstance(mark.what, TurnPart) else TurnPart.CALLS
+        if parts and part is TurnPart.CALLS and parts[-1] is TurnPart.CALLS:
             continue
         literal = example.between(at)
         if calls and shown is not None:
-            if part is Part.CALLS:
+            if part is TurnPart.CALLS:
                 literal = before_of(calls[0], shown)
-            elif parts and parts[-1] is Part.CALLS:
+            elif parts and parts[-1] is TurnPart.CALLS:
                 literal = _behind_calls(calls, shown, frame)
         parts.append(part)
         literals.append(literal)
     last = example.between(len(example.marks))
-    if parts and parts[-1] is Part.CALLS and calls and shown is not None:
+    if parts and parts[-1] is TurnPart.CALLS and calls and shown is not None:
         last = _behind_calls(calls, shown, frame)
     literals.append(last)
-    edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, Part)}
-    return Layout(
+    edges = {mark.what: mark.edges for mark in example.marks if isinstance(mark.what, TurnPart)}
+    return TurnLayout(
         tuple(parts),
         tuple(literals),
-        edges.get(Part.REASONING, Edges()),
-        edges.get(Part.CONTENT, Edges()),
+        edges.get(TurnPart.REASONING, StrippedEdges()),
+        edges.get(TurnPart.CONTENT, StrippedEdges()),
     )
 
 
@@ -225,12 +229,12 @@ def _behind_calls(
     return close + text.removeprefix(closed) if text.startswith(closed) else text
 
 
-def completed(
-    seen: Mapping[Presence, Layout],
-    known: Mapping[Presence, Layout],
+def complete_layout(
+    seen: Mapping[Presence, TurnLayout],
+    known: Mapping[Presence, TurnLayout],
     header: str,
     turn_end: str,
-) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
     """Return a layout for all parts that were seen, and which neighbours never were.
 
     `known` are layouts that the template renders; what examples show counts more.
@@ -241,7 +245,7 @@ def completed(
     joints = _joints([*seen.values(), *known.values()])
     unseen: dict[str, None] = {}
     for presence in PRESENCES:
-        flags = zip(Part, (presence.reasoning, presence.content, presence.calls), strict=True)
+        flags = zip(TurnPart, (presence.reasoning, presence.content, presence.calls), strict=True)
         there = {part for part, has in flags if has} & read
         parts = [part for part in order if part in there]
         if presence in seen or (presence in known and set(known[presence].parts) == there):
@@ -253,25 +257,30 @@ def completed(
                 unseen[_unseen(*pair)] = None
                 literal = _joined(pair, joints, header, turn_end)
             literals.append(literal)
-        layouts[presence] = Layout(tuple(parts), tuple(literals), *_edges(layouts))
+        layouts[presence] = TurnLayout(tuple(parts), tuple(literals), *_edges(layouts))
     return layouts, tuple(unseen)
 
 
 def with_emptied_reasoning(
-    seen: Mapping[Presence, Layout], known: Mapping[Presence, Layout], opening: str, header: str
-) -> tuple[dict[Presence, Layout], tuple[str, ...]]:
+    seen: Mapping[Presence, TurnLayout],
+    known: Mapping[Presence, TurnLayout],
+    opening: str,
+    header: str,
+) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
     """Add turns with reasoning where all have an empty block that the prompt opens.
 
     A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows where reasoning stands.
     """
     layouts = {**known, **seen}
     core = opening.rstrip()
-    if core == header.rstrip() or any(Part.REASONING in each.parts for each in layouts.values()):
+    if core == header.rstrip() or any(
+        TurnPart.REASONING in each.parts for each in layouts.values()
+    ):
         return dict(seen), ()
     added = {
         presence._replace(reasoning=True): replace(
             layout,
-            parts=(Part.REASONING, *layout.parts),
+            parts=(TurnPart.REASONING, *layout.parts),
             literals=(opening, rest, *layout.literals[1:]),
         )
         for presence, layout in layouts.items()
@@ -286,12 +295,12 @@ def with_emptied_reasoning(
 
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:
     """Lay turns out with calls that only the prompt's words spell out, after all other parts."""
-    turn_end = next((end.text for end in format_.ends if end.after is Part.CONTENT), "")
-    called = Layout((Part.CALLS,), (format_.header, turn_end))
+    turn_end = next((end.text for end in format_.ends if end.after is TurnPart.CONTENT), "")
+    called = TurnLayout((TurnPart.CALLS,), (format_.header, turn_end))
     known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
-    layouts, _ = completed({Presence(calls=True): called}, known, format_.header, turn_end)
+    layouts, _ = complete_layout({Presence(calls=True): called}, known, format_.header, turn_end)
     unworded = dict(format_.not_rendered)
-    unworded.pop(Part.CALLS, None)
+    unworded.pop(TurnPart.CALLS, None)
     return replace(format_, layouts=layouts, not_rendered=unworded)
 
 
@@ -331,27 +340,27 @@ def _unseen(before: str, after: str) -> str:
     return f"no example has {after} after {before}: what stands between them"
 
 
-def _edges(layouts: Mapping[Presence, Layout]) -> tuple[Edges, Edges]:
-    reasoning = (each.reasoning for each in layouts.values() if each.reasoning != Edges())
-    content = (each.content for each in layouts.values() if each.content != Edges())
-    return next(reasoning, Edges()), next(content, Edges())
+def _edges(layouts: Mapping[Presence, TurnLayout]) -> tuple[StrippedEdges, StrippedEdges]:
+    reasoning = (each.reasoning for each in layouts.values() if each.reasoning != StrippedEdges())
+    content = (each.content for each in layouts.values() if each.content != StrippedEdges())
+    return next(reasoning, StrippedEdges()), next(content, StrippedEdges())
 
 
-def _order(layouts: Sequence[Layout]) -> list[Part]:
+def _order(layouts: Sequence[TurnLayout]) -> list[TurnPart]:
     """Return the parts in the order that most of the turns with several have."""
     longest = max((layout.parts for layout in layouts), key=len, default=())
     seen = iter(longest)
-    return [next(seen) if part in longest else part for part in Part]
+    return [next(seen) if part in longest else part for part in TurnPart]
 
 
-def _joints(layouts: Sequence[Layout]) -> dict[tuple[str, str], str]:
+def _joints(layouts: Sequence[TurnLayout]) -> dict[tuple[str, str], str]:
     seen: dict[tuple[str, str], list[str]] = {}
     for layout in layouts:
         for pair, literal in _neighbor_literals(layout):
             seen.setdefault(pair, []).append(literal)
-    return {pair: usual(texts) or "" for pair, texts in seen.items()}
+    return {pair: most_frequent(texts) or "" for pair, texts in seen.items()}
 
 
-def _neighbor_literals(layout: Layout) -> Iterator[tuple[tuple[str, str], str]]:
+def _neighbor_literals(layout: TurnLayout) -> Iterator[tuple[tuple[str, str], str]]:
     stations = (_START, *(part.value for part in layout.parts), _END)
     return zip(pairwise(stations), layout.literals, strict=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.documents import place_in, read
+from autoparser.analysis.core.documents import place_in, read_value
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
 from autoparser.analysis.core.turn_format import TurnFormat
 
@@ -86,13 +86,13 @@ def given_examples(value: object, file: str) -> tuple[Example, ...]:
     """Read examples. Raises ExampleError, which names the place and what was expected there."""
     listed = value if is_mapping(value) else {"examples": value}
     hint = f"write a list of {_EXAMPLE}"
-    examples = read(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
+    examples = read_value(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
     return tuple(_example(each, file, place_in("examples", at)) for at, each in enumerate(examples))
 
 
 def _example(value: object, file: str, place: str) -> Example:
     hint = f"write {_EXAMPLE}"
-    given = read(value, _ExampleGiven, file=file, place=place, hint=hint, wrong=ExampleError)
+    given = read_value(value, _ExampleGiven, file=file, place=place, hint=hint, wrong=ExampleError)
     meant = given.message
     calls = meant.tool_calls if meant.tool_calls is not None else meant.calls or ()
     message = Message(
@@ -147,7 +147,7 @@ def with_key_mark(literal: str, key: str) -> str:
     return _marked(literal, key, KEY_MARK) if key in literal else literal
 
 
-def filled(literal: str, words: Mapping[str, str]) -> str:
+def fill_marks(literal: str, words: Mapping[str, str]) -> str:
     """Put words in the places of their marks."""
     for mark, word in words.items():
         literal = literal.replace(mark, word)

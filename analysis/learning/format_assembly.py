@@ -6,15 +6,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import ArgumentForm, Arguments, CallFormat
-from autoparser.analysis.core.call_notation import Slot, json_notation
+from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import RowSlot, json_notation
 from autoparser.analysis.core.conversation import Presence
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.text_alignment import diff_split
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, share, written_alike
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_format import (
+    Begun,
+    Formats,
+    TurnFormat,
+    share_settings,
+    written_alike,
+)
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.core.verdicts import EvidenceKind
 
 from .argument_containers import container_of, writes_alike
@@ -24,21 +30,23 @@ from .call_rows import put_together, row_without_arguments
 from .found_switches import settings_to_learn, turns_under
 from .observer import Observer
 from .prober import Finding, Prober, Sentinels
-from .prompt_words import NamedReasoning, placed
+from .prompt_words import NamedReasoning, place_stretches
 from .turn_phases import Draft
 
 
-def assemble(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
+def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
     """Put the format together that turns have under these settings."""
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
     named = draft.named_reasoning or NamedReasoning()
     calls, worded = _calls(observer, draft), draft.worded_call
-    worded_parts = set[Part]() if named.confirmed else {Part.REASONING}
+    worded_parts = set[TurnPart]() if named.confirmed else {TurnPart.REASONING}
     if calls is None and worded is not None:
         calls = worded.calls
-        worded_parts.add(Part.CALLS)
-    elsewhere = set[Part]() if draft.fullest is None else {Part.REASONING} & draft.fullest.shown
+        worded_parts.add(TurnPart.CALLS)
+    elsewhere = (
+        set[TurnPart]() if draft.fullest is None else {TurnPart.REASONING} & draft.fullest.shown
+    )
     format_ = TurnFormat(
         header=draft.header,
         layouts=draft.layouts,
@@ -75,13 +83,13 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
         frame, slots, arguments, arguments.write(call.arguments), (section.open, section.close)
     )
     if calls is not None:
-        calls = _with_id(placed(calls, call, draft.free), draft)
+        calls = _with_id(place_stretches(calls, call, draft.free), draft)
         # Where a marker opens calls, no other one does.
         if not calls.is_marked:
             calls = replace(calls, leads=draft.leads.markers)
     layout = draft.layouts.get(Presence(calls=True))
     bare = None if draft.enclosure is None else draft.enclosure.without
-    if calls is None or bare is None or layout is None or layout.parts != (Part.CALLS,):
+    if calls is None or bare is None or layout is None or layout.parts != (TurnPart.CALLS,):
         return calls
     head, tail = layout.literals[0] + calls.section_open, calls.section_close + layout.literals[1]
     if not bare.startswith(head) or not bare.endswith(tail):
@@ -95,12 +103,12 @@ def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
     seen = draft.seen_id
     if seen is None or calls.naming is None:
         return calls
-    numbered = Slot.INDEX in seen.row and not calls.has(Slot.INDEX)
+    numbered = RowSlot.INDEX in seen.row and not calls.has(RowSlot.INDEX)
     base = seen.base if numbered else calls.index_base
     return replace(calls, id_row=seen.row, index_base=base)
 
 
-def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
+def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
     """Put the arguments' notation together: T5's list, A1's to A3's entries, T6's brackets."""
     listed, strings, types = draft.listed, draft.strings, draft.types
     if listed is None or strings is None or types is None or draft.enclosure is None:
@@ -111,7 +119,7 @@ def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
     if value is None or not writes_alike(members, value, listed.entries, marks):
         value = json_notation() if listed.verbatim else None
     if value is not None:
-        return Arguments(
+        return ArgumentFormat(
             value.object,
             value,
             listed.entries.margin if value.object.indent else "",
@@ -123,7 +131,7 @@ def _arguments(marks: Sentinels, draft: Draft) -> Arguments | None:
         return None
     # What encloses the entries is a part of the call.
     values = members.values or json_notation()
-    return Arguments(replace(members, values=None), values, refused=refused)
+    return ArgumentFormat(replace(members, values=None), values, refused=refused)
 
 
 def _with_whole_header(format_: TurnFormat) -> TurnFormat:
@@ -141,10 +149,12 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     # An opening that no turn of these settings closes again opens nothing in them.
     close = "" if format_.reasoning is None else format_.reasoning.close.core
     closed = any(close in text[len(first.text) :] for text in begun)
-    opens = first.written is Written.REASONING_OPEN and Part.REASONING in format_.elsewhere
-    if first.written is not Written.OTHER and (not opens or closed):
+    opens = (
+        first.written is PromptProgress.REASONING_OPEN and TurnPart.REASONING in format_.elsewhere
+    )
+    if first.written is not PromptProgress.OTHER and (not opens or closed):
         return format_
-    openings = tuple(replace(each, written=Written.HEADER) for each in format_.openings)
+    openings = tuple(replace(each, written=PromptProgress.HEADER) for each in format_.openings)
     return replace(format_, header=first.text, openings=openings)
 
 
@@ -190,11 +200,11 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
     main = next(group for group in groups if _holds(group, showing))
     observer = Observer(prober.using(setting=showing))
     concluded, findings = run_phases(observer, draft)
-    fullest = assemble(observer, concluded, main.settings)
+    fullest = assemble_format(observer, concluded, main.settings)
     formats = [
         fullest if group is main else _under(prober, draft, group, fullest) for group in groups
     ]
-    shared = share(formats)
+    shared = share_settings(formats)
     # Sharing leaves the order, but may have put the fullest one into an equal one before it.
     full = next(each for each in shared if written_alike(each, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
@@ -310,4 +320,4 @@ def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> 
     )
     observer = Observer(prober.using(setting=group.settings[0]))
     concluded, _ = run_phases(observer, draft)
-    return assemble(observer, concluded, group.settings)
+    return assemble_format(observer, concluded, group.settings)

@@ -21,16 +21,16 @@ from autoparser.analysis.core.conversation import (
     MediaKind,
     Message,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE
 from autoparser.analysis.core.message_shape import Setting
-from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.core.text_alignment import diff_split, edge_units, prefix_length
 
 from .observer import Observer
 from .prober import Probe, Prober
-from .shape_negotiation import answered, call_of, switch_candidates
+from .shape_negotiation import answered_conversation, call_of, switch_candidates
 from .suggestions import ANY_WORD, Suggestions
 
 # The settings that are learnt: those under which a turn or its generation prompt may differ.
@@ -40,7 +40,7 @@ MOST_SETTINGS = 32
 """So many settings are looked at; few templates have more than nine."""
 
 
-_MATTERING = frozenset({Effect.TURN, Effect.CALLS, Effect.GENERATION_PROMPT})
+_MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENERATION_PROMPT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def settings_to_learn(
         [
             (switch.name, value)
             for value, effects in zip(switch.values, switch.effects, strict=True)
-            if Effect.RAISES not in effects
+            if SwitchEffect.RAISES not in effects
         ]
         for switch in switches
         if any(_MATTERING & set(effects) for effects in switch.effects)
@@ -154,16 +154,16 @@ class Ground:
             self._shown((self.prober.user,), setting),
             self._shown(self._history, setting, generation=True),
             self._turn(setting),
-            self._shown(answered(self.prober, call), setting) if self.calls else None,
+            self._shown(answered_conversation(self.prober, call), setting) if self.calls else None,
         )
 
     def _turn(self, setting: Setting) -> Probe:
-        return self._shown(answered(self.prober, self._told), setting)
+        return self._shown(answered_conversation(self.prober, self._told), setting)
 
     def _shown(self, dialogue: Dialogue, setting: Setting, *, generation: bool = False) -> Probe:
         if self.media:
             dialogue = tuple(
-                replace(each, media=self.media) if isinstance(each, User) else each
+                replace(each, media=self.media) if isinstance(each, UserMessage) else each
                 for each in dialogue
             )
         return self.prober.probe(dialogue, tools=self.tools, generation=generation, setting=setting)
@@ -176,7 +176,7 @@ class Ground:
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
         # A switch may shorten what was said long ago; words of sentinels hold no value of one.
-        asked, told = User(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
+        asked, told = UserMessage(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
         if not self.calls:
             return (asked, told, user)
         called = Message(reasoning=marks.reasoning, calls=(call_of(self.prober),))
@@ -491,7 +491,7 @@ class _Trial:
             if any(texts[at] != self._usual[at] for texts in each)
         ]
 
-    def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[Effect, ...], str]:
+    def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[SwitchEffect, ...], str]:
         """Return what a value changes on the first ground on which it does, and that in words."""
         differing = self._differing([texts])
         if not differing:
@@ -503,7 +503,9 @@ class _Trial:
 
 
 def _is_no_flag(
-    values: Sequence[Json], effects: Sequence[tuple[Sequence[Effect], str]], raising: Sequence[Json]
+    values: Sequence[Json],
+    effects: Sequence[tuple[Sequence[SwitchEffect], str]],
+    raising: Sequence[Json],
 ) -> bool:
     """Whether one boolean raises everywhere and the other one somewhere.
 
@@ -512,25 +514,25 @@ def _is_no_flag(
     ((changed, _),) = effects
     flags = [*values, *raising]
     return all(isinstance(each, bool) for each in flags) and (
-        bool(raising) and Effect.RAISES in changed
+        bool(raising) and SwitchEffect.RAISES in changed
     )
 
 
-def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]:
+def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect, ...]:
     if unset.alone.rendered and not views.alone.rendered:
-        return (Effect.RAISES,)
+        return (SwitchEffect.RAISES,)
     marks = prober.sentinels
-    effects: list[Effect] = []
+    effects: list[SwitchEffect] = []
     if views.alone.text != unset.alone.text:
-        effects.append(Effect.PROMPT)
+        effects.append(SwitchEffect.PROMPT)
     prompts = ((unset.prompt, unset.alone), (views.prompt, views.alone))
     if _adds_otherwise(prober, *prompts) or _ends_otherwise(*prompts):
-        effects.append(Effect.GENERATION_PROMPT)
+        effects.append(SwitchEffect.GENERATION_PROMPT)
     counts = [view.history.text.count(marks.reasoning) for view in (unset, views)]
     if counts[0] != counts[1] and views.history.rendered:
-        effects.append(Effect.HISTORY_REASONING)
+        effects.append(SwitchEffect.HISTORY_REASONING)
     if _adds_otherwise(prober, (unset.turn, unset.alone), (views.turn, views.alone)):
-        effects.append(Effect.TURN)
+        effects.append(SwitchEffect.TURN)
     elif unset.called is not None and views.called is not None:
         called = ((unset.called, unset.alone), (views.called, views.alone))
         if _adds_otherwise(prober, *called):
@@ -540,22 +542,22 @@ def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[Effect, ...]
         for one, other in zip(unset.probes, views.probes, strict=True)
     )
     if raises:
-        effects.append(Effect.RAISES)
+        effects.append(SwitchEffect.RAISES)
     # Else something of earlier messages, which are text before the turn to a model.
-    return tuple(effects) or (Effect.PROMPT,)
+    return tuple(effects) or (SwitchEffect.PROMPT,)
 
 
-def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> Effect:
+def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> SwitchEffect:
     """Return what a value changes of a turn that is a call, where it does so of no other turn."""
     marks = prober.sentinels
     one, other = (probe.text.rpartition(marks.user)[2] for probe in (unset, under))
     split = diff_split(one, other)
     identified = any(each in split.left or each in split.right for each in marks.ids)
     if marks.names[0] in split.suffix and not identified:
-        return Effect.TURN
+        return SwitchEffect.TURN
     # A limit on their length cuts arguments: that is not a way to write them.
     cut = marks.values[0] in one and marks.values[0] not in other
-    return Effect.ARGUMENTS if cut and marks.names[0] in other else Effect.CALLS
+    return SwitchEffect.ARGUMENTS if cut and marks.names[0] in other else SwitchEffect.CALLS
 
 
 def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:

@@ -8,9 +8,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, User
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall, UserMessage
 from autoparser.analysis.core.text_alignment import (
-    Pieces,
+    AlignedPieces,
     common_prefix,
     common_suffix,
     edge_units,
@@ -20,7 +20,7 @@ from autoparser.analysis.core.text_alignment import (
 )
 
 from .prober import Probe, Prober
-from .shape_negotiation import answered
+from .shape_negotiation import answered_conversation
 
 
 class SlotKind(StrEnum):
@@ -116,7 +116,7 @@ class Observer:
 
     def turn(self, message: Message) -> ObservedTurn:
         """Observe one message as the last of the conversation."""
-        probe = self.prober.probe(answered(self.prober, message))
+        probe = self.prober.probe(answered_conversation(self.prober, message))
         if not probe.rendered:
             return ObservedTurn(message, probe)
         text = probe.text
@@ -144,7 +144,7 @@ class Observer:
         # The header of the answer is the next message's, where the turn's end shows.
         return text[: ended + len(end)] if ended > first else text[:at]
 
-    def pieces(self, text: str) -> Pieces[SlotMark]:
+    def pieces(self, text: str) -> AlignedPieces[SlotMark]:
         """Find the sentinels of messages in a text."""
         return find_slots(text, self._labels)
 
@@ -192,9 +192,9 @@ class Observer:
         return None if turn.refusal else turn.text
 
     @property
-    def next_user(self) -> User:
+    def next_user(self) -> UserMessage:
         """A second user message."""
-        return User(self.prober.sentinels.next_user)
+        return UserMessage(self.prober.sentinels.next_user)
 
 
 def _end_in_both(behind: str, between: str) -> str:

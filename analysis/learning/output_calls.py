@@ -27,11 +27,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import common_suffix, prefix_length
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .output_sightings import (
     MANY,
@@ -82,7 +82,7 @@ def holds_call(text: str, offered: OfferedTools) -> bool:
     return bool(names) and any(call.arguments for call in sighted)
 
 
-def misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:
+def is_misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:
     """Whether a string holds another argument of its call, as where its end was not found."""
     return any(
         key.word != own and _AFTER_KEY.match(value, key.end)
@@ -259,7 +259,7 @@ def ends_call(content: str, calls: CallFormat) -> bool:
     Of `</call>` that is sure. Signs alone may end any content, as three backticks end code.
     """
     last = calls.row[-1]
-    closing = (("" if isinstance(last, Slot) else last) + calls.section_close).strip()
+    closing = (("" if isinstance(last, RowSlot) else last) + calls.section_close).strip()
     return re.search(r"\w", closing) is not None and content.rstrip().endswith(closing)
 
 
@@ -385,7 +385,7 @@ class _Shown:
 
 
 def entry_calls(
-    texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: Escape, odd: int = MANY
+    texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: StringEscape, odd: int = MANY
 ) -> list[list[SightedCall]]:
     """Return the calls of each text from its place on, as far as their edges are found.
 
@@ -423,7 +423,7 @@ def _gaps(
     texts: Sequence[tuple[str, int]],
     sightings: Sequence[KeysSighted],
     offered: OfferedTools,
-    escape: Escape,
+    escape: StringEscape,
 ) -> Iterator[KeyGap]:
     for at, each in enumerate(sightings):
         text = texts[each.output][0]
@@ -515,7 +515,7 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 
 def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
     middle, rest = shown.string_middle, shown.string_rests.get(gap.where, "")
-    if gap.escape is Escape.PYTHON:
+    if gap.escape is StringEscape.PYTHON:
         # `repr` chooses its quotes by what the string holds.
         middle, rest = middle.rstrip(_QUOTES), rest.lstrip(_QUOTES)
     if not gap.text.startswith(middle) or not rest or not gap.text.endswith(rest):
@@ -523,7 +523,7 @@ def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
     end = len(gap.text) - len(rest)
     if end < len(middle):
         return None
-    return Text(escape=gap.escape).read(gap.text[len(middle) : end]), end
+    return StringText(escape=gap.escape).read(gap.text[len(middle) : end]), end
 
 
 _QUOTES = "'\""

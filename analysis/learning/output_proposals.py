@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
-from autoparser.analysis.core.text_format import Escape
+from autoparser.analysis.core.text_format import StringEscape
 from autoparser.analysis.core.turn_format import TurnFormat
 
 from .example_alignment import ArgumentStyle, Hypothesis
@@ -183,7 +183,7 @@ class Proposal:
     """How many calls were sighted."""
 
 
-def proposals(
+def propose_meanings(
     outputs: Sequence[LoggedOutput],
     base: TurnFormat,
     offered: OfferedTools,
@@ -248,7 +248,13 @@ _KINDS = 3
 _FEWEST_ALIKE = 2
 
 
-_ESCAPES = (Escape.JSON, Escape.VERBATIM, Escape.PYTHON, Escape.HTML, Escape.JSON_HTML)
+_ESCAPES = (
+    StringEscape.JSON,
+    StringEscape.VERBATIM,
+    StringEscape.PYTHON,
+    StringEscape.HTML,
+    StringEscape.JSON_HTML,
+)
 
 
 def _styles(
@@ -304,7 +310,7 @@ def _proposal(
         message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
     orders = Counter(call.order for seen in sighted for call in seen.calls)
-    order: tuple[Slot, ...] = orders.most_common(1)[0][0]
+    order: tuple[RowSlot, ...] = orders.most_common(1)[0][0]
     return Proposal(tuple(examples), Hypothesis(order, style), sum(orders.values()))
 
 

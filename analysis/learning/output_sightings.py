@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
 
@@ -188,7 +188,7 @@ class KeyGap:
     where: str
     """What follows: another key and the markup before it, another call, or the end."""
     kinds: frozenset[JsonType]
-    escape: Escape
+    escape: StringEscape
     """How strings are written, and what else stands where they do."""
 
 
@@ -212,7 +212,7 @@ def _allowed(value: Json, kinds: frozenset[JsonType]) -> bool:
     return kind in kinds or (kind is JsonType.INTEGER and JsonType.NUMBER in kinds)
 
 
-def _read_literal(text: str, match: re.Match[str], escape: Escape) -> tuple[Json, int] | None:
+def _read_literal(text: str, match: re.Match[str], escape: StringEscape) -> tuple[Json, int] | None:
     word = match.group()
     if word in _WORDS:
         return _WORDS[word], match.end()
@@ -241,12 +241,12 @@ def _python_container(text: str, at: int) -> tuple[Json, int] | None:
     return None
 
 
-def _escaped_container(text: str, at: int, escape: Escape) -> tuple[Json, int] | None:
+def _escaped_container(text: str, at: int, escape: StringEscape) -> tuple[Json, int] | None:
     """Read JSON that is escaped as strings are, as `guest="{&#34;name&#34;: &#34;Bo&#34;}"`."""
     for match in re.finditer(re.escape(_CLOSERS[text[at]]), text[at:]):
         end = at + match.end()
         try:
-            return json.loads(Text(escape=escape).read(text[at:end])), end
+            return json.loads(StringText(escape=escape).read(text[at:end])), end
         except (ValueError, RecursionError):
             continue
     return None
@@ -290,11 +290,11 @@ class SightedCall:
         return max(end for _, end in self.places)
 
     @property
-    def order(self) -> tuple[Slot, ...]:
+    def order(self) -> tuple[RowSlot, ...]:
         """Its fields in the order of the text; arguments count that are not there."""
-        named = {self.name_at: Slot.NAME, self.arguments_at: Slot.ARGUMENTS}
+        named = {self.name_at: RowSlot.NAME, self.arguments_at: RowSlot.ARGUMENTS}
         if self.id_at is not None:
-            named[self.id_at] = Slot.ID
+            named[self.id_at] = RowSlot.ID
         return tuple(named[place] for place in self.places)
 
 

@@ -19,9 +19,9 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from autoparser.analysis.core.conversation import Json, Tool, function_of
-from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError, is_mapping
-from autoparser.analysis.core.schema_document import Validate, validator
+from autoparser.analysis.core.schema_document import Validate, schema_validator
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 
@@ -83,7 +83,7 @@ def _output(line: str, file: str, place: str) -> LoggedOutput:
     if not is_mapping(value) or not any(key in value for key in _KEYS):
         return LoggedOutput(line, place=place)
     hint = f"write {_LINE}"
-    given = read(value, _LoggedLine, file=file, place=place, wrong=OutputError, hint=hint)
+    given = read_value(value, _LoggedLine, file=file, place=place, wrong=OutputError, hint=hint)
     written = given.output if given.completion is None else given.completion
     return LoggedOutput(written or "", given.prompt or "", place)
 
@@ -144,7 +144,7 @@ class OfferedTools:
         if name not in self._parameters:
             return False
         if name not in self._checks:
-            self._checks[name] = validator(self._parameters[name])
+            self._checks[name] = schema_validator(self._parameters[name])
         return isinstance(arguments, dict) and not self._checks[name](arguments)
 
 

@@ -26,7 +26,7 @@ from autoparser.analysis.core.conversation import (
     MediaKind,
     Message,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError, one_line
 from autoparser.analysis.core.text_alignment import diff_split, prefix_length
@@ -134,7 +134,7 @@ class _PartsScene:
         if self.role == "assistant":
             return (user, Message(marks.content))
         if self.followed:
-            return (user, Message(marks.content), User(marks.next_user))
+            return (user, Message(marks.content), UserMessage(marks.next_user))
         return (user,)
 
 

@@ -18,16 +18,16 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import Limit, TemplateLimitError, TemplateRenderError
-from autoparser.analysis.core.message_shape import Setting, Shape, offered
+from autoparser.analysis.core.message_shape import MessageShape, Setting, offered_tools
 from autoparser.analysis.core.question_bounds import AskedTally
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.text_alignment import DiffSplit, diff_split
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.templates.chat_template import ChatTemplate
-from autoparser.analysis.templates.environment import Sandbox
+from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.render_trace import RenderTrace, SourceMap
 
 # Words that stand for a message's parts, so that a render shows where each part went.
@@ -195,7 +195,7 @@ def _told(dialogue: Dialogue) -> Hashable:
     for each in dialogue:
         if isinstance(each, Message):
             told.append((each.content, each.reasoning, _said(each.calls) if each.calls else ""))
-        elif isinstance(each, User):
+        elif isinstance(each, UserMessage):
             told.append((each.text, each.media))
         else:
             told.append((each.text, each.name, each.call_id, each.media))
@@ -220,7 +220,7 @@ class Prober:
         *,
         tokens: Mapping[str, str],
         tools: Sequence[Tool],
-        shape: Shape | None = None,
+        shape: MessageShape | None = None,
         setting: Setting = NO_SETTING,
         history: Dialogue = (),
     ) -> None:
@@ -233,11 +233,11 @@ class Prober:
         self.sentinels = sentinels
         self.tokens = tokens
         self.tools = tools
-        self.shape = shape or Shape()
+        self.shape = shape or MessageShape()
         self.setting = setting
         self.history = history
         self.meter = Meter()
-        self._offered = offered(tools, self.shape)
+        self._offered = offered_tools(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
         self.user = self._first_message()
         """The message that begins every probe behind the history: of a user, or of a tool."""
@@ -245,7 +245,7 @@ class Prober:
     def using(
         self,
         *,
-        shape: Shape | None = None,
+        shape: MessageShape | None = None,
         setting: Setting | None = None,
         tools: Sequence[Tool] | None = None,
         sentinels: Sentinels | None = None,
@@ -271,10 +271,10 @@ class Prober:
 
     def as_transformers(self) -> Prober:
         """Return a prober that renders nothing but what transformers renders, on the same meter."""
-        if self.template.sandbox is Sandbox.IMMUTABLE:
+        if self.template.sandbox is SandboxKind.IMMUTABLE:
             return self
         other = Prober(
-            replace(self.template, sandbox=Sandbox.IMMUTABLE),
+            replace(self.template, sandbox=SandboxKind.IMMUTABLE),
             self.sentinels,
             tokens=self.tokens,
             tools=self.tools,
@@ -420,11 +420,11 @@ class Prober:
                 return True
         return False
 
-    def _first_message(self) -> User | ToolResult:
+    def _first_message(self) -> UserMessage | ToolResult:
         last = self.history[-1] if self.history else None
         if isinstance(last, Message) and last.calls:
             return ToolResult(self.sentinels.user, last.calls[-1].name, last.calls[-1].id)
-        return User(self.sentinels.user)
+        return UserMessage(self.sentinels.user)
 
 
 # What a phase found, and the renders that say so.
@@ -465,7 +465,7 @@ class Finding:
         return self.kind is not EvidenceKind.WORDS
 
 
-def standing(before: str, after: str) -> str:
+def surroundings_words(before: str, after: str) -> str:
     """Say between what a thing stands, as the end of a sentence; nothing where it stands bare."""
     if before and after:
         return f" between {before!r} and {after!r}"

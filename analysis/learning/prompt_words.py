@@ -7,26 +7,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit, FreeWord
-from autoparser.analysis.core.call_notation import Slot, json_notation
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit, FreeWord
+from autoparser.analysis.core.call_notation import RowSlot, json_notation
 from autoparser.analysis.core.conversation import (
     Json,
     Message,
     Presence,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.switches import Effect, Switch
+from autoparser.analysis.core.switches import Switch, SwitchEffect
 from autoparser.analysis.core.text_alignment import common_suffix, diff_split, edge_units, is_unit
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 
 from .call_frame import PromptText
 from .observer import Observer
 from .prober import Probe
-from .shape_negotiation import STANDARD_FIELDS, answered
+from .shape_negotiation import STANDARD_FIELDS, answered_conversation
 from .suggestions import Suggestions
 
 # Reasoning that no turn shows, read off generation prompts or the words before them.
@@ -119,7 +119,7 @@ def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[Free
     return tuple(found)
 
 
-def placed(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
+def place_stretches(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
     """Say where in the row of one call these stretches of its render are."""
     words = {word for each in found if (word := _placed(calls, call, each)) is not None}
     return replace(calls, free_words=tuple(sorted(words))) if words else calls
@@ -140,7 +140,7 @@ def _rendered(observer: Observer, fields: Mapping[str, str]) -> str:
     """Render one call that has these fields; empty where the template raises."""
     if not fields:
         return ""
-    dialogue = answered(observer.prober, Message(calls=(observer.call(),)))
+    dialogue = answered_conversation(observer.prober, Message(calls=(observer.call(),)))
     shaped = observer.prober.shape.messages(dialogue, observer.prober.sentinels.system)
     given = [
         {**message, "tool_calls": [_with_fields(call, fields) for call in calls]}
@@ -165,7 +165,9 @@ def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:
 
 def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
     """Say what gave way to a word, all else of the text being as it is without."""
-    usual = observer.prober.probe(answered(observer.prober, Message(calls=(observer.call(),)))).text
+    usual = observer.prober.probe(
+        answered_conversation(observer.prober, Message(calls=(observer.call(),)))
+    ).text
     if text.count(word) != 1:
         return None
     before, _, after = text.partition(word)
@@ -180,16 +182,16 @@ def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord |
     begun = found.text.rfind(calls.write((call,)))
     if begun < 0:
         return None
-    texts: Mapping[Slot, str] = {
-        Slot.NAME: call.name,
-        Slot.ID: call.id,
-        Slot.INDEX: str(calls.index_base),
-        Slot.ARGUMENTS: calls.arguments.write(call.arguments),
+    texts: Mapping[RowSlot, str] = {
+        RowSlot.NAME: call.name,
+        RowSlot.ID: call.id,
+        RowSlot.INDEX: str(calls.index_base),
+        RowSlot.ARGUMENTS: calls.arguments.write(call.arguments),
     }
     at, size = found.start - begun - len(calls.section_open), found.end - found.start
     for number, piece in enumerate(calls.row):
-        text = texts.get(piece, "") if isinstance(piece, Slot) else piece
-        if not isinstance(piece, Slot) and at >= 0 and at + size <= len(text):
+        text = texts.get(piece, "") if isinstance(piece, RowSlot) else piece
+        if not isinstance(piece, RowSlot) and at >= 0 and at + size <= len(text):
             return FreeWord(number, at, at + size)
         at -= len(text)
     return None
@@ -257,15 +259,15 @@ def called_turn(observer: Observer) -> Probe:
             called,
             ToolResult(marks.answer, marks.names[0], marks.ids[0]),
             Message(marks.content),
-            User(marks.next_user),
+            UserMessage(marks.next_user),
         )
     )
 
 
-def following_text(observer: Observer, after: Part) -> str:
+def following_text(observer: Observer, after: TurnPart) -> str:
     """Return what stands between a turn and the next message's text: the next header."""
     marks = observer.prober.sentinels
-    if after is Part.CALLS:
+    if after is TurnPart.CALLS:
         probe, last, following = called_turn(observer), marks.values[0], marks.answer
     else:
         probe, last, following = historic_turn(observer), marks.content, marks.next_user
@@ -274,7 +276,7 @@ def following_text(observer: Observer, after: Part) -> str:
     if not probe.rendered or min(at, until) < 0:
         return ""
     between = probe.text[at + len(last) : until]
-    return between if after is Part.CONTENT else _behind_call(observer, between)
+    return between if after is TurnPart.CONTENT else _behind_call(observer, between)
 
 
 def _behind_call(observer: Observer, between: str) -> str:
@@ -350,7 +352,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
     prober = observer.prober
     unset = prober.probe((prober.user,))
     for switch in switches:
-        if switch.inserted or Effect.PROMPT not in switch.changes:
+        if switch.inserted or SwitchEffect.PROMPT not in switch.changes:
             continue
         for value in switch.values:
             if repr(value) == repr(switch.any_other):
@@ -415,11 +417,11 @@ def _example(opening: str, inside: str, close: str) -> CallFormat | None:
     return CallFormat(
         row=(
             f'{opening}{lead}{{"{name}": "',
-            Slot.NAME,
+            RowSlot.NAME,
             f'", "{arguments}": ',
-            Slot.ARGUMENTS,
+            RowSlot.ARGUMENTS,
             f"}}{trail}{close}",
         ),
-        arguments=Arguments(notation.object, notation),
+        arguments=ArgumentFormat(notation.object, notation),
         limit=CallLimit.FIRST,
     )

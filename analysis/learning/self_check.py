@@ -15,24 +15,24 @@ from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Tool, ToolResult
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.message_battery import BatteryCase, battery, battery_tools
-from autoparser.analysis.core.message_shape import FormDeparture, Shape, departures_of
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
+from autoparser.analysis.core.message_shape import FormDeparture, MessageShape, departures_of
 from autoparser.analysis.core.text_alignment import differing_parts
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import (
     TEXTS_DIFFER,
     AskedForm,
     Check,
-    Crash,
     Failure,
     FormFault,
+    TemplateCrash,
 )
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 from .observer import ObservedTurn, Observer
 from .prober import Prober
-from .shape_negotiation import answered
+from .shape_negotiation import answered_conversation
 from .template_turns import (
     FormOutcome,
     departures_together,
@@ -47,9 +47,9 @@ from .template_turns import (
 # means that requests fail; a crash on what nobody sends, such as an empty message, means nothing.
 
 
-def grouped(crashes: Iterable[Crash]) -> tuple[Crash, ...]:
+def group_failures(crashes: Iterable[TemplateCrash]) -> tuple[TemplateCrash, ...]:
     """Make one of those that differ in their messages alone."""
-    found: dict[Crash, tuple[str, ...]] = {}
+    found: dict[TemplateCrash, tuple[str, ...]] = {}
     for crash in crashes:
         cause = replace(crash, titles=())
         found[cause] = (*found.get(cause, ()), *crash.titles)
@@ -84,9 +84,9 @@ def is_needed(
 
 def _without_unwritten(message: Message, format_: TurnFormat) -> Message:
     written = {part for layout in format_.layouts.values() for part in layout.parts}
-    if Part.CALLS not in written:
+    if TurnPart.CALLS not in written:
         message = replace(message, calls=())
-    if Part.REASONING not in written:
+    if TurnPart.REASONING not in written:
         message = replace(message, reasoning="")
     return message
 
@@ -122,7 +122,7 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
     """
     judge = _Judge(format_, prober)
     failures: list[Failure] = []
-    crashes: list[Crash] = []
+    crashes: list[TemplateCrash] = []
     equal = refused = not_asked = 0
     for case, told in judge.asked():
         if not told:
@@ -138,9 +138,15 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
         else:
             refused += answer.refused
             equal += not answer.refused
-    total = len(battery())
+    total = len(battery_messages())
     return Check(
-        total, equal, refused, not_asked, grouped(crashes), tuple(failures), judge.usual_forms()
+        total,
+        equal,
+        refused,
+        not_asked,
+        group_failures(crashes),
+        tuple(failures),
+        judge.usual_forms(),
     )
 
 
@@ -149,7 +155,7 @@ class _Answer(NamedTuple):
 
     failure: Failure | None
     """Where the format is wrong about it."""
-    crash: Crash | None
+    crash: TemplateCrash | None
     refused: bool
 
 
@@ -168,12 +174,12 @@ class _Judge:
         self.observer = Observer(prober)
         strict = prober.as_transformers()
         self._strict = self.observer if strict is prober else Observer(strict)
-        blocks = {Part.REASONING: format_.reasoning, Part.CALLS: format_.calls}
-        self._known = {part for part in Part if blocks.get(part, True) is not None}
+        blocks = {TurnPart.REASONING: format_.reasoning, TurnPart.CALLS: format_.calls}
+        self._known = {part for part in TurnPart if blocks.get(part, True) is not None}
 
     def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
         """Return the cases, and of each whether it is told from all before it."""
-        return zip(battery(), _told(self.observer.prober.shape), strict=True)
+        return zip(battery_messages(), _told(self.observer.prober.shape), strict=True)
 
     def usual_forms(self) -> tuple[AskedForm, ...]:
         """Ask each message again as users send it, where the template wants another form.
@@ -227,13 +233,13 @@ class _Judge:
     def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
         """Return what users send: every message of the battery, and what a model has to answer."""
         prober = self.observer.prober
-        cases = battery()
+        cases = battery_messages()
         yield "a question", (prober.user,), True
         first = next(case.message for case in cases if case.message.calls)
         results = (ToolResult(prober.sentinels.answer, each.name, each.id) for each in first.calls)
         yield "a call and its result", (prober.user, first, *results), True
         for case in cases:
-            yield case.title, answered(prober, case.message), False
+            yield case.title, answered_conversation(prober, case.message), False
 
     def answer(self, case: BatteryCase) -> _Answer:
         """Hold the format against the template on one message.
@@ -303,14 +309,14 @@ class _Judge:
                 return str(replace(part.lost, now=now if len(now) <= MOST_SHOWN else ""))
         return ""
 
-    def crash(self, case: BatteryCase, turn: ObservedTurn) -> Crash | None:
+    def crash(self, case: BatteryCase, turn: ObservedTurn) -> TemplateCrash | None:
         """Return transformers' crash on a message; None where it renders or refuses it."""
         # What was rendered for the format is mostly rendered as transformers does.
         usual = self._strict is self.observer
         error = _crash_in(turn) if usual else self._crash_on(case.message)
         if error is None:
             return None
-        return Crash(
+        return TemplateCrash(
             (case.title,),
             error.line,
             error.reason,
@@ -319,7 +325,7 @@ class _Judge:
             sandbox_alone=error.forbidden and turn.probe.rendered,
         )
 
-    def crashed(self, case: BatteryCase, crash: Crash) -> Failure:
+    def crashed(self, case: BatteryCase, crash: TemplateCrash) -> Failure:
         """Return the failure of a message that the format is right about, crash and all."""
         written = self._written(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
@@ -335,9 +341,9 @@ class _Judge:
 
 
 @lru_cache(maxsize=64)
-def _told(shape: Shape) -> tuple[bool, ...]:
+def _told(shape: MessageShape) -> tuple[bool, ...]:
     """Return of each message of the battery whether, in this shape, none before it is the same."""
-    given = [repr(shape.message(case.message)) for case in battery()]
+    given = [repr(shape.message(case.message)) for case in battery_messages()]
     first = {each: at for at, each in reversed([*enumerate(given)])}
     return tuple(first[each] == at for at, each in enumerate(given))
 

@@ -18,16 +18,16 @@ from autoparser.analysis.core.conversation import (
     Message,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
+    MessageShape,
     ReasoningForm,
     Setting,
-    Shape,
     StringArguments,
     ToolForm,
 )
@@ -76,7 +76,7 @@ def prints_parts(text: str, parts: Sequence[Json]) -> bool:
     )
 
 
-def answered(prober: Prober, message: Message) -> Dialogue:
+def answered_conversation(prober: Prober, message: Message) -> Dialogue:
     """Put a message into the shortest conversation that the shape allows."""
     dialogue: Dialogue = (prober.user, message)
     if message.calls and prober.shape.answered:
@@ -119,15 +119,17 @@ def _may_be_switch(name: str) -> bool:
     return name not in _NOT_SWITCHES and not name.endswith("_token")
 
 
-def under(setting: Setting) -> str:
+def words_of_setting(setting: Setting) -> str:
     """Say a setting in words."""
     words = ", ".join(f"{key}={value}" for key, value in setting.items())
     return f" with {words}" if words else ""
 
 
-def describe(shape: Shape, plain: Shape) -> str:
+def describe_shape(shape: MessageShape, plain: MessageShape) -> str:
     """Say in words how a shape differs from a plainer one."""
-    names = [name for name in Shape.__slots__ if getattr(shape, name) != getattr(plain, name)]
+    names = [
+        name for name in MessageShape.__slots__ if getattr(shape, name) != getattr(plain, name)
+    ]
     return ", ".join(f"{name}={getattr(shape, name)}" for name in names) or "the plain shape"
 
 
@@ -142,7 +144,7 @@ def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial
     bare = prober.using(shape=replace(prober.shape, tools=ToolForm.BARE))
     if _shows(prober, names) or not _shows(bare, names):
         return prober
-    trials.append(ShapeTrial(describe(bare.shape, prober.shape), "shows the tools' names"))
+    trials.append(ShapeTrial(describe_shape(bare.shape, prober.shape), "shows the tools' names"))
     return bare
 
 
@@ -160,12 +162,12 @@ def _prints_parts(prober: Prober, probe: Probe) -> bool:
 def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     """Find how plain user and assistant messages are taken."""
     marks = prober.sentinels
-    plain: Dialogue = (User(marks.user), Message(marks.content))
+    plain: Dialogue = (UserMessage(marks.user), Message(marks.content))
     failures: list[Probe] = []
     silent = recased = False
-    shapes = [Shape()]
+    shapes = [MessageShape()]
     shapes += [
-        Shape(system=system, user_content=user, assistant_content=assistant, tools=tools)
+        MessageShape(system=system, user_content=user, assistant_content=assistant, tools=tools)
         for tools in ToolForm
         for system in (False, True)
         for user in ContentForm
@@ -175,7 +177,7 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     for shape in shapes:
         candidate = prober.using(shape=shape)
         probe = candidate.probe(plain, tools=shape.tools is not ToolForm.NONE)
-        what = describe(shape, Shape())
+        what = describe_shape(shape, MessageShape())
         if not probe.rendered:
             failures.append(probe)
             trials.append(ShapeTrial(what, f"raises: {probe.error}"))
@@ -268,7 +270,7 @@ def call_shape(
         candidate = prober.using(shape=shape)
         shown, outcome = _shown_of_call(candidate)
         if count == 0 or shown > best[0]:
-            trials.append(ShapeTrial(f"a call: {describe(shape, prober.shape)}", outcome))
+            trials.append(ShapeTrial(f"a call: {describe_shape(shape, prober.shape)}", outcome))
         if shown > best[0]:
             best = (shown, candidate)
         if shown == _WHOLE_CALL:
@@ -281,7 +283,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
     """Rate how much of a call a shape shows, and say it in words."""
     marks = prober.sentinels
     call = call_of(prober)
-    probe = prober.probe(answered(prober, Message(calls=(call,))))
+    probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
     if not probe.rendered:
         return 0, f"raises: {probe.error}"
     text = probe.text[probe.text.rfind(marks.user) :]
@@ -300,7 +302,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
 def string_arguments(prober: Prober) -> StringArguments:
     """See what becomes of arguments that are given as JSON text."""
     call = call_of(prober)
-    dialogue = answered(prober, Message(calls=(call,)))
+    dialogue = answered_conversation(prober, Message(calls=(call,)))
     given = prober.using(shape=replace(prober.shape, arguments_as_string=True)).probe(dialogue)
     usual = prober.using(shape=replace(prober.shape, arguments_as_string=False)).probe(dialogue)
     encoded = json.dumps(dict(call.arguments))
@@ -360,7 +362,7 @@ def reasoning_shape(
                     continue
                 chosen = _smallest(chosen, with_calls, prober.setting)
                 where = "beside calls" if with_calls else "beside content"
-                setting_words = under(chosen.setting)
+                setting_words = words_of_setting(chosen.setting)
                 trials.append(
                     ShapeTrial(f"reasoning as field {found}", f"shown {where}{setting_words}")
                 )
@@ -382,8 +384,8 @@ def reasoning_shape(
 def _marked(prober: Prober, with_calls: bool) -> bool:
     """Whether a text before the content comes with markup of its own, as reasoning does."""
     message = _reasoned(prober, with_calls=with_calls)
-    without = prober.probe(answered(prober, replace(message, reasoning="")))
-    having = prober.probe(answered(prober, message))
+    without = prober.probe(answered_conversation(prober, replace(message, reasoning="")))
+    having = prober.probe(answered_conversation(prober, message))
     # Signs of its own are left over when the text itself is taken away.
     bare = having.text.replace(prober.sentinels.reasoning, "")
     return "".join(bare.split()) != "".join(without.text.split())
@@ -403,7 +405,7 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
     if flags:
         together = {**prober.setting, **dict.fromkeys(flags, True)}
         settings.append(together)
-        plain = answered(prober, Message(prober.sentinels.content))
+        plain = answered_conversation(prober, Message(prober.sentinels.content))
         if len(flags) > 1 and not prober.probe(plain, setting=together).rendered:
             # One of them makes the template raise, so each has to be tried alone.
             settings += [{**prober.setting, flag: True} for flag in flags]
@@ -427,7 +429,7 @@ def _fields_shown(
     """
     marks = prober.sentinels
     message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
-    dialogue = answered(prober, message)
+    dialogue = answered_conversation(prober, message)
     shaped = prober.shape.messages(dialogue, marks.system)
     at = next(at for at, entry in enumerate(shaped) if entry["role"] == "assistant")
     words = {_numbered(marks.reasoning, at): field for at, field in enumerate(fields)}
@@ -465,7 +467,9 @@ def _shown_alone(
     for field in sorted(fields, key=lambda field: field not in REASONING_FIELDS):
         shape = replace(prober.shape, reasoning_field=field)
         candidate = prober.using(shape=shape, setting=setting)
-        probe = candidate.probe(answered(prober, _reasoned(prober, with_calls=with_calls)))
+        probe = candidate.probe(
+            answered_conversation(prober, _reasoned(prober, with_calls=with_calls))
+        )
         if prober.sentinels.reasoning in probe.text:
             shown.append(field)
     return shown
@@ -474,7 +478,7 @@ def _shown_alone(
 def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
     """Leave out the switches that the reasoning does not need."""
     needed = dict(prober.setting)
-    dialogue = answered(prober, _reasoned(prober, with_calls=with_calls))
+    dialogue = answered_conversation(prober, _reasoned(prober, with_calls=with_calls))
     for name in [name for name in needed if name not in base]:
         fewer = {key: value for key, value in needed.items() if key != name}
         if prober.sentinels.reasoning in prober.probe(dialogue, setting=fewer).text:
@@ -499,7 +503,7 @@ class Negotiated:
     """None where calls do not reach the text."""
 
 
-def negotiate(prober: Prober, suggestions: Suggestions) -> Negotiated:
+def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
     """Find the shape. Raises UnusableTemplateError where nothing can be rendered."""
     trials: list[ShapeTrial] = []
     try:

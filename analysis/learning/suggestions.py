@@ -75,7 +75,7 @@ def suggestions_of(template: ChatTemplate) -> Suggestions:
     Raises TemplateSyntaxError.
     """
     if not isinstance(template, EncodedTemplate):
-        return suggest(template.syntax_tree)
+        return suggest_values(template.syntax_tree)
     tree = ast.parse(template.text)
     constants = text_constants(tree)
     named = (constant for constant in constants if constant.isidentifier())
@@ -90,7 +90,7 @@ def suggestions_of(template: ChatTemplate) -> Suggestions:
     )
 
 
-def suggest(tree: nodes.Template) -> Suggestions:
+def suggest_values(tree: nodes.Template) -> Suggestions:
     """Collect the suggestions of one template, each in the order of the source."""
     found = _Collector()
     for node in _walk(tree):

@@ -16,13 +16,13 @@ from functools import cached_property
 from autoparser.analysis.core.conversation import Dialogue, Json, Message, Presence, Tool, ToolCall
 from autoparser.analysis.core.message_shape import (
     FormDeparture,
-    Shape,
+    MessageShape,
     ToolForm,
     departures_of,
     put_together,
 )
 from autoparser.analysis.core.text_alignment import common_prefix, prefix_length
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
@@ -78,7 +78,7 @@ class SaidPart:
 
     lost: LostText
     replaced: Message
-    part: Part
+    part: TurnPart
 
     def stands_in(self, text: str) -> bool:
         """Whether all words of the part stand in a text."""
@@ -114,7 +114,7 @@ def departures_together(
             yield put_together(group)
 
 
-def unnoticed_departures(shape: Shape, forms: Iterable[AskedForm]) -> FormDeparture | None:
+def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> FormDeparture | None:
     """Return all that users send otherwise than `shape` at once, less what they notice by itself.
 
     They notice what raises, and reasoning that is not read. None where nothing is left.
@@ -150,15 +150,15 @@ def said_parts(message: Message) -> Iterator[SaidPart]:
     """Return the texts of an assistant message, of arguments the names, strings and numbers."""
     if text := message.reasoning.strip():
         lost = LostText(text, "the reasoning")
-        yield SaidPart(lost, replace(message, reasoning=_OTHER), Part.REASONING)
+        yield SaidPart(lost, replace(message, reasoning=_OTHER), TurnPart.REASONING)
     if text := message.content.strip():
         lost = LostText(text, "the assistant's message")
-        yield SaidPart(lost, replace(message, content=_OTHER), Part.CONTENT)
+        yield SaidPart(lost, replace(message, content=_OTHER), TurnPart.CONTENT)
     for at, call in enumerate(message.calls):
 
         def put(lost: LostText, changed: ToolCall, at: int = at) -> SaidPart:
             calls = (*message.calls[:at], changed, *message.calls[at + 1 :])
-            return SaidPart(lost, replace(message, calls=calls), Part.CALLS)
+            return SaidPart(lost, replace(message, calls=calls), TurnPart.CALLS)
 
         yield put(LostText(call.name, "a call's name"), replace(call, name=_OTHER))
         for key, value in call.arguments.items():

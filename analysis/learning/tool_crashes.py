@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.documents import AnyJson
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.core.schema_keywords import Schema, mapped, without
+from autoparser.analysis.core.schema_keywords import Schema, map_schemas, without_keywords
 
 MOST_CAUSES = 6
 MOST_TRIALS = 300
@@ -200,7 +200,7 @@ def _in_parameters(change: Callable[[Schema], Json]) -> Callable[[Tool], Tool]:
 
     def apply(tool: Tool) -> Tool:
         return (
-            {**tool, "parameters": mapped(tool["parameters"], change)}
+            {**tool, "parameters": map_schemas(tool["parameters"], change)}
             if "parameters" in tool
             else tool
         )
@@ -243,7 +243,7 @@ def _one_type(schema: Schema) -> Json:
 
 
 def _no_null(schema: Schema) -> Json:
-    return without(schema, "default") if schema.get("default", "") is None else schema
+    return without_keywords(schema, "default") if schema.get("default", "") is None else schema
 
 
 def _texts(schema: Schema) -> Json:
@@ -295,5 +295,5 @@ def _removals(tool: Tool) -> list[_ToolMend]:
 
 def _removal(keyword: str) -> _ToolMend:
     return _ToolMend(
-        f"the keyword {keyword}", _in_parameters(lambda schema: without(schema, keyword))
+        f"the keyword {keyword}", _in_parameters(lambda schema: without_keywords(schema, keyword))
     )

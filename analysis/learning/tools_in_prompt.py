@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from autoparser.analysis.core.conversation import Json, Tool
 from autoparser.analysis.core.documents import AnyJson
 from autoparser.analysis.core.errors import is_mapping
-from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, below
+from autoparser.analysis.core.schema_keywords import BY_NAME, VALUES, pointer_below
 
 from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes
 
@@ -489,5 +489,5 @@ def _name(tool: Tool) -> str:
 def _pointer(path: PartPath) -> str:
     pointer = "#"
     for step in path:
-        pointer = below(pointer, step)
+        pointer = pointer_below(pointer, step)
     return pointer

@@ -14,8 +14,8 @@ from autoparser.analysis.core.text_alignment import (
     first_marker,
     is_unit,
 )
-from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
-from autoparser.analysis.core.turn_shape import End
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
+from autoparser.analysis.core.turn_shape import TurnEnd
 
 from .call_frame import CallsFrame
 from .observer import Observer, SlotKind, SlotMark
@@ -67,56 +67,56 @@ PRESENCES = tuple(
 )
 
 
-def learn_layout(observer: Observer, presence: Presence) -> Layout:
+def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
     """Observe the layout of a turn with these parts.
 
     A call reaches from its first sentinel to its last one until the frame is known.
     """
     turn = observer.shown(presence)
     if turn.refusal:
-        return Layout(refusal=turn.refusal)
+        return TurnLayout(refusal=turn.refusal)
     pieces = observer.pieces(turn.text)
-    parts: list[Part] = []
+    parts: list[TurnPart] = []
     literals: list[str] = [""]
     for literal, slot in zip(pieces.literals, (*pieces.slots, None), strict=True):
         part = None if slot is None else _part(slot)
-        if parts and part is Part.CALLS and parts[-1] is Part.CALLS:
+        if parts and part is TurnPart.CALLS and parts[-1] is TurnPart.CALLS:
             literals[-1] = ""
             continue
         literals[-1] += literal
         if part is not None:
             parts.append(part)
             literals.append("")
-    return _with_edges(observer, presence, Layout(tuple(parts), tuple(literals)))
+    return _with_edges(observer, presence, TurnLayout(tuple(parts), tuple(literals)))
 
 
-def cut_calls(layout: Layout, frame: CallsFrame) -> Layout:
+def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
     """Take what opens the first and closes the last call out of a layout's literals."""
-    if Part.CALLS not in layout.parts:
+    if TurnPart.CALLS not in layout.parts:
         return layout
-    at = layout.parts.index(Part.CALLS)
+    at = layout.parts.index(TurnPart.CALLS)
     literals = list(layout.literals)
     literals[at] = literals[at].removesuffix(frame.first_open())
     literals[at + 1] = literals[at + 1].removeprefix(frame.close_of(0))
     return replace(layout, literals=tuple(literals))
 
 
-def _part(slot: SlotMark) -> Part:
+def _part(slot: SlotMark) -> TurnPart:
     match slot.kind:
         case SlotKind.REASONING:
-            return Part.REASONING
+            return TurnPart.REASONING
         case SlotKind.CONTENT:
-            return Part.CONTENT
+            return TurnPart.CONTENT
         case _:
-            return Part.CALLS
+            return TurnPart.CALLS
 
 
-def behind_calls(layouts: Mapping[Presence, Layout]) -> list[str]:
+def behind_calls(layouts: Mapping[Presence, TurnLayout]) -> list[str]:
     """Return what stands right after the calls, in every layout that has some."""
     return [
-        layout.literals[layout.parts.index(Part.CALLS) + 1]
+        layout.literals[layout.parts.index(TurnPart.CALLS) + 1]
         for layout in layouts.values()
-        if Part.CALLS in layout.parts
+        if TurnPart.CALLS in layout.parts
     ]
 
 
@@ -124,45 +124,45 @@ _LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
 """Whitespace on which every way of stripping shows itself."""
 
 
-def _with_edges(observer: Observer, presence: Presence, layout: Layout) -> Layout:
+def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> TurnLayout:
     """Find what the text loses at its edges, by giving it whitespace there."""
     marks = observer.prober.sentinels
     plain = observer.message(presence)
-    for part, word in ((Part.REASONING, marks.reasoning), (Part.CONTENT, marks.content)):
+    for part, word in ((TurnPart.REASONING, marks.reasoning), (TurnPart.CONTENT, marks.content)):
         if part not in layout.parts:
             continue
         padded = f"{_LEAD}{word}{_TRAIL}"
         message = (
             replace(plain, reasoning=padded)
-            if part is Part.REASONING
+            if part is TurnPart.REASONING
             else replace(plain, content=padded)
         )
         edges = _edges(observer, message, part, word)
         if edges is not None:
             layout = (
                 replace(layout, reasoning=edges)
-                if part is Part.REASONING
+                if part is TurnPart.REASONING
                 else replace(layout, content=edges)
             )
     return layout
 
 
-def _edges(observer: Observer, message: Message, part: Part, word: str) -> Edges | None:
+def _edges(observer: Observer, message: Message, part: TurnPart, word: str) -> StrippedEdges | None:
     turn = observer.turn(message)
     before, found, after = turn.text.partition(word)
     plain = observer.turn(_bare(message, part, word))
     plain_before, _, plain_after = plain.text.partition(word)
     if not found:
         return None
-    lefts = [strip for strip in Strip if before == plain_before + strip.left(_LEAD)]
-    rights = [strip for strip in Strip if after == strip.right(_TRAIL) + plain_after]
+    lefts = [strip for strip in EdgeStrip if before == plain_before + strip.left(_LEAD)]
+    rights = [strip for strip in EdgeStrip if after == strip.right(_TRAIL) + plain_after]
     if lefts and rights:
-        return Edges(lefts[0], rights[0])
+        return StrippedEdges(lefts[0], rights[0])
     return None
 
 
-def _bare(message: Message, part: Part, word: str) -> Message:
-    if part is Part.REASONING:
+def _bare(message: Message, part: TurnPart, word: str) -> Message:
+    if part is TurnPart.REASONING:
         return replace(message, reasoning=word)
     return replace(message, content=word)
 
@@ -173,11 +173,11 @@ class SectionMarkers:
 
     open: str
     close: str
-    layouts: Mapping[Presence, Layout]
+    layouts: Mapping[Presence, TurnLayout]
 
 
 def cut_section(
-    layouts: Mapping[Presence, Layout], header: str, turn_end: str = ""
+    layouts: Mapping[Presence, TurnLayout], header: str, turn_end: str = ""
 ) -> SectionMarkers:
     """Tell the markers of the section from the joints around it.
 
@@ -187,9 +187,9 @@ def cut_section(
     befores: dict[Presence, str] = {}
     afters: list[str] = []
     for presence, layout in layouts.items():
-        if Part.CALLS not in layout.parts:
+        if TurnPart.CALLS not in layout.parts:
             continue
-        at = layout.parts.index(Part.CALLS)
+        at = layout.parts.index(TurnPart.CALLS)
         before = layout.literals[at]
         befores[presence] = before.removeprefix(header) if at == 0 else before
         after = layout.literals[at + 1]
@@ -213,12 +213,12 @@ def cut_section(
 
 
 def _behind_reasoning(
-    layouts: Mapping[Presence, Layout], befores: Mapping[Presence, str], opening: str
+    layouts: Mapping[Presence, TurnLayout], befores: Mapping[Presence, str], opening: str
 ) -> str:
     """Leave to reasoning what closes it, where calls were seen behind reasoning alone."""
     behind = all(
-        Part.REASONING in (parts := layouts[each].parts)
-        and parts.index(Part.CALLS) == parts.index(Part.REASONING) + 1
+        TurnPart.REASONING in (parts := layouts[each].parts)
+        and parts.index(TurnPart.CALLS) == parts.index(TurnPart.REASONING) + 1
         for each in befores
     )
     if (
@@ -230,8 +230,8 @@ def _behind_reasoning(
     return opening.removeprefix(edge_units(opening)[0]).lstrip()
 
 
-def _without(layout: Layout, opening: str, close: str) -> Layout:
-    at = layout.parts.index(Part.CALLS)
+def _without(layout: TurnLayout, opening: str, close: str) -> TurnLayout:
+    at = layout.parts.index(TurnPart.CALLS)
     literals = list(layout.literals)
     literals[at] = literals[at].removesuffix(opening)
     literals[at + 1] = literals[at + 1].removeprefix(close)
@@ -248,15 +248,15 @@ def _before_end(text: str, turn_end: str) -> str:
     return text
 
 
-def _content_close(layouts: Mapping[Presence, Layout], turn_end: str) -> str:
+def _content_close(layouts: Mapping[Presence, TurnLayout], turn_end: str) -> str:
     layout = layouts.get(Presence(content=True))
-    if layout is None or not layout.parts or layout.parts[-1] is not Part.CONTENT:
+    if layout is None or not layout.parts or layout.parts[-1] is not TurnPart.CONTENT:
         return ""
     return layout.literals[-1].removesuffix(turn_end).strip()
 
 
 def _empty_wrapper(
-    layouts: Mapping[Presence, Layout],
+    layouts: Mapping[Presence, TurnLayout],
     befores: Mapping[Presence, str],
     header: str,
     opening: str,
@@ -264,17 +264,17 @@ def _empty_wrapper(
     """Whether the text before the calls is the content's wrapper with nothing in it."""
     layout = layouts.get(Presence(content=True, calls=True))
     alone = befores.get(Presence(calls=True))
-    if layout is None or layout.parts != (Part.CONTENT, Part.CALLS) or alone is None:
+    if layout is None or layout.parts != (TurnPart.CONTENT, TurnPart.CALLS) or alone is None:
         return False
     before = layout.literals[0].removeprefix(header)
     usual = layouts[Presence(content=True)].literals[0].removeprefix(header)
     return before != usual and bool(opening) and alone == before + layout.literals[1]
 
 
-def learn_turn_end(layouts: Mapping[Presence, Layout]) -> str:
+def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
     """Find what ends a turn, whatever its last part is."""
     ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
-    content = ends.get(Part.CONTENT)
+    content = ends.get(TurnPart.CONTENT)
     if content is None:
         return next(iter(ends.values()), "")
     shared = common_suffix(content, *ends.values())
@@ -288,7 +288,7 @@ def learn_turn_end(layouts: Mapping[Presence, Layout]) -> str:
 class SeenEnd:
     """What closes turns whose last part is this one, and the renders that show it."""
 
-    end: End
+    end: TurnEnd
     stop: str
     """What a model's output stops at: the first marker after the part; empty: nothing does."""
     last: Probe
@@ -297,7 +297,7 @@ class SeenEnd:
 
 def learn_ends(
     observer: Observer,
-    layouts: Mapping[Presence, Layout],
+    layouts: Mapping[Presence, TurnLayout],
     header: str,
     turn_end: str,
     section: SectionMarkers,
@@ -308,29 +308,29 @@ def learn_ends(
     found: list[SeenEnd] = []
     for part, presence, shown, later in (
         (
-            Part.CONTENT,
+            TurnPart.CONTENT,
             Presence(content=True),
             observer.prober.sentinels.content,
             historic_turn(observer),
         ),
-        (Part.CALLS, Presence(calls=True), calls, called_turn(observer)),
+        (TurnPart.CALLS, Presence(calls=True), calls, called_turn(observer)),
     ):
         layout = layouts[presence]
         if layout.parts[-1:] != (part,) or not shown:
             continue
         inner, text = "", layout.literals[-1]
-        if part is Part.CONTENT and text.endswith(turn_end):
+        if part is TurnPart.CONTENT and text.endswith(turn_end):
             inner, text = text.removesuffix(turn_end), turn_end
-        end = End(part, text, historic_end(observer, later, shown + inner, text, header))
+        end = TurnEnd(part, text, historic_end(observer, later, shown + inner, text, header))
         closer = ""
-        if part is Part.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
+        if part is TurnPart.CALLS and frame is not None and frame.limit is not CallLimit.MANY:
             closer = _last_marker(observer, calls)
         stop = _stop(observer, end, closer)
         found.append(SeenEnd(end, stop, observer.shown(presence).probe, later))
     return tuple(found)
 
 
-def _stop(observer: Observer, end: End, closer: str) -> str:
+def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
     """Name what a model's output stops at: the first marker after the turn's last part.
 
     Where nothing may follow a call and nothing ends the turn, the call's `closer` does.
@@ -353,7 +353,7 @@ def _last_marker(observer: Observer, calls: str) -> str:
 
 def learn_header(
     observer: Observer,
-    layouts: Mapping[Presence, Layout],
+    layouts: Mapping[Presence, TurnLayout],
     prompts: Sequence[str],
     reasoning_close: str,
     elsewhere: Sequence[str] = (),
@@ -371,7 +371,7 @@ def learn_header(
         beginnings.append(earlier)
     header = common_prefix(*beginnings) if beginnings else ""
     opened = any(
-        layout.parts[:1] == (Part.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
+        layout.parts[:1] == (TurnPart.REASONING,) and layout.literals[0].rstrip() == header.rstrip()
         for layout in layouts.values()
     )
     closed = any(_closes_next(text, header, reasoning_close) for text in beginnings)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence
 from autoparser.analysis.core.message_shape import EmptyContent, Setting
 from autoparser.analysis.core.switches import Switch
-from autoparser.analysis.core.text_format import Edges, Escape, Layout, Part, Strip, Text
+from autoparser.analysis.core.text_format import (
+    EdgeStrip,
+    StringEscape,
+    StringText,
+    StrippedEdges,
+    TurnLayout,
+    TurnPart,
+)
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.core.verdicts import EvidenceKind
@@ -26,7 +33,7 @@ from .argument_notation import (
 from .call_frame import CallsFrame, Leads, PromptText
 from .call_rows import SeenId, SeenSlot, cut_at, learn_slot, quotes_around
 from .observer import Observer
-from .prober import Evidence, Finding, Probe, standing
+from .prober import Evidence, Finding, Probe, surroundings_words
 from .prompt_words import (
     FreeStretch,
     NamedReasoning,
@@ -57,7 +64,7 @@ class Draft:
     """What turns begin with, up to their first part, under all these settings."""
     fullest: TurnFormat | None = None
     """The format under the setting that shows most, where that is another one."""
-    layouts: Mapping[Presence, Layout] = field(default_factory=dict[Presence, Layout])
+    layouts: Mapping[Presence, TurnLayout] = field(default_factory=dict[Presence, TurnLayout])
     cut: Cut | None = None
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
     named_reasoning: NamedReasoning | None = None
@@ -83,7 +90,7 @@ class Draft:
     """How arguments follow one another (T5)."""
     key: SeenSlot | None = None
     """Where an argument's name stands (A1)."""
-    names: Text = field(default_factory=Text)
+    names: StringText = field(default_factory=StringText)
     """How arguments' names are written (A1)."""
     strings: Strings | None = None
     """How a string is written, and what stands around it (A2)."""
@@ -105,7 +112,7 @@ REASONED = Presence(reasoning=True, content=True)
 def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     """See whether reasoning reaches the text, and if not, whether it is cut out of the content."""
     layouts = {presence: learn_layout(observer, presence) for presence in (PLAIN, REASONED)}
-    shown = Part.REASONING in layouts[REASONED].parts
+    shown = TurnPart.REASONING in layouts[REASONED].parts
     evidence = [
         Evidence(
             "no reasoning / reasoning",
@@ -188,9 +195,9 @@ def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 def _named(observer: Observer, draft: Draft, worded: WordedPair | None) -> NamedReasoning | None:
     """Name what opens and closes reasoning that turns do not show; None where they do."""
     parts = {part for layout in draft.layouts.values() for part in layout.parts}
-    if draft.shows_reasoning or Part.REASONING in parts:
+    if draft.shows_reasoning or TurnPart.REASONING in parts:
         return None
-    if draft.fullest is not None and Part.REASONING in draft.fullest.shown:
+    if draft.fullest is not None and TurnPart.REASONING in draft.fullest.shown:
         block = draft.fullest.reasoning
         return None if block is None else NamedReasoning(block.open.text, block.close.text)
     cut = "" if draft.cut is None else draft.cut.text
@@ -237,10 +244,10 @@ def examine_r3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     beside = [
         str(presence)
         for presence, layout in draft.layouts.items()
-        if Part.REASONING in layout.parts
+        if TurnPart.REASONING in layout.parts
     ]
-    with_content = Part.REASONING in draft.layouts[REASONED].parts
-    with_calls = Part.REASONING in layouts[CALLED].parts
+    with_content = TurnPart.REASONING in draft.layouts[REASONED].parts
+    with_calls = TurnPart.REASONING in layouts[CALLED].parts
     if with_content and with_calls:
         conclusion = "reasoning is written before content and before calls"
     elif with_calls:
@@ -316,21 +323,21 @@ def _null_beside_calls(observer: Observer, draft: Draft) -> Probe | None:
     return None if same else turn.probe
 
 
-def _beside_calls(layout: Layout) -> str:
+def _beside_calls(layout: TurnLayout) -> str:
     if layout.refusal:
         return "content beside calls is refused"
-    if Part.CONTENT not in layout.parts:
+    if TurnPart.CONTENT not in layout.parts:
         return "content is dropped beside calls"
-    if Part.CALLS not in layout.parts:
+    if TurnPart.CALLS not in layout.parts:
         return "calls are dropped beside content"
-    before = layout.parts.index(Part.CONTENT) < layout.parts.index(Part.CALLS)
+    before = layout.parts.index(TurnPart.CONTENT) < layout.parts.index(TurnPart.CALLS)
     return "content stands before calls" if before else "content stands after calls"
 
 
-def _stripped(edges: Edges) -> str:
-    if edges == Edges():
+def _stripped(edges: StrippedEdges) -> str:
+    if edges == StrippedEdges():
         return "written as it is"
-    if edges.left is edges.right is Strip.WHITESPACE:
+    if edges.left is edges.right is EdgeStrip.WHITESPACE:
         return "stripped of whitespace"
     return f"loses {edges.left} on the left and {edges.right} on the right"
 
@@ -348,12 +355,12 @@ def examine_a1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     if draft.listed is not None:
         place, entries = draft.listed.place(observer), draft.listed.entries
         one, two = (entries.inside(place.site(each)) for each in pair)
-        draft = replace(draft, key=learn_slot(Slot.KEY, name, one, two))
+        draft = replace(draft, key=learn_slot(RowSlot.KEY, name, one, two))
         names = learn_key(place)
         if names != draft.names:
             draft = replace(draft, names=names)
         if one is not None and draft.key is not None:
-            conclusion = _key_words(draft.key, cut_at((one,), value, Slot.VALUE))
+            conclusion = _key_words(draft.key, cut_at((one,), value, RowSlot.VALUE))
             if one.replace(name, other) != two:
                 conclusion += "; what stands around them depends on them"
     evidence = Evidence("one argument name / another", left, right)
@@ -362,7 +369,7 @@ def examine_a1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 
 def _key_words(key: SeenSlot, row: Row) -> str:
-    around = standing(*quotes_around(key.cut(row), Slot.KEY))
+    around = surroundings_words(*quotes_around(key.cut(row), RowSlot.KEY))
     return f"names are written{around or ' as they are'}"
 
 
@@ -392,8 +399,8 @@ def examine_a2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 def _string_words(strings: Strings) -> str:
     text = strings.text
     conclusion = f"strings are written {text.escape.words}"
-    if text.escape is not Escape.PYTHON:
-        conclusion += standing(*quotes_around(strings.row, Slot.VALUE))
+    if text.escape is not StringEscape.PYTHON:
+        conclusion += surroundings_words(*quotes_around(strings.row, RowSlot.VALUE))
     if text.guard is not None:
         conclusion += f", some wrapped in {text.guard.open!r} and {text.guard.close!r}"
     return conclusion

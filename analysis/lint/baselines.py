@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from autoparser.analysis.core.documents import read
-from autoparser.analysis.core.errors import AutoparserError, suggest
-from autoparser.analysis.sources.local_files import opened, read_bounded
-from autoparser.analysis.templates.source_text import comments
+from autoparser.analysis.core.documents import read_value
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
+from autoparser.analysis.sources.local_files import open_file, read_bounded
+from autoparser.analysis.templates.source_text import template_comments
 
 from .linting import LintFinding
 from .project_settings import codes_of
-from .project_sources import Problem
+from .project_sources import InputProblem
 
 # Ignores inside a template: comments by which its author accepts a finding.
 #
@@ -52,24 +52,24 @@ class Ignore:
     """The template's line on which the comment begins, from 1."""
 
 
-def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[Problem, ...]]:
+def ignores_of(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[InputProblem, ...]]:
     """Return the ignores in a template's comments, and what is wrong with others."""
     found: list[Ignore] = []
-    problems: list[Problem] = []
-    for line, comment in comments(text):
+    problems: list[InputProblem] = []
+    for line, comment in template_comments(text):
         match = _OURS.match(comment)
         if match is None:
             continue
         try:
             found.append(_ignore(match["verb"], match["rest"].strip(), line))
         except AutoparserError as error:
-            problems.append(Problem(path, error.message, error.hint or "", line=line))
+            problems.append(InputProblem(path, error.message, error.hint or "", line=line))
     return tuple(found), tuple(problems)
 
 
 def _ignore(verb: str, rest: str, line: int) -> Ignore:
     if verb != "ignore":
-        hint = suggest(verb, ["ignore"], _FORM)
+        hint = spelling_hint(verb, ["ignore"], _FORM)
         raise AutoparserError(f"a comment for autoparser says {verb!r}", hint=hint)
     match = _SELECTORS.match(rest)
     if match is None:
@@ -85,7 +85,7 @@ def _ignore(verb: str, rest: str, line: int) -> Ignore:
     return Ignore(selectors, codes, reason, line)
 
 
-def unused(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:
+def unused_ignores(ignores: tuple[Ignore, ...], seen: frozenset[str]) -> Iterator[Ignore]:
     """Return the ignores none of whose codes are among those that were seen."""
     yield from (each for each in ignores if not each.codes & seen)
 
@@ -165,7 +165,7 @@ class _Known(Struct):
 def read_baseline(file: Path) -> Baseline:
     """Read a file that `Baseline.text` gave. Raises BaselineError."""
     try:
-        with opened(file) as stream:
+        with open_file(file) as stream:
             document: object = json.loads(read_bounded(stream, str(file), "name a baseline"))
     except FileNotFoundError:
         raise _wrong(
@@ -176,7 +176,7 @@ def read_baseline(file: Path) -> Baseline:
     except (ValueError, RecursionError) as error:
         raise _wrong(file, f"this is not a baseline ({error})", "write it anew") from None
     again = "write it anew with --write-baseline"
-    version = read(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
+    version = read_value(document, _Head, file=str(file), wrong=BaselineError, hint=again).schema
     if version != VERSION:
         raise _wrong(
             file,
@@ -185,7 +185,7 @@ def read_baseline(file: Path) -> Baseline:
             else f"this is not a baseline: its schema is not {VERSION!r}",
             again,
         )
-    known = read(document, _Known, file=str(file), wrong=BaselineError, hint=again)
+    known = read_value(document, _Known, file=str(file), wrong=BaselineError, hint=again)
     return Baseline(
         tuple(
             (Key(each.path, each.template, each.code, each.digest), each.message)

@@ -32,20 +32,22 @@ class WrittenValue:
     render: Render
 
 
-def calling(subject: Subject, **arguments: Json) -> Render:
+def render_call(subject: Subject, **arguments: Json) -> Render:
     """Render a conversation that ends in one call with exactly these arguments."""
     call = ToolCall(subject.marks.names[0], arguments, subject.marks.ids[0])
     return subject.play(subject.turn(Message(calls=(call,))), tools=True)
 
 
-def written(subject: Subject, value: Json, kind: JsonType = JsonType.STRING) -> WrittenValue | None:
+def value_writing(
+    subject: Subject, value: Json, kind: JsonType = JsonType.STRING
+) -> WrittenValue | None:
     """See how a value is written, as the argument that the tool declares to be of this type.
 
     None where it raises, or where words themselves are not written there.
     """
     key = subject.marks.typed_keys[kind]
-    one, other = (calling(subject, **{key: word}) for word in subject.marks.values[:2])
-    render = calling(subject, **{key: value})
+    one, other = (render_call(subject, **{key: word}) for word in subject.marks.values[:2])
+    render = render_call(subject, **{key: value})
     if not (one.rendered and other.rendered and render.rendered) or one.text == other.text:
         return None
     before = one.text[: prefix_length(one.text, other.text)]
@@ -65,7 +67,7 @@ def written_as_python(subject: Subject) -> bool:
         marks.typed_keys[JsonType.BOOLEAN]: True,
         marks.typed_keys[JsonType.NULL]: None,
     }
-    render = calling(subject, **arguments)
+    render = render_call(subject, **arguments)
     # After the user's message: the tools may have been described in Python before it.
     name, text = marks.names[0], render.text[render.text.rfind(marks.user) :]
     called, quoted = text.rfind(f"{name}("), text.rfind(repr(name))

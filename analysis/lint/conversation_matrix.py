@@ -22,10 +22,10 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
     tool_for,
 )
-from autoparser.analysis.core.message_shape import ContentForm, Shape
+from autoparser.analysis.core.message_shape import ContentForm, MessageShape
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 
@@ -39,7 +39,7 @@ class ConversationTexts:
     """Whose words are whose; members of a tuple are said in this order."""
 
     system: str
-    users: tuple[User, User, User]
+    users: tuple[UserMessage, UserMessage, UserMessage]
     answers: tuple[str, str]
     preface: str
     reasonings: tuple[str, str]
@@ -72,9 +72,9 @@ def texts_for(template_text: str, marks: Sentinels) -> ConversationTexts:
     return ConversationTexts(
         system=_sentence(marks.system),
         users=(
-            User(_sentence(marks.user)),
-            User(_sentence(marks.next_user)),
-            User(_sentence(second.user)),
+            UserMessage(_sentence(marks.user)),
+            UserMessage(_sentence(marks.next_user)),
+            UserMessage(_sentence(second.user)),
         ),
         answers=(_sentence(marks.content), _sentence(second.content)),
         preface=_sentence(second.system),
@@ -166,7 +166,7 @@ class WholeConversation:
             yield SpokenText(Voice.SYSTEM, self.system, -1)
         for at, entry in enumerate(self.dialogue):
             match entry:
-                case User():
+                case UserMessage():
                     yield SpokenText(Voice.USER, entry.text, at)
                 case ToolResult():
                     yield SpokenText(Voice.RESULT, entry.text, at, calls.get(entry.call_id))
@@ -174,7 +174,7 @@ class WholeConversation:
                     calls |= {call.id: call for call in entry.calls}
                     yield from _of_message(entry, at)
 
-    def messages(self, shape: Shape) -> list[dict[str, Json]]:
+    def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages, the system's first, in the shape that a template takes."""
         wanted = _otherwise(shape) if self.other_form else shape
         messages = replace(wanted, system=False).messages(self.dialogue)
@@ -194,7 +194,7 @@ def _of_message(message: Message, at: int) -> Iterator[SpokenText]:
             yield SpokenText(Voice.CALL, str(value), at, call)
 
 
-def _otherwise(shape: Shape) -> Shape:
+def _otherwise(shape: MessageShape) -> MessageShape:
     def other(form: ContentForm) -> ContentForm:
         return ContentForm.TEXT if form is ContentForm.PARTS else ContentForm.PARTS
 
@@ -436,7 +436,7 @@ def _long_chat(texts: ConversationTexts) -> _Scene:
     dialogue = [
         entry
         for at in range(1, _QUESTIONS + 1)
-        for entry in (User(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
+        for entry in (UserMessage(f"{asked} in part {at}."), Message(f"{answer} in part {at}."))
     ]
     return _Scene("six questions and the answers to five", tuple(dialogue[:-1]))
 

@@ -24,7 +24,7 @@ from autoparser.analysis.templates.worker_limits import LimitReached
 # What stands for all that cannot be computed: it takes part in everything and gives nothing.
 
 
-class Nothing(Undefined):
+class SilentUndefined(Undefined):
     """Undefined that never raises: whatever is done with it, it is nothing again."""
 
     def __getattr__(self, name: str) -> Any:
@@ -102,7 +102,7 @@ SLICED = "autoparser_sliced"
 LOADED = "autoparser_loaded"
 
 
-class Branches(NodeTransformer):
+class BranchOpener(NodeTransformer):
     """Changes a tree in place."""
 
     def visit_If(self, node: nodes.If) -> list[nodes.Node]:  # noqa: N802 - Jinja's names
@@ -230,7 +230,7 @@ LARGEST = 1000
 """What bounds a run: a loop's rounds, macros in macros, calls, numbers to multiply by."""
 
 
-class Watched(ImmutableSandboxedEnvironment):
+class WatchedSandbox(ImmutableSandboxedEnvironment):
     """Refuses what the sandbox refuses, writes it down, and goes on."""
 
     intercepted_binops = frozenset(ImmutableSandboxedEnvironment.default_binop_table)
@@ -244,7 +244,7 @@ class Watched(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             extensions=[GenerationTag, LoopControlExtension],
             optimized=False,
-            undefined=Nothing,
+            undefined=SilentUndefined,
         )
         self.seen = seen
         self.calls = self.depth = 0
@@ -262,19 +262,19 @@ class Watched(ImmutableSandboxedEnvironment):
 
     def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
         """Return nothing, so that the run goes on."""
-        return Nothing(obj=obj, name=attribute)
+        return SilentUndefined(obj=obj, name=attribute)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Call what may be called, within the bounds; what raises gives nothing."""
         self.calls += 1
         macro = isinstance(function, Macro)
         if self.calls > MOST_CALLS or (macro and self.depth >= MOST_DEPTH):
-            return Nothing()
+            return SilentUndefined()
         self.depth += macro
         try:
             return super().call(context, function, *args, **kwargs)
         except Exception:  # noqa: BLE001 - untrusted code raises whatever it likes
-            return Nothing()
+            return SilentUndefined()
         finally:
             self.depth -= macro
 
@@ -306,7 +306,7 @@ class Watched(ImmutableSandboxedEnvironment):
                 lazy = hasattr(found, "__next__")
                 return [*islice(found, LARGEST)] if lazy else found
             except Exception:  # noqa: BLE001 - as above
-                return Nothing()
+                return SilentUndefined()
             finally:
                 self.naming = False
 
@@ -323,10 +323,10 @@ class Watched(ImmutableSandboxedEnvironment):
             return _items(value, width)
 
         def gadget(name: str) -> Callable[..., Any]:
-            def called(*args: object, **kwargs: object) -> Nothing:
+            def called(*args: object, **kwargs: object) -> SilentUndefined:
                 del args, kwargs
                 self.seen.gadgets[name] = None
-                return Nothing()
+                return SilentUndefined()
 
             return called
 
@@ -372,7 +372,7 @@ def _items(value: object, width: int) -> list[Any]:
     found: list[object] = []
     if isinstance(value, Iterable):
         found = [*islice(cast("Iterable[object]", value), MOST_ITEMS)]
-    found = found or [Nothing()]
+    found = found or [SilentUndefined()]
     return [_unpacked(each, width) for each in found] if width else found
 
 
@@ -380,12 +380,12 @@ def _unpacked(value: object, width: int) -> Any:
     """Return as many values as there are names."""
     if is_row(value) and len(value) == width:
         return [*value]
-    return [Nothing()] * width
+    return [SilentUndefined()] * width
 
 
 def _sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
     if not isinstance(value, list | tuple | str):
-        return Nothing()
+        return SilentUndefined()
     ends = [end if isinstance(end, int) else None for end in (start, stop, step)]
     return value[slice(ends[0], ends[1], ends[2] or None)]  # pyright: ignore[reportUnknownVariableType]
 
@@ -393,7 +393,7 @@ def _sliced(value: Any, start: Any, stop: Any, step: Any) -> Any:
 LONGEST_TEXT = 400_000
 
 
-def force(template: ChatTemplate, variables: Mapping[str, object]) -> ForcedRun:
+def force_branches(template: ChatTemplate, variables: Mapping[str, object]) -> ForcedRun:
     """Run a template with every branch taken. Raises nothing."""
     seen = ForcedRun()
     pieces: list[str] = []
@@ -412,8 +412,8 @@ def force(template: ChatTemplate, variables: Mapping[str, object]) -> ForcedRun:
 def _run(
     template: ChatTemplate, variables: Mapping[str, object], seen: ForcedRun, pieces: list[str]
 ) -> None:
-    environment = Watched(seen)
-    tree = Branches().visit(environment.parse(template.text))
+    environment = WatchedSandbox(seen)
+    tree = BranchOpener().visit(environment.parse(template.text))
     tree.set_environment(environment)
     code = environment.compile(tree)
     made = Template.from_code(environment, code, {**environment.globals})

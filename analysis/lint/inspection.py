@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Tool
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_of
@@ -33,9 +33,9 @@ from .hit import Hit, Severity
 from .linting import SHOWING_ALL, FindingFilter, LintFinding, lint
 from .other_jinjas import OtherJinja
 from .project_settings import FailOn
-from .project_sources import Problem
+from .project_sources import InputProblem
 from .registry import rule_of
-from .rule import Need, Rule
+from .rule import Rule, RuleNeed
 from .subject import Subject
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _WEIGHTS = [*Severity]
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class InspectedTemplate:
     """One template, and what was found of it."""
 
     path: str
@@ -71,9 +71,9 @@ class Inspected:
     """Comments that accept what was not found."""
     remarks: tuple[str, ...] = ()
     """What else was in the way, such as a tokenizer beside it that cannot be read."""
-    left_out: tuple[tuple[Rule, Need], ...] = ()
+    left_out: tuple[tuple[Rule, RuleNeed], ...] = ()
     """Rules that could not look, and what they lack."""
-    evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
+    evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
     """What is the evidence for each part of its format."""
     unwritten: tuple[str, ...] = ()
     """Added tokens of its tokenizer that no render writes."""
@@ -85,7 +85,7 @@ class Inspected:
         """The template's text."""
         return self.template.text
 
-    def rests_on(self, rule: Rule) -> Mapping[Part, EvidenceKind]:
+    def rests_on(self, rule: Rule) -> Mapping[TurnPart, EvidenceKind]:
         """Return the parts of the format that a rule goes by, with their evidence."""
         return {part: kind for part, kind in self.evidence if part is rule.needs.part}
 
@@ -98,9 +98,9 @@ class Inspected:
 class LintRun:
     """Many templates."""
 
-    templates: tuple[Inspected, ...]
+    templates: tuple[InspectedTemplate, ...]
     """In the order in which they were named, then of paths."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[InputProblem, ...] = ()
     """What could not be looked at."""
     rules: tuple[Rule, ...] = ()
     """Those that were to look."""
@@ -113,7 +113,7 @@ class LintRun:
     """Entries of the baseline that match nothing any more."""
 
     @property
-    def findings(self) -> Iterator[tuple[Inspected, LintFinding]]:
+    def findings(self) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
         """Every finding that counts, with its template."""
         return ((each, finding) for each in self.templates for finding in each.findings)
 
@@ -134,7 +134,7 @@ class LintRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class InspectionTask:
     """A template, and the rules to hold it against."""
 
     template: ChatTemplate
@@ -163,7 +163,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class InspectionTrouble:
     """What was in the way of looking."""
 
     message: str
@@ -178,15 +178,15 @@ class SeenHits:
 
     hits: tuple[tuple[str, Hit, tuple[str, ...]], ...] = ()
     """A code, its hit, and the codes that were merged into it."""
-    left_out: tuple[tuple[str, Need], ...] = ()
+    left_out: tuple[tuple[str, RuleNeed], ...] = ()
     """Rules that could not look, and what they lack."""
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[InspectionTrouble, ...] = ()
     """What was in the way."""
     ignores: tuple[Ignore, ...] = ()
     """What the template's comments accept."""
-    wrong_comments: tuple[Problem, ...] = ()
+    wrong_comments: tuple[InputProblem, ...] = ()
     """What is wrong with other comments for autoparser; their path is the reader's affair."""
-    evidence: tuple[tuple[Part, EvidenceKind], ...] = ()
+    evidence: tuple[tuple[TurnPart, EvidenceKind], ...] = ()
     """What is the evidence for each part of the format; empty where it cannot be analysed."""
     unwritten: tuple[str, ...] = ()
     """Added tokens of the tokenizer that no render writes; they suggest what the model writes."""
@@ -199,14 +199,14 @@ class SeenHits:
         return tuple(LintFinding(rule_of(code), hit, also) for code, hit, also in self.hits)
 
 
-def inspect(task: Task) -> SeenHits:
+def inspect_template(task: InspectionTask) -> SeenHits:
     """Let the rules look at a template; without its tokenizer, where that cannot be read."""
-    troubles: list[Trouble] = []
+    troubles: list[InspectionTrouble] = []
     encoder = None
     try:
         encoder = None if task.tokenizer is None else _tokenizer(task.tokenizer)
     except AutoparserError as error:
-        troubles.append(Trouble(error.message, error.hint or "", error.file))
+        troubles.append(InspectionTrouble(error.message, error.hint or "", error.file))
     try:
         subject = Subject(
             task.template,
@@ -217,22 +217,26 @@ def inspect(task: Task) -> SeenHits:
             given_tools=task.tools,
         )
         report = lint(subject, [rule_of(code) for code in task.rules])
-        if subject.has(Need.OTHER_JINJAS):
-            troubles += [Trouble(each.words) for each in subject.in_other_jinjas]
+        if subject.has(RuleNeed.OTHER_JINJAS):
+            troubles += [InspectionTrouble(each.words) for each in subject.in_other_jinjas]
     except AutoparserError as error:
-        troubles.append(Trouble(error.message, error.hint or ""))
+        troubles.append(InspectionTrouble(error.message, error.hint or ""))
     except MemoryError:
         # The limit of the worker, which tells it in its own words.
         raise
     except Exception as error:  # noqa: BLE001 - one template must not end the run for all
-        troubles.append(Trouble(_crash(error), "this is a fault of autoparser, please report it"))
+        troubles.append(
+            InspectionTrouble(_crash(error), "this is a fault of autoparser, please report it")
+        )
     else:
         return SeenHits(
             tuple((each.code, each.hit, each.also) for each in report.findings),
             tuple((rule.code, need) for rule, need in report.left_out),
             tuple(troubles),
             *ignores_of(task.template.text, ""),
-            evidence=tuple(subject.format.evidence.items()) if subject.has(Need.ANALYSIS) else (),
+            evidence=tuple(subject.format.evidence.items())
+            if subject.has(RuleNeed.ANALYSIS)
+            else (),
             unwritten=_unwritten(subject),
         )
     return SeenHits(troubles=tuple(troubles), looked=False)
@@ -240,7 +244,7 @@ def inspect(task: Task) -> SeenHits:
 
 def _unwritten(subject: Subject) -> tuple[str, ...]:
     """Return what the tokenizer of a model's directory has and the template never writes."""
-    if subject.tokenizer is None or subject.directory is None or not subject.has(Need.ANALYSIS):
+    if subject.tokenizer is None or subject.directory is None or not subject.has(RuleNeed.ANALYSIS):
         return ()
     added = tokenizer_of(subject.tokenizer).added if asks_for_tokens(subject.analysis) else ()
     return unwritten_tokens(subject.analysis, [each.text for each in added])

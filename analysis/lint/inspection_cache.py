@@ -27,7 +27,7 @@ from autoparser import __version__
 from autoparser.analysis.sources.local_files import cache_file, cached_file
 from autoparser.analysis.templates.worker_limits import Limits
 
-from .inspection import SeenHits, Task
+from .inspection import InspectionTask, SeenHits
 
 # What decides the answer of an inspection, as a key: equal keys, equal answers.
 #
@@ -53,7 +53,7 @@ class InspectionKeys:
         self._limits = limits
         self._stamps: dict[Path, tuple[Stamp, ...]] = {}
 
-    def key_of(self, task: Task) -> str | None:
+    def key_of(self, task: InspectionTask) -> str | None:
         """Return the key of a task; None where more decides than can be seen here."""
         if task.jinjas:
             # Other programs are asked at the time of day, and may change with their environment.
@@ -70,7 +70,7 @@ class InspectionKeys:
         learnt = None if task.learnt is None else Path(task.learnt).read_bytes()
         template = task.template
         tokens = sorted(template.special_tokens.items())
-        parts = (engine(), template.text, tokens, template.sandbox, task.rules, self._limits)
+        parts = (engine_digest(), template.text, tokens, template.sandbox, task.rules, self._limits)
         places = (task.tokenizer, str(task.directory), stamps, learnt, task.tools)
         # Texts may hold what UTF-8 has no bytes for.
         return _digest(repr((parts, places)))
@@ -82,7 +82,7 @@ class InspectionKeys:
 
 
 @cache
-def engine() -> str:
+def engine_digest() -> str:
     """Return a digest of the engine and of the packages that decide with it."""
     found = hashlib.sha256(repr((__version__, sys.version)).encode())
     for name in DECIDING:

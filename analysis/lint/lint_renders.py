@@ -109,7 +109,7 @@ class Render:
         return self.retrace().line_at(position)
 
 
-def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
+def compare_renders(one: Render, label: str, other: Render, other_label: str) -> HitEvidence:
     """Put two renders side by side."""
     shown, other_shown = one.shown(label), other.shown(other_label)
     if not (one.rendered and other.rendered) or one.text == other.text:
@@ -119,7 +119,7 @@ def compared(one: Render, label: str, other: Render, other_label: str) -> HitEvi
     )
 
 
-def alone(render: Render, label: str) -> HitEvidence:
+def show_render(render: Render, label: str) -> HitEvidence:
     """Show one render."""
     return HitEvidence(render.shown(label))
 
@@ -331,7 +331,7 @@ def raising_hit(
     """
     return Hit(
         message,
-        (compared(raising, label, sound, sound_label),),
+        (compare_renders(raising, label, sound, sound_label),),
         line=None if raising.error is None else raising.error.line,
         severity=crashed if raising.crashed else refused,
         cause=raising.cause,
@@ -346,7 +346,7 @@ LONGEST_QUOTE = 60
 """Characters of a quoted piece; what is longer is cut in the middle."""
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return a piece of text in quotes, its control characters as escapes."""
     if len(text) > LONGEST_QUOTE:
         kept = LONGEST_QUOTE // 2
@@ -354,7 +354,7 @@ def quoted(text: str) -> str:
     return one_line(repr(text))
 
 
-def failed(render: Render) -> str:
+def failure_words(render: Render) -> str:
     """Say how a render failed: that the template refuses, or what Jinja raised."""
     error = render.error
     if error is None:
@@ -369,7 +369,7 @@ def quoted_reasons(reason: str) -> tuple[str, ...]:
     return whole, repr(short), short
 
 
-def listed(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
     """Join words as a sentence does: ``a, b and c``."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

@@ -12,7 +12,7 @@ from autoparser.shown import Shown
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
 from .lint_renders import quoted_reasons
 from .registry import all_rules, run_check
-from .rule import Need, Profile, Rule
+from .rule import Profile, Rule, RuleNeed
 from .subject import Subject
 
 # A hit of a rule on a template, with the rule's code and weight put to it.
@@ -95,7 +95,7 @@ class LintFinding(Shown):
 _WEIGHTS = [*Severity]
 
 
-def merged(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
+def merge_findings(findings: Sequence[LintFinding]) -> tuple[LintFinding, ...]:
     """Return the findings that stay, in the order of weight, then of code."""
     ordered = sorted(findings, key=lambda each: (_weight(each), each.code))
     return tuple(_by_cause(_uncovered(ordered)))
@@ -188,7 +188,7 @@ class LintReport(Shown):
 
     findings: tuple[LintFinding, ...]
     """Merged by cause, the weightiest first."""
-    left_out: tuple[tuple[Rule, Need], ...]
+    left_out: tuple[tuple[Rule, RuleNeed], ...]
     """Rules that could not look, and what they lack."""
 
     def __repr__(self) -> str:
@@ -203,23 +203,23 @@ def lint(subject: Subject, rules: Sequence[Rule] | None = None) -> LintReport:
     Raises TemplateLimitError where no render of it ends in time.
     """
     chosen = [rule for rule in all_rules() if rule.default] if rules is None else rules
-    if any(rule.needs is not Need.SOURCE for rule in chosen):
+    if any(rule.needs is not RuleNeed.SOURCE for rule in chosen):
         # Asked first: that nothing ends is known before any rule renders.
-        subject.has(Need.ANALYSIS)
+        subject.has(RuleNeed.ANALYSIS)
     found: list[LintFinding] = []
-    left_out: list[tuple[Rule, Need]] = []
+    left_out: list[tuple[Rule, RuleNeed]] = []
     for rule in chosen:
         if subject.has(rule.needs):
             found += [LintFinding(rule, hit) for hit in _hits(rule, subject)]
         else:
             left_out.append((rule, subject.lacking(rule.needs)))
-    return LintReport(merged(found), tuple(left_out))
+    return LintReport(merge_findings(found), tuple(left_out))
 
 
 def _hits(rule: Rule, subject: Subject) -> list[Hit]:
     """Let a rule look; what it sees only under the switches of the format says so."""
     hits = list(run_check(rule, subject))
-    if not hits or rule.needs is Need.SOURCE:
+    if not hits or rule.needs is RuleNeed.SOURCE:
         # A source says the same under every switch, and may be one whose renders never end.
         return hits
     usual = subject.usual_setting

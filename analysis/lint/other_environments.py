@@ -93,7 +93,7 @@ CLOCK = "strftime_now"
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class OtherRender:
     """A conversation as it is rendered here, and as it is rendered there."""
 
     what: str
@@ -127,7 +127,7 @@ class OpenTag(GenerationTag):
 
 
 @cache
-def environment(
+def other_environment(
     *,
     clock: bool = True,
     tojson: bool = True,
@@ -154,9 +154,9 @@ def environment(
     return made
 
 
-def elsewhere(
+def render_elsewhere(
     subject: Subject, made: Environment, code: CodeType | None = None, *, clock: bool = True
-) -> Iterator[Elsewhere]:
+) -> Iterator[OtherRender]:
     """Render ordinary conversations in another environment.
 
     `code` is the template compiled there, where that is not what is compiled here. Without
@@ -165,21 +165,21 @@ def elsewhere(
     code = subject.template.code if code is None else code
     guard = current_guard()
     template = Template.from_code(made, code, dict(made.globals))
-    for what, usual, variables in ordinary(subject):
+    for what, usual, variables in ordinary_conversations(subject):
         given = {key: value for key, value in variables.items() if clock or key != CLOCK}
         try:
             pieces = template.root_render_func(template.new_context(given))
             text = "".join(pieces if guard is None else guard.kept(pieces, len))
         except LimitReached as reached:
-            yield Elsewhere(what, usual, error=reached.words)
+            yield OtherRender(what, usual, error=reached.words)
         except Exception as error:  # noqa: BLE001 - untrusted code raises whatever it likes
             words = one_line(f"{type(error).__name__}: {error}").rstrip(".")
-            yield Elsewhere(what, usual, error=words, failed_at=failure_line(error))
+            yield OtherRender(what, usual, error=words, failed_at=failure_line(error))
         else:
-            yield Elsewhere(what, usual, text)
+            yield OtherRender(what, usual, text)
 
 
-def compiled(subject: Subject, made: Environment) -> CodeType:
+def compile_anew(subject: Subject, made: Environment) -> CodeType:
     """Compile a template anew, for an environment that reads its text otherwise."""
     return made.compile(made.parse(subject.template.text))
 
@@ -202,7 +202,7 @@ def generation_tag(subject: Subject) -> int | None:
 _CONTROLS: tuple[type[nodes.Node], ...] = (nodes.Break, nodes.Continue)
 
 
-def ordinary(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
+def ordinary_conversations(subject: Subject) -> Iterator[tuple[str, Render, Mapping[str, object]]]:
     """Return ordinary conversations: in words, as transformers renders them, and the variables."""
     marks, call = subject.marks, subject.call()
     chat: Dialogue = (subject.user, Message(marks.content), subject.next_user)

@@ -149,7 +149,7 @@ class JinjaAnswer:
     """False where the program did not come to it; `error` says why."""
 
 
-def ask(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, ...]:
+def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, ...]:
     """Return an answer to each conversation, in their order."""
     given = json.dumps(_asked(question))
     try:

@@ -20,7 +20,7 @@ from autoparser.analysis.templates.source_text import template_tokens
 from .conversation_matrix import PlayedConversation
 from .hit import Hit, HitEvidence, Severity, ShownText
 from .lint_renders import NOON, AskedRender, Render
-from .other_jinjas import JinjaAnswer, JinjaQuestion, OtherJinja, ask
+from .other_jinjas import JinjaAnswer, JinjaQuestion, OtherJinja, ask_jinja
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class JinjaComparison:
         return f"{self.jinja.label} renders {self.alike} of {self.asked} conversations alike{left}"
 
 
-def compare(
+def compare_jinja(
     jinja: OtherJinja,
     template: ChatTemplate,
     tokens: Mapping[str, str],
@@ -91,7 +91,7 @@ def compare(
 ) -> JinjaComparison:
     """Have a program render the conversations; `not_asked` are counted already."""
     sent = [each.variables for each in conversations]
-    answers = ask(jinja, JinjaQuestion(template.text, tokens, clock, sent))
+    answers = ask_jinja(jinja, JinjaQuestion(template.text, tokens, clock, sent))
     missing = Counter(not_asked)
     differences: list[JinjaDifference] = []
     same: list[SentConversation] = []
@@ -238,7 +238,7 @@ def compare_sent(
     sent = [each for each in at_clock if each is not None]
     changing = len(conversations) - len(sent)
     left = {**not_asked, **({CHANGING: changing} if changing else {})}
-    return compare(jinja, template, tokens, clock, sent, left)
+    return compare_jinja(jinja, template, tokens, clock, sent, left)
 
 
 def _at(template: ChatTemplate, sent: SentConversation, clock: datetime) -> SentConversation | None:

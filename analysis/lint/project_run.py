@@ -13,16 +13,23 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
-from .baselines import Baseline, Ignore, Key, digest_of, unused
+from .baselines import Baseline, Ignore, Key, digest_of, unused_ignores
 from .hit import Confidence
-from .inspection import Inspected, LintRun, SeenHits, Task, Trouble, inspect
+from .inspection import (
+    InspectedTemplate,
+    InspectionTask,
+    InspectionTrouble,
+    LintRun,
+    SeenHits,
+    inspect_template,
+)
 from .inspection_cache import InspectionCache, InspectionKeys
 from .linting import SHOWING_ALL, FindingFilter, LintFinding
 from .other_jinjas import OtherJinja
-from .project_settings import FailOn, ProjectSettings, codes_of, matches
-from .project_sources import Problem, Target, gather, load_targets, relative_to
+from .project_settings import FailOn, ProjectSettings, codes_of, matches_glob
+from .project_sources import InputProblem, LintTarget, gather_sources, load_targets, relative_to
 from .registry import import_checks, rule_of
-from .rule import Need, Rule
+from .rule import Rule, RuleNeed
 
 # Work on many values in worker processes; the answers come in the order of the values.
 #
@@ -105,13 +112,13 @@ def lint_project(
     after each. Nothing that a source or a template does is raised: it is a problem of the run.
     """
     settings = request.settings
-    sources, wrong_sources = gather(request.sources, settings.exclude, settings.root)
+    sources, wrong_sources = gather_sources(request.sources, settings.exclude, settings.root)
     targets, wrong_files = load_targets(sources, request.revision, request.template_place)
     tasks = [_task(target, request) for target in targets]
     distinct = {task.identity: task for task in tasks}
     seen = _seen(distinct, request, progress or (lambda _: lambda: None))
     problems = [*wrong_sources, *wrong_files]
-    templates: list[Inspected] = []
+    templates: list[InspectedTemplate] = []
     for target, task in zip(targets, tasks, strict=True):
         template, wrong = _inspected(target, seen[task.identity], request)
         problems += wrong
@@ -128,7 +135,7 @@ def lint_project(
 
 
 def _seen(
-    tasks: Mapping[object, Task],
+    tasks: Mapping[object, InspectionTask],
     request: LintRequest,
     progress: Callable[[int], Callable[[], object]],
 ) -> dict[object, SeenHits]:
@@ -148,7 +155,7 @@ def _seen(
         # Workers are forked with the checks in memory: no task's time goes into importing them.
         import_checks(request.rules)
     answers = in_order(
-        inspect,
+        inspect_template,
         [tasks[identity] for identity in waiting],
         request.jobs,
         limits=request.limits,
@@ -166,12 +173,12 @@ def _seen(
 
 def _unseen(error: AutoparserError) -> SeenHits:
     """Return what is seen of a template that is beyond a limit."""
-    return SeenHits(troubles=(Trouble(error.message, error.hint or ""),), looked=False)
+    return SeenHits(troubles=(InspectionTrouble(error.message, error.hint or ""),), looked=False)
 
 
 def places_of(sources: Sequence[str], settings: ProjectSettings) -> list[Path]:
     """Return the files and folders by which one sees that something has changed."""
-    found, _ = gather(sources, settings.exclude, settings.root)
+    found, _ = gather_sources(sources, settings.exclude, settings.root)
     places = [Path(each) for each in sources]
     for source in found:
         path = Path(source.given)
@@ -195,25 +202,25 @@ def baseline_of(run: LintRun) -> Baseline:
     )
 
 
-def _task(target: Target, request: LintRequest) -> Task:
+def _task(target: LintTarget, request: LintRequest) -> InspectionTask:
     needs = {rule.needs for rule in request.rules}
     tokenizer = request.tokenizer or target.tokenizer or request.settings.tokenizer
-    return Task(
+    return InspectionTask(
         target.template,
         tuple(rule.code for rule in request.rules),
-        str(tokenizer) if tokenizer is not None and Need.TOKENIZER in needs else None,
-        target.directory if Need.DIRECTORY in needs else None,
-        request.jinjas if Need.OTHER_JINJAS in needs else (),
+        str(tokenizer) if tokenizer is not None and RuleNeed.TOKENIZER in needs else None,
+        target.directory if RuleNeed.DIRECTORY in needs else None,
+        request.jinjas if RuleNeed.OTHER_JINJAS in needs else (),
         target.learnt,
         request.tools,
     )
 
 
 def _inspected(
-    target: Target, seen: SeenHits, request: LintRequest
-) -> tuple[Inspected | None, tuple[Problem, ...]]:
+    target: LintTarget, seen: SeenHits, request: LintRequest
+) -> tuple[InspectedTemplate | None, tuple[InputProblem, ...]]:
     if not seen.looked:
-        wrong = (Problem(target.path, each.message, each.hint) for each in seen.troubles)
+        wrong = (InputProblem(target.path, each.message, each.hint) for each in seen.troubles)
         return None, tuple(wrong)
     ignores = seen.ignores
     problems = tuple(replace(each, path=target.path) for each in seen.wrong_comments)
@@ -229,7 +236,7 @@ def _inspected(
     shown, folded = _parted(findings, lambda each: not request.shown.shows(each))
     looked = {rule.code for rule in request.rules} - {code for code, _ in seen.left_out}
     met = frozenset(code for each in seen.findings for code in (each.code, *each.also))
-    template = Inspected(
+    template = InspectedTemplate(
         shown_path(target.path),
         target.name,
         target.template,
@@ -238,7 +245,7 @@ def _inspected(
         ignored=ignored,
         folded=folded,
         # Of a rule that did not look, nobody can say that it would have found nothing.
-        unused=tuple(each for each in unused(ignores, met) if each.codes <= looked),
+        unused=tuple(each for each in unused_ignores(ignores, met) if each.codes <= looked),
         remarks=tuple(f"{each.file or target.path}: {each.message}" for each in seen.troubles),
         left_out=tuple((rule_of(code), need) for code, need in seen.left_out),
         evidence=seen.evidence,
@@ -249,12 +256,12 @@ def _inspected(
 
 
 def _accepted(
-    target: Target, ignores: Sequence[Ignore], settings: ProjectSettings
+    target: LintTarget, ignores: Sequence[Ignore], settings: ProjectSettings
 ) -> frozenset[str]:
     codes = {code for each in ignores for code in each.codes}
     below = relative_to(target.path, settings.root)
     for pattern, selectors in settings.per_file_ignores:
-        if matches(pattern, target.path if below is None else below):
+        if matches_glob(pattern, target.path if below is None else below):
             codes |= codes_of(selectors)
     return frozenset(codes)
 
@@ -277,7 +284,7 @@ def _parted(
 def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
     keys = [_key(template, finding) for template, finding in run.findings]
     known = iter(baseline.match(keys))
-    templates: list[Inspected] = []
+    templates: list[InspectedTemplate] = []
     for template in run.templates:
         marks = [(finding, next(known)) for finding in template.findings]
         templates.append(
@@ -297,5 +304,5 @@ def _less_known(run: LintRun, baseline: Baseline) -> LintRun:
     return replace(run, templates=tuple(templates), baseline=True, vanished=vanished)
 
 
-def _key(template: Inspected, finding: LintFinding) -> Key:
+def _key(template: InspectedTemplate, finding: LintFinding) -> Key:
     return Key(template.path, template.name or "", finding.code, digest_of(finding))

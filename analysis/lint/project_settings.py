@@ -19,9 +19,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.sources.local_files import opened, read_bounded
+from autoparser.analysis.sources.local_files import open_file, read_bounded
 
 from .hit import Severity
 from .registry import UnknownRuleError, all_rules, rules_of
@@ -41,7 +41,7 @@ def is_pattern(text: str) -> bool:
     return "://" not in text and _MAGIC.search(text) is not None
 
 
-def matches(pattern: str, path: str) -> bool:
+def matches_glob(pattern: str, path: str) -> bool:
     """Whether `path`, relative to the root and with slashes, is meant by `pattern`."""
     return _compiled(pattern).fullmatch(path) is not None
 
@@ -187,7 +187,7 @@ def read_settings(file: Path) -> ProjectSettings:
 
 def _read(file: Path) -> ProjectSettings | None:
     try:
-        with opened(file) as stream:
+        with open_file(file) as stream:
             content = read_bounded(stream, str(file), "name a file of settings with --config")
         document = tomllib.loads(content.decode("utf-8"))
     except OSError as error:
@@ -205,9 +205,9 @@ def _read(file: Path) -> ProjectSettings | None:
     own = file.name != PYPROJECT
     place = "lint" if own else "tool.autoparser.lint"
     if own:
-        table = read(document, _OwnFile, file=str(file), wrong=SettingsError).lint
+        table = read_value(document, _OwnFile, file=str(file), wrong=SettingsError).lint
     else:
-        project = read(document, _Project, file=str(file), wrong=SettingsError)
+        project = read_value(document, _Project, file=str(file), wrong=SettingsError)
         table = project.tool.autoparser.lint
     if table is None:
         return ProjectSettings(file, file.parent.resolve()) if own else None

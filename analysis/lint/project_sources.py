@@ -29,13 +29,13 @@ from autoparser.analysis.sources.template_loading import load_templates
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside, tokenizer_file
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .project_settings import is_pattern, matches
+from .project_settings import is_pattern, matches_glob
 
 # What could not be looked at, and why: it is not a finding, and stops no other template.
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class InputProblem:
     """An input that is not what it should be."""
 
     path: str
@@ -49,11 +49,11 @@ class Problem:
     line: int | None = None
 
 
-def problem_of(error: AutoparserError, path: str) -> Problem:
+def problem_of(error: AutoparserError, path: str) -> InputProblem:
     """Return an error as a problem of `path`, unless it names a file itself."""
     line = error.line if isinstance(error, TemplateSyntaxError) else None
     place = "" if line is not None else error.place or ""
-    return Problem(error.file or path, error.message, error.hint or "", place, line)
+    return InputProblem(error.file or path, error.message, error.hint or "", place, line)
 
 
 SUFFIXES = (".jinja", ".jinja2", ".j2", ".gguf")
@@ -92,7 +92,7 @@ NEVER = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TemplateSource:
     """What `load_templates` is to load."""
 
     given: str
@@ -100,22 +100,24 @@ class Source:
     """The directory or pattern that it was found by; None where it was named itself."""
 
 
-def gather(
+def gather_sources(
     arguments: Sequence[str], exclude: Sequence[str] = (), root: Path | None = None
-) -> tuple[tuple[Source, ...], tuple[Problem, ...]]:
+) -> tuple[tuple[TemplateSource, ...], tuple[InputProblem, ...]]:
     """Return the sources that the arguments mean, each once, and the arguments that mean none.
 
     `exclude` are patterns of paths below `root` (the working directory where it is None); they
     are for what is found, not for what is named.
     """
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     walk = _Walk(tuple(exclude), (root or Path.cwd()).resolve(), problems)
-    found: dict[str, Source] = {}
+    found: dict[str, TemplateSource] = {}
     for argument in arguments:
         sources = list(walk.sources(argument))
         if not sources and is_pattern(argument):
             problems.append(
-                Problem(argument, "this pattern meets no template", "correct it, or quote less")
+                InputProblem(
+                    argument, "this pattern meets no template", "correct it, or quote less"
+                )
             )
         elif not sources:
             problems.append(_nothing(argument))
@@ -128,13 +130,13 @@ def gather(
     return tuple(found.values()), tuple(problems)
 
 
-def nothing_below(directory: str) -> Problem:
+def nothing_below(directory: str) -> InputProblem:
     """Return the problem of a directory that holds no template: to pass it would check nothing."""
     return _nothing(directory)
 
 
-def _nothing(directory: str) -> Problem:
-    return Problem(
+def _nothing(directory: str) -> InputProblem:
+    return InputProblem(
         directory,
         "there is no template below this directory",
         f"a template is named *{', *'.join(SUFFIXES)}, {' or '.join(MODEL_FILES[1:3])};"
@@ -142,8 +144,8 @@ def _nothing(directory: str) -> Problem:
     )
 
 
-def _special(given: str, kind: str) -> Problem:
-    return Problem(
+def _special(given: str, kind: str) -> InputProblem:
+    return InputProblem(
         given,
         f"this is {kind}, which is not read",
         "name a file, or give its text on standard input with -",
@@ -162,10 +164,10 @@ def _identity(given: str) -> str:
 class _Walk:
     exclude: tuple[str, ...]
     root: Path
-    problems: list[Problem]
+    problems: list[InputProblem]
     """Where folders go that cannot be searched."""
 
-    def sources(self, argument: str) -> Iterator[Source]:
+    def sources(self, argument: str) -> Iterator[TemplateSource]:
         path = Path(argument)
         if _is_directory(path, argument):
             yield from self._below(argument, argument)
@@ -177,11 +179,11 @@ class _Walk:
                 if Path(each).is_dir():
                     yield from self._below(each, argument)
                 else:
-                    yield Source(each, argument)
+                    yield TemplateSource(each, argument)
         else:
-            yield Source(argument)
+            yield TemplateSource(argument)
 
-    def _below(self, directory: str, argument: str) -> Iterator[Source]:
+    def _below(self, directory: str, argument: str) -> Iterator[TemplateSource]:
         for folder, folders, files in os.walk(directory, onerror=self._unreadable):
             of_model = ADDITIONAL in folders or any(name in files for name in MODEL_FILES)
             folders[:] = sorted(
@@ -192,7 +194,7 @@ class _Walk:
                 and not self._excluded(str(Path(folder, name)))
             )
             if of_model and not self._excluded(folder):
-                yield Source(folder, argument)
+                yield TemplateSource(folder, argument)
             for name in sorted(files):
                 path = str(Path(folder, name))
                 if (
@@ -200,19 +202,19 @@ class _Walk:
                     and name.lower().endswith(SUFFIXES)
                     and not self._excluded(path)
                 ):
-                    yield Source(path, argument)
+                    yield TemplateSource(path, argument)
 
     def _unreadable(self, error: OSError) -> None:
         reason = error.strerror or type(error).__name__
         folder: object = error.filename
         hint = "let yourself in, or leave it out with exclude"
-        self.problems.append(Problem(str(folder), f"cannot be searched ({reason})", hint))
+        self.problems.append(InputProblem(str(folder), f"cannot be searched ({reason})", hint))
 
     def _excluded(self, path: str) -> bool:
         if not self.exclude:
             return False
         below = relative_to(path, self.root)
-        return below is not None and any(matches(each, below) for each in self.exclude)
+        return below is not None and any(matches_glob(each, below) for each in self.exclude)
 
 
 def relative_to(path: str, root: Path) -> str | None:
@@ -256,7 +258,7 @@ _NO_LINES = (".json", ".gguf")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LintTarget:
     """One template that is to be looked at."""
 
     template: ChatTemplate
@@ -280,8 +282,10 @@ class Target:
 
 
 def load_targets(
-    sources: Iterable[Source], revision: str | None = None, template_place: str | None = None
-) -> tuple[tuple[Target, ...], tuple[Problem, ...]]:
+    sources: Iterable[TemplateSource],
+    revision: str | None = None,
+    template_place: str | None = None,
+) -> tuple[tuple[LintTarget, ...], tuple[InputProblem, ...]]:
     """Load every template of every source, and give what could not be loaded.
 
     `revision` is that of models on the Hub. Of a saved format it is the template that it was learnt
@@ -295,8 +299,8 @@ def load_targets(
             hint="leave it out",
         )
     # A directory and a file in it may hold the same template.
-    targets: dict[tuple[str, str | None, str | None], Target] = {}
-    problems: list[Problem] = []
+    targets: dict[tuple[str, str | None, str | None], LintTarget] = {}
+    problems: list[InputProblem] = []
     within: dict[str, bool] = {}
     # A directory of many templates is looked through once.
     file_of = cache(tokenizer_file)
@@ -325,12 +329,12 @@ def load_targets(
     return tuple(targets.values()), tuple(problems)
 
 
-def _is_saved(source: Source) -> bool:
+def _is_saved(source: TemplateSource) -> bool:
     return source.given != "-" and is_saved_format(source.given)
 
 
 def _loaded(
-    source: Source, revision: str | None, template_place: str | None
+    source: TemplateSource, revision: str | None, template_place: str | None
 ) -> tuple[Sequence[ChatTemplate], str | None]:
     """Load a source's templates; of a saved format the one it was learnt from, and its file."""
     if _is_saved(source):
@@ -339,18 +343,18 @@ def _loaded(
     return load_templates(source.given, revision=_revision(source, revision)), None
 
 
-def _revision(source: Source, revision: str | None) -> str | None:
+def _revision(source: TemplateSource, revision: str | None) -> str | None:
     """Return the revision of a source; what is here has none."""
     return None if source.given == "-" or Path(source.given).exists() else revision
 
 
 def _target(
     template: ChatTemplate,
-    source: Source,
+    source: TemplateSource,
     file_of: Callable[[Path], Path | None],
     *,
     named: bool,
-) -> Target:
+) -> LintTarget:
     place = Path(source.given)
     # Of what is not a path here, a file that it was fetched to would say nothing to anybody else.
     path = ((place.exists() or source.given == "-") and template.origin) or source.given
@@ -364,10 +368,10 @@ def _target(
         directory = None
     name = template.name if named else None
     outside = source.within is not None and leads_out(path, source.within)
-    return Target(template, path, name, tokenizer, directory, linked_out=outside)
+    return LintTarget(template, path, name, tokenizer, directory, linked_out=outside)
 
 
-def _problem(error: AutoparserError, source: Source) -> Problem | None:
+def _problem(error: AutoparserError, source: TemplateSource) -> InputProblem | None:
     """Return an error as a problem; None for a directory that turns out to be no model's."""
     path = Path(source.given)
     if isinstance(error, TemplateNotFoundError) and source.within is not None and path.is_dir():
@@ -379,18 +383,18 @@ def _problem(error: AutoparserError, source: Source) -> Problem | None:
     if isinstance(error, TemplateReadError) and path.is_file() and suffix != ".json":
         kind = kind_of(path)
         if kind is not None:
-            return Problem(source.given, f"this is {kind}, not a chat template")
+            return InputProblem(source.given, f"this is {kind}, not a chat template")
     return problem_of(error, source.given)
 
 
-def _no_template(target: Target) -> Problem | None:
+def _no_template(target: LintTarget) -> InputProblem | None:
     """Say of a text in which Jinja would find nothing to do what it is."""
     text = target.template.text
     if "{{" in text or "{%" in text:
         return None
     path = Path(target.path)
     kind = kind_of(path) if path.is_file() and target.in_lines else None
-    return Problem(
+    return InputProblem(
         target.path,
         f"this is {kind or 'text'} without any Jinja in it, not a chat template",
         "name a file that holds a template, or leave this one out with exclude",

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from autoparser.analysis.core.errors import AutoparserError, suggest
+from autoparser.analysis.core.errors import AutoparserError, spelling_hint
 
 from .rule import Profile, Rule, read_rule
 
@@ -81,7 +81,7 @@ def rule_of(code_or_name: str) -> Rule:
     number = _digits(wanted)
     # A code that is like another one but for its number is of another rule.
     similar = [each for each in _pages() if number and (number in each or _digits(each) in number)]
-    hint = suggest(wanted, [*similar, *names]) or "'autoparser rule' lists all"
+    hint = spelling_hint(wanted, [*similar, *names]) or "'autoparser rule' lists all"
     raise UnknownRuleError(f"there is no rule {wanted!r}", hint=hint)
 
 

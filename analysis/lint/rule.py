@@ -47,13 +47,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
-from autoparser.analysis.core.documents import read
+from autoparser.analysis.core.documents import read_value
 from autoparser.analysis.core.errors import AutoparserError
 
 from .hit import Confidence, Severity
 
 if TYPE_CHECKING:
-    from autoparser.analysis.core.text_format import Part
+    from autoparser.analysis.core.text_format import TurnPart
 
 
 class RuleGroup(StrEnum):
@@ -75,7 +75,7 @@ class RuleGroup(StrEnum):
         return str(list(RuleGroup).index(self) + 1)
 
 
-class Need(StrEnum):
+class RuleNeed(StrEnum):
     """The input that a check requires."""
 
     SOURCE = "a template"
@@ -88,15 +88,15 @@ class Need(StrEnum):
     OTHER_JINJAS = "another program's Jinja"
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> TurnPart | None:
         """The part of the format that a rule needs, or None if renders are enough."""
         # Pages are read without the format, which takes longer to import than all of them to read.
-        from autoparser.analysis.core.text_format import Part  # noqa: PLC0415
+        from autoparser.analysis.core.text_format import TurnPart  # noqa: PLC0415
 
-        return {Need.CALLS: Part.CALLS, Need.REASONING: Part.REASONING}.get(self)
+        return {RuleNeed.CALLS: TurnPart.CALLS, RuleNeed.REASONING: TurnPart.REASONING}.get(self)
 
 
-class Concern(StrEnum):
+class RuleConcern(StrEnum):
     """Who has use for a finding beside the template's author."""
 
     ENGINES = "engines"
@@ -201,7 +201,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The same piece, fixed."""
     severity: Severity
     confidence: Confidence = Confidence.HIGH
-    needs: Need = Need.ANALYSIS
+    needs: RuleNeed = RuleNeed.ANALYSIS
     """What must be there for the check to run."""
     fix: str = ""
     """What to do, in one sentence, where every hit is fixed alike."""
@@ -216,11 +216,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Why no edits are known, where that is not as usual in its group."""
     default: bool = True
     """Whether it is among the rules that run where none are selected."""
-    runs_for: Concern | None = None
+    runs_for: RuleConcern | None = None
     """In whose profile it runs all the same, though it takes too long to run by default."""
     convention: bool = False
     """Whether templates are usually written so, so that a warning is no news of this one."""
-    concerns: tuple[Concern, ...] = ()
+    concerns: tuple[RuleConcern, ...] = ()
     """Who has use for what it finds beside the template's author."""
 
     @property
@@ -243,7 +243,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Why no edits are known; of a rule that is not fixable."""
         if self.unfixed is not None:
             return self.unfixed.words
-        if self.needs in (Need.TOKENIZER, Need.DIRECTORY, Need.OTHER_JINJAS):
+        if self.needs in (RuleNeed.TOKENIZER, RuleNeed.DIRECTORY, RuleNeed.OTHER_JINJAS):
             return NoFix.OUTSIDE.words
         usual = {RuleGroup.TRAINING: NoFix.MARKERS, RuleGroup.SECURITY: NoFix.SUSPECT}
         return usual.get(self.group, NoFix.UNWRITTEN).words
@@ -267,7 +267,7 @@ class Profile(StrEnum):
         if self is Profile.RELEASE:
             usual = rule.convention and severity is not Severity.ERROR
             return not usual and severity is not Severity.INFO
-        return Concern(self.value) in rule.concerns
+        return RuleConcern(self.value) in rule.concerns
 
 
 def profiles_of(rule: Rule) -> tuple[Profile, ...]:
@@ -298,10 +298,10 @@ def read_rule(page: Path) -> Rule:
         )
     code, _, name = page.stem.partition("-")
     text = {"code": code, "name": name, **parts.groupdict()}
-    facts = read(_read_yaml(text.pop("facts"), page), dict[str, Any], file=str(page))
+    facts = read_value(_read_yaml(text.pop("facts"), page), dict[str, Any], file=str(page))
     if twice := facts.keys() & text.keys():
         raise AutoparserError("the page's text and name say this", file=str(page), place=min(twice))
-    return read(facts | text, Rule, file=str(page))
+    return read_value(facts | text, Rule, file=str(page))
 
 
 def _read_yaml(facts: str, page: Path) -> object:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import LONG_TEXT_SIZE, long_text
 from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
-from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge
+from autoparser.analysis.history.trip_verdict import Encoder, Verdict, judge_scenario
 
 from .lint_renders import Render
 from .subject import Subject
@@ -48,42 +48,48 @@ PLAYED = (
 """The usual steps; the command for round trips plays all there are."""
 
 
-def replays(subject: Subject, encoder: Encoder | None = None) -> Iterator[tuple[Scenario, Verdict]]:
+def replay_steps(
+    subject: Subject, encoder: Encoder | None = None
+) -> Iterator[tuple[Scenario, Verdict]]:
     """Play the usual steps, as far as they apply."""
     stage = ReplayStage(subject.analysis)
     known = {each.name: each for each in shipped_scenarios()}
     for name, coming in PLAYED:
-        verdict = judge(stage, known[name], coming, subject.usual_setting, encoder)
+        verdict = judge_scenario(stage, known[name], coming, subject.usual_setting, encoder)
         if verdict.applies:
             yield known[name], verdict
 
 
 # Conversations that many rules ask for.
 #
-# `question` and `second_question` are what ordinary callers send, for rules about what a template
-# takes; all others are in the shape that the template takes.
+# `user_question` and `second_question` are what ordinary callers send, for rules about what a
+# template takes; all others are in the shape that the template takes.
 
 
 Chat = list[dict[str, Json]]
 
 
-def said(role: str, content: Json) -> dict[str, Json]:
+def role_message(role: str, content: Json) -> dict[str, Json]:
     """Return a message of a role and a content."""
     return {"role": role, "content": content}
 
 
-def question(subject: Subject) -> Chat:
+def user_question(subject: Subject) -> Chat:
     """Return one user message."""
-    return [said("user", subject.marks.user)]
+    return [role_message("user", subject.marks.user)]
 
 
 def second_question(subject: Subject) -> Chat:
     """Return a user message, its answer, and another user message."""
     marks = subject.marks
-    return [*question(subject), said("assistant", marks.content), said("user", marks.next_user)]
+    return [
+        *user_question(subject),
+        role_message("assistant", marks.content),
+        role_message("user", marks.next_user),
+    ]
 
 
-def told(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+def render_answer(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     """Render an assistant message as the last of a conversation."""
     marks = subject.marks
     return subject.play((subject.user, Message(content or marks.content, reasoning)))
@@ -95,23 +101,23 @@ def went_on(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     return subject.play((subject.user, message, subject.next_user))
 
 
-def called(subject: Subject, content: str = "", reasoning: str = "") -> Render:
+def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     """Render an assistant message with a call as the last that the template allows."""
     message = Message(content, reasoning, (subject.call(),))
-    return under(subject, subject.turn(message), subject.usual_setting, tools=True)
+    return render_with(subject, subject.turn(message), subject.usual_setting, tools=True)
 
 
-def calling(subject: Subject) -> Chat:
-    """Return the messages of `called`, to be changed where a rule is about their shape."""
-    return [dict(each) for each in called(subject).messages]
+def call_messages(subject: Subject) -> Chat:
+    """Return the messages of `render_last_call`, to be changed by rules about their shape."""
+    return [dict(each) for each in render_last_call(subject).messages]
 
 
-def changed(chat: Chat, **fields: Json) -> Chat:
+def change_fields(chat: Chat, **fields: Json) -> Chat:
     """Return the messages with other fields in the assistant's."""
     return [{**each, **fields} if each["role"] == "assistant" else each for each in chat]
 
 
-def lacking(chat: Chat, field: str) -> Chat:
+def without_field(chat: Chat, field: str) -> Chat:
     """Return the messages with one field less in the assistant's."""
     return [
         {key: value for key, value in each.items() if key != field}
@@ -121,7 +127,7 @@ def lacking(chat: Chat, field: str) -> Chat:
     ]
 
 
-def under(
+def render_with(
     subject: Subject,
     dialogue: Dialogue,
     setting: Mapping[str, Json],
@@ -140,14 +146,16 @@ def under(
     )
 
 
-def appends(subject: Subject) -> bool:
+def appends_answer(subject: Subject) -> bool:
     """Whether an answer is written after the question, as in a chat.
 
     Templates of models that judge or translate a conversation put it into a text of their own:
     what they leave out they may well mean to. An end marker may give way to the answer.
     """
     alone = subject.play((subject.user,))
-    rest = Literal.of(alone.text[len(common_prefix(alone.text, told(subject).text)) :])
+    rest = TemplateLiteral.of(
+        alone.text[len(common_prefix(alone.text, render_answer(subject).text)) :]
+    )
     return subject.marks.user in alone.text and "".join(rest.markers) == rest.core
 
 
@@ -156,7 +164,7 @@ LEAD, TRAIL = "\n\n\n \t", "\t \n\n\n"
 templates strip nothing else."""
 
 
-def padded(word: str) -> str:
+def pad_word(word: str) -> str:
     """Return a word with whitespace at both edges."""
     return f"{LEAD}{word}{TRAIL}"
 

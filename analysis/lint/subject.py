@@ -17,7 +17,7 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import (
     AutoparserError,
@@ -27,8 +27,8 @@ from autoparser.analysis.core.errors import (
     TemplateSyntaxError,
     TemplateUnusableError,
 )
-from autoparser.analysis.core.message_shape import EmptyContent, Shape, offered
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.message_shape import EmptyContent, MessageShape, offered_tools
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.learning.prober import Sentinels, choose_sentinels
 from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of, tokens_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -41,11 +41,11 @@ from .conversation_matrix import (
     functions_for,
     texts_for,
 )
-from .forced_branches import ForcedRun, force
+from .forced_branches import ForcedRun, force_branches
 from .lint_renders import NOON, AskedRender, LintRenders, Render, RenderSetting
 from .other_jinjas import OtherJinja
 from .other_renders import JinjaComparison, compare_matrix
-from .rule import Need
+from .rule import RuleNeed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,32 +126,34 @@ class Subject:
         """The format of a turn. Raises like `analysis`."""
         return self.analysis.formats.united
 
-    def has(self, need: Need) -> bool:
+    def has(self, need: RuleNeed) -> bool:
         """Whether it is there."""
         match need:
-            case Need.SOURCE:
+            case RuleNeed.SOURCE:
                 return True
-            case Need.TOKENIZER:
+            case RuleNeed.TOKENIZER:
                 return self.tokenizer is not None
-            case Need.DIRECTORY:
+            case RuleNeed.DIRECTORY:
                 return self.directory is not None
-            case Need.RENDERS:
+            case RuleNeed.RENDERS:
                 return self.syntax_error is None
             case _ if self.syntax_error is not None or self.failure is not None:
                 return False
-            case Need.ANALYSIS:
+            case RuleNeed.ANALYSIS:
                 return True
-            case Need.CALLS:
+            case RuleNeed.CALLS:
                 return self.format.calls is not None
-            case Need.OTHER_JINJAS:
+            case RuleNeed.OTHER_JINJAS:
                 return bool(self.jinjas)
-            case Need.REASONING:
-                return any(Part.REASONING in each.parts for each in self.format.layouts.values())
+            case RuleNeed.REASONING:
+                return any(
+                    TurnPart.REASONING in each.parts for each in self.format.layouts.values()
+                )
 
-    def lacking(self, need: Need) -> Need:
+    def lacking(self, need: RuleNeed) -> RuleNeed:
         """Return what is missing for a rule: the analysis, where all else rests on that."""
-        rests = need.part is not None or (need is Need.OTHER_JINJAS and bool(self.jinjas))
-        return Need.ANALYSIS if rests and not self.has(Need.ANALYSIS) else need
+        rests = need.part is not None or (need is RuleNeed.OTHER_JINJAS and bool(self.jinjas))
+        return RuleNeed.ANALYSIS if rests and not self.has(RuleNeed.ANALYSIS) else need
 
     @cached_property
     def marks(self) -> Sentinels:
@@ -169,9 +171,9 @@ class Subject:
         return tokens_of(self.template, self.suggestions)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> MessageShape:
         """The shape in which the template takes messages; the plainest where it takes none."""
-        return Shape() if self.failure is not None else self.analysis.shape
+        return MessageShape() if self.failure is not None else self.analysis.shape
 
     @cached_property
     def tools(self) -> tuple[Json, ...]:
@@ -277,7 +279,7 @@ class Subject:
         system: dict[str, Json] = {"role": "system", "content": marks.system}
         asked = RenderSetting(self.tools, generation=True)
         variables = self._renders.variables([system, *self.shape.messages(dialogue)], asked)
-        return force(self.template, variables)
+        return force_branches(self.template, variables)
 
     @cached_property
     def matrix(self) -> tuple[PlayedConversation, ...]:
@@ -313,7 +315,7 @@ class Subject:
         return MatrixScope(
             calls=calls,
             parallel=calls and all(str(each) in two.text for each in self.marks.values[:2]),
-            reasoning=self.has(Need.REASONING),
+            reasoning=self.has(RuleNeed.REASONING),
             open_calls=not self.shape.answered,
             # Where a text is lost without one, that is what a conversation has to show.
             system_needed=self.shape.system and not self._without_system.rendered,
@@ -334,7 +336,7 @@ class Subject:
         return PlayedConversation(conversation, render)
 
     def play_as(
-        self, conversation: WholeConversation, shape: Shape, *, as_given: bool = False
+        self, conversation: WholeConversation, shape: MessageShape, *, as_given: bool = False
     ) -> Render:
         """Render a conversation of the matrix in another shape than the template's."""
         return self._rendered(conversation, self._renders, shape, as_given=as_given)
@@ -348,7 +350,7 @@ class Subject:
         self,
         conversation: WholeConversation,
         renders: LintRenders,
-        shape: Shape | None = None,
+        shape: MessageShape | None = None,
         *,
         as_given: bool = False,
     ) -> Render:
@@ -358,14 +360,14 @@ class Subject:
             setting=conversation.setting,
         )
         if shape is not None and conversation.tools:
-            asked = replace(asked, tools=offered(self.functions, shape))
+            asked = replace(asked, tools=offered_tools(self.functions, shape))
         asked = replace(asked, as_given=asked.as_given or as_given)
         return renders.render(conversation.messages(shape or self.shape), asked)
 
     @cached_property
     def offered(self) -> tuple[Json, ...] | None:
         """The tools in the shape that the template takes; None where it takes none."""
-        given = offered(self.functions, self.shape)
+        given = offered_tools(self.functions, self.shape)
         return None if given is None else tuple(given)
 
     @property
@@ -388,14 +390,14 @@ class Subject:
         return other
 
     @property
-    def user(self) -> User:
+    def user(self) -> UserMessage:
         """The first user message of most conversations."""
-        return User(self.marks.user)
+        return UserMessage(self.marks.user)
 
     @property
-    def next_user(self) -> User:
+    def next_user(self) -> UserMessage:
         """A later user message."""
-        return User(self.marks.next_user)
+        return UserMessage(self.marks.next_user)
 
     def call(self, position: int = 0, **arguments: Json) -> ToolCall:
         """Return a call of one of the tools; without arguments it has one, a string."""

@@ -17,11 +17,11 @@ from autoparser.analysis.core.conversation import (
     Message,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import TemplateLimitError, TemplateRenderError
-from autoparser.analysis.core.message_battery import battery, battery_tools
-from autoparser.analysis.core.message_shape import Setting, Shape
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools
+from autoparser.analysis.core.message_shape import MessageShape, Setting
 from autoparser.analysis.core.question_bounds import AskedTally
 from autoparser.analysis.history.conversation_replay import SYSTEM
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
@@ -83,8 +83,8 @@ UNTYPED: tuple[ContentKind, ...] = (
 """Parts that only their keys tell apart."""
 
 
-_QUESTION = User("What is the weather in Oslo?")
-_THANKS = User("Thank you. And tomorrow?")
+_QUESTION = UserMessage("What is the weather in Oslo?")
+_THANKS = UserMessage("Thank you. And tomorrow?")
 _REASONING = "The user wants facts.\nA lookup is due."
 _TOLD = Message("It is sunny.", _REASONING)
 
@@ -116,7 +116,7 @@ class ComparedRequest:
         """What no two requests have in common."""
         return self.conversation, self.tools, self.system, self.generation
 
-    def messages(self, shape: Shape) -> list[dict[str, Json]]:
+    def messages(self, shape: MessageShape) -> list[dict[str, Json]]:
         """Return the messages in the shape that a template takes."""
         wanted = shape if self.system is None else replace(shape, system=self.system)
         if self.arguments_as_string is not None:
@@ -141,19 +141,19 @@ AXES: dict[str, tuple[str, str]] = {
 
 
 @lru_cache(maxsize=1)
-def every() -> Sequence[ComparedRequest]:
+def all_requests() -> Sequence[ComparedRequest]:
     """Return all requests that are played with nothing set."""
-    return (*_battery(), *changing(), *_parts(tools=True), *_unusual())
+    return (*_battery(), *switch_requests(), *_parts(tools=True), *_unusual())
 
 
 @lru_cache(maxsize=1)
-def changing() -> Sequence[ComparedRequest]:
+def switch_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played again under every value of a switch."""
     return (*_framed(), *_parts())
 
 
 @lru_cache(maxsize=1)
-def brief() -> Sequence[ComparedRequest]:
+def pair_requests() -> Sequence[ComparedRequest]:
     """Return the requests that are played under two switches at once."""
     longest = _scenes()[-1][0]
     beside = {"a question": ((False, True), (True, False)), longest: ((False, False), (True, True))}
@@ -165,7 +165,7 @@ def brief() -> Sequence[ComparedRequest]:
 
 
 def _battery() -> Iterator[ComparedRequest]:
-    for case in battery():
+    for case in battery_messages():
         said = case.message
         answers = _answers(said)
         yield ComparedRequest(
@@ -186,7 +186,7 @@ def _answers(message: Message) -> Dialogue:
 
 @lru_cache(maxsize=1)
 def _scenes() -> Sequence[tuple[str, Dialogue]]:
-    calls = next(case.message.calls for case in battery() if len(case.message.calls) > 1)
+    calls = next(case.message.calls for case in battery_messages() if len(case.message.calls) > 1)
     called = _calling(calls[:1])
     both = replace(_calling(calls[:2]), content="I look it up.")
     return (
@@ -262,7 +262,7 @@ def _unusual() -> Iterator[ComparedRequest]:
         ContentKind("JSON text", '{"sky": "clear"}'),
     ):
         yield _sent(f"tool result content: {kind.name}", loops[0], "tool", kind, tools=True)
-    talk = [(User(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
+    talk = [(UserMessage(f"Question {at}?"), Message(f"Answer {at}.")) for at in range(1, 7)]
     yield ComparedRequest(
         "six questions and the answers to five",
         tuple(entry for pair in talk for entry in pair)[:-1],

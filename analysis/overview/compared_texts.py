@@ -62,7 +62,7 @@ class TextDifference:
 
 
 @lru_cache(maxsize=4096)
-def differences(left: str, right: str) -> tuple[TextDifference, ...]:
+def text_differences(left: str, right: str) -> tuple[TextDifference, ...]:
     """Return all differences, in the order of the texts."""
     return tuple(
         TextDifference(
@@ -148,7 +148,7 @@ SightingKey: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class DifferenceSighting:
     """One difference, seen in one request."""
 
     request: ComparedRequest
@@ -174,13 +174,13 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ComparedRound:
     """What came of requests under one setting."""
 
     setting: Setting
     marks: dict[RequestKey, int]
     """The two outcomes of each request as one number, equal where both are."""
-    sightings: tuple[Sighting, ...]
+    sightings: tuple[DifferenceSighting, ...]
     """The differences that were not told before."""
     differing: int
     """Requests whose outcomes differ in a way that was not told before."""
@@ -200,15 +200,15 @@ class Round:
         return len(self.marks) - len(self.refused) - self.unanswered
 
 
-def played(
+def play_requests(
     stages: tuple[ComparisonStage, ComparisonStage],
     setting: Setting,
     requests: Sequence[ComparedRequest],
     told: Collection[SightingKey] = (),
-) -> Round:
+) -> ComparedRound:
     """Play requests under a setting; differences whose keys are `told` are left out."""
     marks: dict[RequestKey, int] = {}
-    found: list[Sighting] = []
+    found: list[DifferenceSighting] = []
     refused: set[RequestKey] = set()
     differing = unanswered = 0
     for request in requests:
@@ -222,21 +222,23 @@ def played(
             new = [each for each in _sightings(request, left, right) if each.key not in told]
             differing += bool(new)
             found += new
-    return Round(setting, marks, tuple(found), differing, frozenset(refused), unanswered)
+    return ComparedRound(setting, marks, tuple(found), differing, frozenset(refused), unanswered)
 
 
 def _text(outcome: Outcome) -> str | None:
     return None if isinstance(outcome, TemplateRenderError) else outcome
 
 
-def _sightings(request: ComparedRequest, left: Outcome, right: Outcome) -> Iterator[Sighting]:
+def _sightings(
+    request: ComparedRequest, left: Outcome, right: Outcome
+) -> Iterator[DifferenceSighting]:
     if isinstance(left, str) and isinstance(right, str):
-        for difference in differences(left, right):
-            yield Sighting(request, difference)
+        for difference in text_differences(left, right):
+            yield DifferenceSighting(request, difference)
         return
     ours, theirs = ((text or "")[:CONTEXT] for text in (_text(left), _text(right)))
     # That one raises is the difference, whatever the other writes there.
-    yield Sighting(
+    yield DifferenceSighting(
         request, TextDifference(0, "", "", "", ours, theirs), _reason(left), _reason(right)
     )
 
@@ -278,12 +280,12 @@ class RenderChange:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    round: Round
-    sighting: Sighting
+    round: ComparedRound
+    sighting: DifferenceSighting
 
 
-def grouped(
-    rounds: Sequence[Round], stages: tuple[ComparisonStage, ComparisonStage]
+def group_differences_by_cause(
+    rounds: Sequence[ComparedRound], stages: tuple[ComparisonStage, ComparisonStage]
 ) -> tuple[RenderChange, ...]:
     """Return the ways in which renders part: those with nothing set first, the frequent first."""
     known: dict[tuple[str, ...], list[_Seen]] = {}

@@ -20,8 +20,14 @@ from autoparser.analysis.learning.suggestions import Suggestions, suggestions_of
 from autoparser.analysis.lint.linting import LintFinding, lint
 from autoparser.analysis.lint.subject import Subject
 
-from .compared_requests import ComparedRequest, ComparisonStage, brief, changing, every
-from .compared_texts import RenderChange, Round, grouped, played
+from .compared_requests import (
+    ComparedRequest,
+    ComparisonStage,
+    all_requests,
+    pair_requests,
+    switch_requests,
+)
+from .compared_texts import ComparedRound, RenderChange, group_differences_by_cause, play_requests
 from .format_facts import FactChange, changed_facts
 
 # The values of switches under which both templates are played.
@@ -50,7 +56,7 @@ _DOCUMENTS: Json = [{"title": "Oslo", "text": "It is sunny in Oslo."}]
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class PlayedValues:
     """The values to play, each alone, and what is left out."""
 
     settings: tuple[Setting, ...]
@@ -65,7 +71,7 @@ def usual_setting(left: Analysis, right: Analysis) -> Setting:
 
 def asked_values(
     analyses: Sequence[Analysis], stages: Sequence[ComparisonStage], *, usual: Setting
-) -> Values:
+) -> PlayedValues:
     """Return every value that a template suggests or shows, in the order of their sources.
 
     Switches that `usual` sets are not among them.
@@ -76,7 +82,7 @@ def asked_values(
             # By their texts, since to Python true is 1.
             found.setdefault(name, {})[repr(value)] = value
     settings = [{name: value} for name, values in found.items() for value in values.values()]
-    return Values(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
+    return PlayedValues(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
 
 
 def _values(
@@ -119,7 +125,7 @@ def _is_value(stage: ComparisonStage, usual: Setting, name: str, word: str) -> b
     other = (ANY_TEXT * LONGEST_WORD)[: len(word)]
     return any(
         _length(stage, each, {**usual, name: word}) != _length(stage, each, {**usual, name: other})
-        for each in brief()
+        for each in pair_requests()
         if len(each.dialogue) == 1
     )
 
@@ -187,15 +193,20 @@ def changed_renders(
     stages = ComparisonStage(left, right), ComparisonStage(right, left)
     asked = setting or {}
     usual = {**usual_setting(left, right), **asked}
-    first = played(stages, usual, every())
+    first = play_requests(stages, usual, all_requests())
     values = asked_values((left, right), stages, usual=asked)
     told = first.keys
-    bare = [played(stages, asked, changing(), told)] if usual != asked else []
-    singles = [played(stages, {**usual, **value}, changing(), told) for value in values.settings]
+    bare = [play_requests(stages, asked, switch_requests(), told)] if usual != asked else []
+    singles = [
+        play_requests(stages, {**usual, **value}, switch_requests(), told)
+        for value in values.settings
+    ]
     distinct = _distinct(first, [*bare, *singles])
     pairs = _pairs(singles, distinct, usual)
     twos = [
-        played(stages, _both(one, other, usual), brief(), told | one.keys | other.keys)
+        play_requests(
+            stages, _both(one, other, usual), pair_requests(), told | one.keys | other.keys
+        )
         for one, other in pairs[:MOST_PAIRS]
     ]
     under = [*bare, *singles, *twos]
@@ -203,7 +214,7 @@ def changed_renders(
     asked_of = AskedTally()
     for stage in stages:
         asked_of.merge(stage.asked)
-    return grouped([first, *distinct, *twos], stages), AskedRenders(
+    return group_differences_by_cause([first, *distinct, *twos], stages), AskedRenders(
         renders=first.compared,
         bounds=asked_of.bounds,
         differing=first.differing,
@@ -222,10 +233,10 @@ def changed_renders(
     )
 
 
-def _distinct(first: Round, rounds: Sequence[Round]) -> list[Round]:
+def _distinct(first: ComparedRound, rounds: Sequence[ComparedRound]) -> list[ComparedRound]:
     """Give one round of those that come out alike, and none that comes out as with nothing set."""
-    usual = {request.key: first.marks[request.key] for request in changing()}
-    found: dict[frozenset[tuple[object, int]], Round] = {}
+    usual = {request.key: first.marks[request.key] for request in switch_requests()}
+    found: dict[frozenset[tuple[object, int]], ComparedRound] = {}
     for each in rounds:
         if each.marks != usual:
             found.setdefault(frozenset(each.marks.items()), each)
@@ -233,8 +244,8 @@ def _distinct(first: Round, rounds: Sequence[Round]) -> list[Round]:
 
 
 def _pairs(
-    singles: Sequence[Round], distinct: Sequence[Round], usual: Setting
-) -> list[tuple[Round, Round]]:
+    singles: Sequence[ComparedRound], distinct: Sequence[ComparedRound], usual: Setting
+) -> list[tuple[ComparedRound, ComparedRound]]:
     """Return the rounds two by two whose settings name different switches beside the usual ones.
 
     Values that change nothing alone may do so with another; pairs of such come last.
@@ -252,7 +263,7 @@ def _pairs(
     return [pair for _, pair in sorted(pairs, key=lambda each: each[0])]
 
 
-def _both(one: Round, other: Round, usual: Setting) -> Setting:
+def _both(one: ComparedRound, other: ComparedRound, usual: Setting) -> Setting:
     named = _names(other.setting, usual)
     return {**one.setting, **{name: other.setting[name] for name in sorted(named)}}
 
@@ -264,7 +275,7 @@ def _names(setting: Setting, usual: Setting) -> frozenset[str]:
     )
 
 
-def _is_text(round_: Round, singles: Sequence[Round]) -> bool:
+def _is_text(round_: ComparedRound, singles: Sequence[ComparedRound]) -> bool:
     """Whether a value is any text, and comes out like true, which is played in its place."""
     names = [name for name, value in round_.setting.items() if value == ANY_TEXT]
     return any(
@@ -274,18 +285,18 @@ def _is_text(round_: Round, singles: Sequence[Round]) -> bool:
     )
 
 
-def _rendered_kinds(first: Round) -> Iterator[str]:
+def _rendered_kinds(first: ComparedRound) -> Iterator[str]:
     """Return the kinds of content that at least one of the two rendered."""
     yield from dict.fromkeys(
         request.conversation
-        for request in every()
+        for request in all_requests()
         if request.content is not None and request.key not in first.refused
     )
 
 
-def _refused(first: Round) -> Iterator[str]:
+def _refused(first: ComparedRound) -> Iterator[str]:
     """Return the conversations that both refuse in every request."""
-    taken = {request.conversation for request in every() if request.key not in first.refused}
+    taken = {request.conversation for request in all_requests() if request.key not in first.refused}
     names = dict.fromkeys(key[0] for key in first.marks)
     yield from (name for name in names if name not in taken)
 
@@ -344,7 +355,9 @@ class Comparison:
         return not changes and self.same_check
 
 
-def compare(left: Analysis, right: Analysis, setting: Setting | None = None) -> Comparison:
+def compare_templates(
+    left: Analysis, right: Analysis, setting: Setting | None = None
+) -> Comparison:
     """Compare what two templates do.
 
     What `setting` sets is set in every render and round trip. Formats, self-checks and findings are

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import ContentParts, MediaSlot, Placeholder, Strip
+from autoparser.analysis.core.text_format import ContentParts, EdgeStrip, MediaSlot, Placeholder
 from autoparser.analysis.core.turn_format import joints_of
 from autoparser.analysis.core.turn_shape import ReasoningRetention
-from autoparser.analysis.formats.analysis_document import described
+from autoparser.analysis.formats.analysis_document import describe_format
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.verdict_document import check_counts
 
@@ -82,7 +82,7 @@ Fact = tuple[tuple[str, str, str], Json]
 
 
 def _facts(analysis: LearntFormat) -> Iterator[Fact]:
-    whole = described(analysis)
+    whole = describe_format(analysis)
     yield from _documented(whole, "modes", "flags", "markers")
     yield from _turn(analysis)
     if analysis.formats.united.calls is not None:
@@ -124,7 +124,7 @@ def _turn(analysis: LearntFormat) -> Iterator[Fact]:
             yield ("joints", "refused", str(presence)), layout.refusal
         for part, edges in (("reasoning", layout.reasoning), ("content", layout.content)):
             for side, strip in (("beginning", edges.left), ("end", edges.right)):
-                if strip is not Strip.NOTHING:
+                if strip is not EdgeStrip.NOTHING:
                     name = f"stripped at the {part}'s {side}"
                     yield ("joints", name, str(presence)), strip.value
     # What values do together is rendered; as facts they would be told many times.
@@ -191,7 +191,7 @@ def _whole(calls: CallFormat) -> str:
 
 
 def _row(row: Row) -> str:
-    return "".join(f"«{piece.value}»" if isinstance(piece, Slot) else piece for piece in row)
+    return "".join(f"«{piece.value}»" if isinstance(piece, RowSlot) else piece for piece in row)
 
 
 def _retention(retention: ReasoningRetention) -> Iterator[Fact]:

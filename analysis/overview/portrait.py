@@ -20,7 +20,7 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.decoding.answer_judge import DecodingTrial
@@ -40,7 +40,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.analysis.templates.render_trace import RenderTrace
 
-from .portrait_conversation import Conversation, TokenStrip, strip_of, ten_turns
+from .portrait_conversation import PortraitConversation, TokenStrip, strip_of, ten_turns
 
 # An invented conversation rendered step by step, for the template's source beside its prompt.
 
@@ -65,9 +65,9 @@ def traced_prompt(analysis: Analysis, tools: Sequence[Tool]) -> RenderTrace:
 
 
 def _entries(*, calls: bool) -> Sequence[Entry]:
-    question = User(f"What is the weather in {_CITY}?")
+    question = UserMessage(f"What is the weather in {_CITY}?")
     if not calls:
-        return [question, Message("It is sunny."), User("Thank you.")]
+        return [question, Message("It is sunny."), UserMessage("Thank you.")]
     call = ToolCall("get_weather", {"city": _CITY, "days": 1}, _ID)
     return [
         question,
@@ -277,7 +277,7 @@ class Portrait:
     round_trip: RoundTrip
     strips: tuple[TokenStrip, ...]
     """One for each row of the round trip."""
-    conversation: Conversation
+    conversation: PortraitConversation
     masks: MaskCost | None
     """None where there is no tokenizer."""
     lint: LintReport
@@ -290,7 +290,7 @@ class Portrait:
     """What reaches the prompt of the tools that were given, or of functions of real shapes."""
 
 
-def portray(
+def portray_template(
     analysis: Analysis,
     *,
     tools: Sequence[Tool] | None = None,

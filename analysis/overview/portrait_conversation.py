@@ -14,17 +14,24 @@ from typing import Protocol
 from tokenizers import Tokenizer
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Entry, Message, Tool, ToolCall, ToolResult, User
+from autoparser.analysis.core.conversation import (
+    Entry,
+    Message,
+    Tool,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
-from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.core.turn_format import ending
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_format import opening_at_end
 from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.round_trips import Row
-from autoparser.analysis.history.sampled_turns import NotWrittenError, sample
+from autoparser.analysis.history.sampled_turns import NotWrittenError, sample_turn
 from autoparser.analysis.history.trip_verdict import (
     AT_NEWLINES,
     CONTEXT,
@@ -173,7 +180,7 @@ BREAK_CONTEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PortraitStep:
     """From one turn to the next prompt; all figures are tokens."""
 
     turn: int
@@ -206,10 +213,10 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class PortraitConversation:
     """Ten turns, or as many as could be had."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PortraitStep, ...]
     unit: str
     """What the figures count: tokens, or bytes and markers where there is no tokenizer."""
     stopped: str = ""
@@ -228,7 +235,7 @@ class Conversation:
 
 def ten_turns(
     analysis: Analysis, tools: Sequence[Tool], tokenizer: Tokenizer, unit: str
-) -> Conversation:
+) -> PortraitConversation:
     """Have the conversation, with calls where the template writes them."""
     analysis = _declared(analysis)
     tried = [True, False] if analysis.formats.fullest.calls is not None and tools else [False]
@@ -237,8 +244,8 @@ def ten_turns(
         talk = _Talk(analysis, tools if calls else (), tokenizer)
         steps, stopped = talk.had(calls=calls)
         if steps:
-            return Conversation(tuple(steps), unit, stopped)
-    return Conversation((), unit, stopped)
+            return PortraitConversation(tuple(steps), unit, stopped)
+    return PortraitConversation((), unit, stopped)
 
 
 def _declared(analysis: Analysis) -> Analysis:
@@ -249,8 +256,8 @@ def _declared(analysis: Analysis) -> Analysis:
     return replace(analysis, template=declared, stand_ins={})
 
 
-def _question(turn: int) -> User:
-    return User(f"What is the weather in {CITIES[turn % TURNS]}?")
+def _question(turn: int) -> UserMessage:
+    return UserMessage(f"What is the weather in {CITIES[turn % TURNS]}?")
 
 
 class _Talk:
@@ -266,14 +273,14 @@ class _Talk:
         self._renderer = Renderer(
             analysis, tokenizer, switches=self._setting, thinking_retention="all"
         )
-        self._offered = offered(tools, analysis.shape) if tools else None
+        self._offered = offered_tools(tools, analysis.shape) if tools else None
         self._bridged: tuple[int, ...] = ()
         """The prompt that the bridges have made; empty where it has to be rendered."""
 
-    def had(self, *, calls: bool) -> tuple[list[Step], str]:
+    def had(self, *, calls: bool) -> tuple[list[PortraitStep], str]:
         """Return the steps, and why they end before the tenth."""
         entries: list[Entry] = [_question(0)]
-        steps: list[Step] = []
+        steps: list[PortraitStep] = []
         for turn in range(TURNS):
             calling = calls and turn % ROUND != ROUND - 1
             try:
@@ -284,7 +291,7 @@ class _Talk:
                 return steps, str(reason)
         return steps, ""
 
-    def _step(self, entries: list[Entry], turn: int, *, calling: bool) -> Step:
+    def _step(self, entries: list[Entry], turn: int, *, calling: bool) -> PortraitStep:
         """Add a turn and what follows it. Raises AutoparserError, NotWrittenError."""
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
         message, text = self._written(entries, turn, calling=calling)
@@ -301,7 +308,7 @@ class _Talk:
         bridge = self._bridge(self._bridged or tuple(asked), completion, new)
         place = prefix_length(written, after)
         broken = not verdict.holds
-        return Step(
+        return PortraitStep(
             turn + 1,
             calling,
             len(asked) + len(completion),
@@ -331,7 +338,7 @@ class _Talk:
         """Say what the model means and writes: with reasoning where the prompt leaves room."""
         format_, city = self._analysis.formats.fullest, CITIES[turn]
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
-        opening = ending(format_, prompt.text)
+        opening = opening_at_end(format_, prompt.text)
         calls: tuple[ToolCall, ...] = ()
         if calling:
             id_ = f"{city[:8].ljust(8, PAD)}{turn}"
@@ -340,10 +347,10 @@ class _Talk:
         refused = NotWrittenError("the format writes no such turn")
         for reasoning in (f"The user asks about {city}.", ""):
             message = Message(content, reasoning, calls)
-            if reasoning and Part.REASONING not in format_.layouts[message.presence].parts:
+            if reasoning and TurnPart.REASONING not in format_.layouts[message.presence].parts:
                 continue
             try:
-                return message, sample(format_, message, prompt, opening).text
+                return message, sample_turn(format_, message, prompt, opening).text
             except NotWrittenError as reason:
                 refused = reason
         raise refused

@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Slot
-from autoparser.analysis.core.documents import Count, Digest, json_of, read
+from autoparser.analysis.core.call_notation import RowSlot
+from autoparser.analysis.core.documents import Count, Digest, json_of, read_value
 from autoparser.analysis.core.errors import (
     AutoparserError,
     TemplateNeededError,
@@ -36,7 +36,7 @@ from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.analysis.templates.worker_limits import NO_LIMITS, Limits
 from autoparser.analysis.templates.worker_pool import WorkerPool
 
-from .portrait import Portrait, portray
+from .portrait import Portrait, portray_template
 
 # The templates below directories, and saved formats that stand there without one.
 
@@ -112,7 +112,7 @@ class SurveyCheck(Struct, frozen=True):
     """What users send and the template spoils in silence; null where nothing is."""
 
 
-class Record(Struct, frozen=True):
+class SurveyRecord(Struct, frozen=True):
     """One template: what it is like, or why it cannot be analysed."""
 
     schema: Literal["autoparser.survey/1"]
@@ -139,7 +139,7 @@ class Record(Struct, frozen=True):
     """What lint found, counted by severity; null where it was not asked."""
 
     @classmethod
-    def failed(cls, source: str, digest: str, error: str) -> Record:
+    def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
         """Return the record of a template that cannot be analysed."""
         check = SurveyCheck(0, 0)
         return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
@@ -161,16 +161,16 @@ class Record(Struct, frozen=True):
         return self.round_trip.get(HOLDS, 0)
 
 
-def record_of(source: str, digest: str, *, linted: bool = False) -> Record:
+def record_of(source: str, digest: str, *, linted: bool = False) -> SurveyRecord:
     """Look at one template, or saved format; whatever it does is a record."""
     try:
         learnt = surveyed_format(source)
         found = None
         if linted and isinstance(learnt, Analysis):
             found = lint(Subject(learnt.template, analysis=learnt))
-        return recorded(source, digest, learnt, found)
+        return survey_record(source, digest, learnt, found)
     except AutoparserError as error:
-        return Record.failed(source, digest, error.message)
+        return SurveyRecord.failed(source, digest, error.message)
 
 
 def surveyed_format(source: str) -> LearntFormat:
@@ -188,15 +188,15 @@ def surveyed_format(source: str) -> LearntFormat:
     return with_saved(analyze(template), saved)
 
 
-def recorded(
+def survey_record(
     source: str, digest: str, learnt: LearntFormat, found: LintReport | None = None
-) -> Record:
+) -> SurveyRecord:
     """Return what is kept of an analysis, and of what lint found.
 
     Of a saved format without its template no round trip is played.
     """
     view, check, calls = learnt.view, learnt.check, learnt.formats.fullest.calls
-    return Record(
+    return SurveyRecord(
         SURVEY,
         source,
         digest,
@@ -251,11 +251,11 @@ def _call(calls: CallFormat) -> str:
     members = calls.arguments.members
     arguments = "«arguments»"
     if not (members.values or calls.arguments.values).is_json or members.values is not None:
-        entry = "".join(f"«{p.value}»" if isinstance(p, Slot) else p for p in members.entry)
+        entry = "".join(f"«{p.value}»" if isinstance(p, RowSlot) else p for p in members.entry)
         arguments = f"{members.open}{entry}{members.close}"
     return "".join(
-        (arguments if piece is Slot.ARGUMENTS else f"«{piece.value}»")
-        if isinstance(piece, Slot)
+        (arguments if piece is RowSlot.ARGUMENTS else f"«{piece.value}»")
+        if isinstance(piece, RowSlot)
         else piece
         for piece in calls.row
     )
@@ -271,10 +271,12 @@ _OTHER = "name another file with --records; nothing was written to this one"
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class SurveyJournal:
     """What a file of records holds."""
 
-    records: Mapping[tuple[str, str], Record] = field(default_factory=dict[tuple[str, str], Record])
+    records: Mapping[tuple[str, str], SurveyRecord] = field(
+        default_factory=dict[tuple[str, str], SurveyRecord]
+    )
     """By source and digest."""
     size: int = 0
     """Bytes of its whole lines."""
@@ -282,16 +284,16 @@ class Journal:
     """Whether there is half a line after them."""
 
 
-def line_of(record: Record) -> str:
+def line_of(record: SurveyRecord) -> str:
     """Write a record as one line, the newline at its end included."""
     # The standard library's writer: what a template says may hold half a surrogate pair.
     return json.dumps(json_of(record)) + "\n"
 
 
-def journal_of(content: bytes, file: str) -> Journal:
+def journal_of(content: bytes, file: str) -> SurveyJournal:
     """Read what a file holds. Raises AutoparserError for a file that is not a survey's."""
     whole, newline, rest = content.rpartition(b"\n")
-    records: dict[tuple[str, str], Record] = {}
+    records: dict[tuple[str, str], SurveyRecord] = {}
     for number, line in enumerate(whole.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -303,16 +305,16 @@ def journal_of(content: bytes, file: str) -> Journal:
             file=file,
             hint=_OTHER,
         )
-    return Journal(records, len(whole) + len(newline), bool(rest))
+    return SurveyJournal(records, len(whole) + len(newline), bool(rest))
 
 
-def _record(line: bytes, file: str, place: str) -> Record:
+def _record(line: bytes, file: str, place: str) -> SurveyRecord:
     try:
         document: object = json.loads(line)
     except (ValueError, RecursionError):
         words = "this is not a line of a survey"
         raise AutoparserError(words, file=file, place=place, hint=_OTHER) from None
-    return read(document, Record, file=file, place=place, hint=_OTHER)
+    return read_value(document, SurveyRecord, file=file, place=place, hint=_OTHER)
 
 
 # What a set of records adds up to.
@@ -332,7 +334,7 @@ class RecordShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class CallFamily:
     """Templates that write a call alike."""
 
     call: str
@@ -341,18 +343,18 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SurveySummary:
     """A corpus at a glance."""
 
     all: RecordShare
-    failed: tuple[Record, ...]
+    failed: tuple[SurveyRecord, ...]
     """Those that cannot be analysed."""
-    crashing: tuple[Record, ...]
+    crashing: tuple[SurveyRecord, ...]
     """Those that crash on what agents send."""
     reasoning: tuple[RecordShare, ...]
     content: tuple[RecordShare, ...]
     tools: tuple[RecordShare, ...]
-    families: tuple[Family, ...]
+    families: tuple[CallFamily, ...]
     """Those with calls, the largest first."""
     switches: tuple[tuple[str, int], ...]
     """Names of switches, and how many templates have them."""
@@ -363,11 +365,11 @@ class Summary:
 EXAMPLES = 3
 
 
-def summary_of(records: Sequence[Record]) -> Summary:
+def summary_of(records: Sequence[SurveyRecord]) -> SurveySummary:
     """Add records up."""
     analysed = [record for record in records if not record.error]
     switches = Counter(name for record in analysed for name in record.switches)
-    return Summary(
+    return SurveySummary(
         _share("all", records),
         tuple(record for record in records if record.error),
         tuple(record for record in analysed if record.check.crash),
@@ -380,7 +382,7 @@ def summary_of(records: Sequence[Record]) -> Summary:
     )
 
 
-def _share(name: str, records: Iterable[Record]) -> RecordShare:
+def _share(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
     listed = list(records)
     return RecordShare(
         name,
@@ -391,17 +393,19 @@ def _share(name: str, records: Iterable[Record]) -> RecordShare:
     )
 
 
-def _by(records: Sequence[Record], name: Callable[[Record], str]) -> tuple[RecordShare, ...]:
-    groups: dict[str, list[Record]] = {}
+def _by(
+    records: Sequence[SurveyRecord], name: Callable[[SurveyRecord], str]
+) -> tuple[RecordShare, ...]:
+    groups: dict[str, list[SurveyRecord]] = {}
     for record in records:
         groups.setdefault(name(record), []).append(record)
     shares = [_share(each, group) for each, group in groups.items()]
     return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
 
 
-def _families(records: Sequence[Record]) -> tuple[Family, ...]:
+def _families(records: Sequence[SurveyRecord]) -> tuple[CallFamily, ...]:
     return tuple(
-        Family(
+        CallFamily(
             share.name,
             share,
             tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
@@ -410,7 +414,7 @@ def _families(records: Sequence[Record]) -> tuple[Family, ...]:
     )
 
 
-def _causes(records: Sequence[Record]) -> tuple[tuple[str, int, int], ...]:
+def _causes(records: Sequence[SurveyRecord]) -> tuple[tuple[str, int, int], ...]:
     verdicts: Counter[str] = Counter()
     templates: Counter[str] = Counter()
     for record in records:
@@ -427,16 +431,16 @@ Waiting: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyResult:
     """What became of one template."""
 
-    record: Record
+    record: SurveyRecord
     page: str = ""
     """What was drawn of it; empty where that was not asked, or it can be neither analysed nor
     rendered."""
 
 
-Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[Surveyed]]
+Survey: TypeAlias = Callable[[Sequence[Waiting]], Iterator[SurveyResult]]
 """Gives what became of the templates in their order, each as soon as it is there."""
 
 
@@ -449,25 +453,25 @@ class SurveyLook:
     draw: Callable[[Portrait], str] | None = None
     """Draws a page of everything about a template."""
 
-    def __call__(self, waiting: Waiting) -> Surveyed:
+    def __call__(self, waiting: Waiting) -> SurveyResult:
         """Look at one template; whatever it does is a record."""
         source, digest = waiting
         if self.draw is None:
-            return Surveyed(record_of(source, digest, linted=self.linted))
+            return SurveyResult(record_of(source, digest, linted=self.linted))
         try:
             # No tokenizer: masks that are timed while other workers run say nothing.
             learnt = surveyed_format(source)
             if not isinstance(learnt, Analysis):
-                return Surveyed(recorded(source, digest, learnt))
-            portrait = portray(learnt)
-            record = recorded(source, digest, portrait.analysis, portrait.lint)
-            return Surveyed(record, self.draw(portrait))
+                return SurveyResult(survey_record(source, digest, learnt))
+            portrait = portray_template(learnt)
+            record = survey_record(source, digest, portrait.analysis, portrait.lint)
+            return SurveyResult(record, self.draw(portrait))
         except AutoparserError as error:
-            return Surveyed(Record.failed(source, digest, error.message))
+            return SurveyResult(SurveyRecord.failed(source, digest, error.message))
 
 
 @contextmanager
-def surveying(
+def start_survey(
     processes: int, limits: Limits | None, look: SurveyLook | None = None
 ) -> Generator[Survey]:
     """Start workers and give what looks at templates; begin before any thread is started.
@@ -482,11 +486,13 @@ def surveying(
         yield lambda waiting: _surveyed(pool, look, waiting)
 
 
-def _surveyed(pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]) -> Iterator[Surveyed]:
+def _surveyed(
+    pool: WorkerPool, look: SurveyLook, waiting: Sequence[Waiting]
+) -> Iterator[SurveyResult]:
     outcomes = pool.map(look, waiting, name=lambda each: each[0])
     for (source, digest), outcome in zip(waiting, outcomes, strict=True):
         error = outcome.error
         if error is None:
             yield outcome.result()
         else:
-            yield Surveyed(Record.failed(source, digest, error.message))
+            yield SurveyResult(SurveyRecord.failed(source, digest, error.message))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.text_alignment import is_unit
 
 from .entry_openings import (
@@ -22,8 +22,8 @@ from .entry_openings import (
 )
 from .json_text import Emit, ReadOutcome, read_json
 from .raw_text import begun_stops
-from .text_lookahead import GoesOn, Lookahead, Stops, anywhere, nowhere
-from .text_tape import Reading, SpanKind, Tape
+from .text_lookahead import GoesOn, StopTexts, TextLookahead, ends_anywhere, ends_nowhere
+from .text_tape import Reading, SpanKind, TextTape
 from .value_decoding import json_value
 from .value_reader import ValueReader
 
@@ -35,23 +35,23 @@ class EntryReader:
 
     def __init__(
         self,
-        tape: Tape,
-        arguments: Arguments,
+        tape: TextTape,
+        arguments: ArgumentFormat,
         schema: Mapping[str, Json] | None,
         stops: Sequence[str],
         emit: Emit,
         space: str = "",
-        goes_on: GoesOn = anywhere,
+        goes_on: GoesOn = ends_anywhere,
     ) -> None:
         self.tape, self.emit = tape, emit
         self.key = arguments.members.key
         self.stops = tuple(stop for stop in stops if stop)
         self.rows = entry_rows(arguments)
-        self.separator = Literal.of(arguments.members.separator)
+        self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = openings_of(self.rows)
         known = [*self.rows, *without_quotes(self.rows)]
         self.middles = {
-            core: _Middles([row for row in known if Literal.of(row.before).core == core])
+            core: _Middles([row for row in known if TemplateLiteral.of(row.before).core == core])
             for core in {opening.core for opening in self.openings}
         }
         self.values = ValueReader(
@@ -88,7 +88,7 @@ class EntryReader:
             if outcome is not None:
                 return outcome
 
-    def _opening(self) -> Reading[Literal | None]:
+    def _opening(self) -> Reading[TemplateLiteral | None]:
         """Say which opening of an entry comes next; None where none does, or none is written."""
         if len(self.openings) > 1:
             whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
@@ -105,12 +105,12 @@ class EntryReader:
         opening = self.openings[0].core
         if self.count or not opening:
             return False
-        ahead = Lookahead(self.tape, self.tape.position)
+        ahead = TextLookahead(self.tape, self.tape.position)
         if (yield from ahead.among(self.values.schema.names)) is None:
             return False
         return (yield from ahead.among(self.middles[opening].firsts)) is not None
 
-    def _entry(self, opening: Literal, *, bare: bool) -> Reading[ReadOutcome | None]:
+    def _entry(self, opening: TemplateLiteral, *, bare: bool) -> Reading[ReadOutcome | None]:
         """Read an entry; of a `bare` one the opener is missing."""
         tape = self.tape
         middles = self.middles[opening.core]
@@ -136,7 +136,7 @@ class EntryReader:
         self.count += 1
         return (yield from self.values.read(self.key.read(key), key, row))
 
-    def _skip_repeated(self, opening: Literal, end: int) -> None:
+    def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
         """Take an opener of a key that stands there again, if a declared key comes after it."""
         if not opening.core:
             return
@@ -146,7 +146,7 @@ class EntryReader:
         if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
             tape.take(match.end() - tape.at, SpanKind.MARKUP)
 
-    def _key(self, opening: Literal, middles: _Middles) -> Reading[str | None]:
+    def _key(self, opening: TemplateLiteral, middles: _Middles) -> Reading[str | None]:
         """Read a key up to what stands between it and its value."""
         tape = self.tape
         if middles.spaced:
@@ -172,7 +172,7 @@ class EntryReader:
                 match = pattern.match(tape.text, tape.at)
                 if match:
                     tape.take(match.end() - tape.at, SpanKind.MARKUP)
-                    yield from skip_written(tape, Literal.of(row.middle).after)
+                    yield from skip_written(tape, TemplateLiteral.of(row.middle).after)
                     return row
             if lone is not None:
                 row, lone = lone, None
@@ -191,8 +191,8 @@ class EntryReader:
         follow an entry after it.
         """
         tape = self.tape
-        first, *others = Literal.of(row.middle).units
-        ahead = Lookahead(tape, tape.position)
+        first, *others = TemplateLiteral.of(row.middle).units
+        ahead = TextLookahead(tape, tape.position)
         count = 0
         while (yield from ahead.row((first,))):
             count += 1
@@ -202,17 +202,19 @@ class EntryReader:
         if (yield from ahead.row(others)):
             tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
             return count > 1
-        after = Literal.of(row.after)
+        after = TemplateLiteral.of(row.after)
         begin = [each.units[0] for each in self.openings if each.core]
         if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
             return False
         tape.take(key_end - tape.position, SpanKind.MARKUP)
         return True
 
-    def _closes(self, ahead: Lookahead, after: Literal, begin: Sequence[str]) -> Reading[bool]:
+    def _closes(
+        self, ahead: TextLookahead, after: TemplateLiteral, begin: Sequence[str]
+    ) -> Reading[bool]:
         """Whether the closer of a value comes before all other markers, and an entry ends there."""
         others = [text for text in (*begin, *self.stops) if text != after.core]
-        ends = Stops([("", after.core, True), *(("", text, False) for text in others)])
+        ends = StopTexts([("", after.core, True), *(("", text, False) for text in others)])
         found = yield from ahead.first_of(ends, _LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False
@@ -220,7 +222,7 @@ class EntryReader:
         return (yield from ahead.ended()) or (yield from ahead.among(others)) is not None
 
 
-def _is_sign(tape: Tape) -> bool:
+def _is_sign(tape: TextTape) -> bool:
     """Whether what comes next is nothing that a key begins with."""
     return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
@@ -232,7 +234,7 @@ class _Middles:
     """What stands between the key and the value of entries that open alike."""
 
     def __init__(self, rows: Sequence[EntryRow]) -> None:
-        literals = [Literal.of(row.middle) for row in rows]
+        literals = [TemplateLiteral.of(row.middle) for row in rows]
         self.spaced = any(not literal.core for literal in literals)
         firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
         self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
@@ -259,13 +261,13 @@ def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]
     bare = [row for row in rows if row.quote]
     rows = [row for row in rows if not row.quote]
     blank = [row for row in rows if row.middle and not row.middle.strip()]
-    cores = {Literal.of(row.middle).core: row for row in reversed(rows) if row not in blank}
+    cores = {TemplateLiteral.of(row.middle).core: row for row in reversed(rows) if row not in blank}
     found: list[tuple[re.Pattern[str], EntryRow]] = []
     for core in sorted(cores, key=len, reverse=True):
-        units = Literal(core=core).units
+        units = TemplateLiteral(core=core).units
         found.append((re.compile(r"\s*" + r"\s*".join(map(re.escape, units))), cores[core]))
     for row in bare:
-        units = Literal.of(row.middle).units
+        units = TemplateLiteral.of(row.middle).units
         lead = r"\s*" + r"\s*".join(map(re.escape, units))
         found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
     # Where only whitespace leads to the value, as much is its own as is not the template's.
@@ -274,15 +276,15 @@ def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]
 
 
 def read_arguments(
-    tape: Tape,
-    arguments: Arguments,
+    tape: TextTape,
+    arguments: ArgumentFormat,
     schema: Mapping[str, Json] | None,
     stops: Sequence[str],
     emit: Emit,
     *,
     repairs: Sequence[str] = (),
     space: str = "",
-    goes_on: GoesOn = anywhere,
+    goes_on: GoesOn = ends_anywhere,
 ) -> Reading[ReadOutcome]:
     """Read arguments and emit them as the text of one JSON object.
 
@@ -292,7 +294,7 @@ def read_arguments(
     `space` is the whitespace that the template writes before them. Where a value's closer is
     missing, `goes_on` says whether one of them is more than text.
     """
-    ends = nowhere if goes_on is anywhere else goes_on
+    ends = ends_nowhere if goes_on is ends_anywhere else goes_on
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
     if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
@@ -310,11 +312,11 @@ def read_arguments(
     return (yield from EntryReader(tape, arguments, schema, stops, emit, space, goes_on).read())
 
 
-def _pasted(arguments: Arguments) -> bool:
+def _pasted(arguments: ArgumentFormat) -> bool:
     return arguments.values.is_json and arguments.members.key.open == '"'
 
 
-def _read_encoded(tape: Tape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
+def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
     """Read JSON text inside a JSON string; an empty string is the text of no arguments."""
     pieces: list[str] = []
     outcome = yield from read_json(tape, pieces.append, repairs)

@@ -7,15 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from autoparser.analysis.core.call_notation import NamingId, Slot
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.call_notation import NamingId, RowSlot
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.text_alignment import is_unit
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 
 from .stop_marks import StopMark, call_open, call_opens
-from .text_lookahead import GoesOn, Lookahead
+from .text_lookahead import GoesOn, TextLookahead
 from .text_tape import Reading
-from .turn_request import ArgumentList, Body, JsonCall, Name, RowCall, RowItem, Section, Turn, Word
+from .turn_request import (
+    ArgumentList,
+    CallSection,
+    FunctionName,
+    JsonCall,
+    PartBody,
+    RowCall,
+    RowItem,
+    SingleWord,
+    TurnTree,
+)
 
 # What may validly follow a call's arguments: tells a marker that means something from a text.
 
@@ -23,7 +33,9 @@ from .turn_request import ArgumentList, Body, JsonCall, Name, RowCall, RowItem, 
 class AfterArguments:
     """What may follow the arguments of a turn's calls."""
 
-    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+    def __init__(
+        self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
+    ) -> None:
         """Take the turn and its calls; `offered` are the tools, None: any."""
         self._section, self._offered = section, offered
         self._ends = tuple(end.core for end in turn.ends if end.core)
@@ -38,7 +50,7 @@ class AfterArguments:
         """
         closers = tuple(_closers(rest, name))
 
-        def goes_on(ahead: Lookahead) -> Reading[bool | None]:
+        def goes_on(ahead: TextLookahead) -> Reading[bool | None]:
             begun = yield from self._first(ahead, closers)
             if begun is None:
                 closed = yield from self._closes_section(ahead)
@@ -59,37 +71,37 @@ class AfterArguments:
 
         return goes_on
 
-    def _first(self, ahead: Lookahead, closers: Sequence[str | None]) -> Reading[int | None]:
+    def _first(self, ahead: TextLookahead, closers: Sequence[str | None]) -> Reading[int | None]:
         """Take the closer that is there; say which comes after it, None where none is there."""
         for at, closer in enumerate(closers):
             if closer and (yield from ahead.text(closer)):
                 return at + 1
         return None
 
-    def _closes_section(self, ahead: Lookahead) -> Reading[bool]:
+    def _closes_section(self, ahead: TextLookahead) -> Reading[bool]:
         """Take what closes all calls, or what of it is left."""
         for at in range(len(self._closes)):
             if (yield from ahead.row(self._closes[at:])):
                 return True
         return False
 
-    def _ends_in_sign(self, ahead: Lookahead) -> Reading[bool]:
+    def _ends_in_sign(self, ahead: TextLookahead) -> Reading[bool]:
         """Whether the text ends with the sign that closes all calls, without the marker behind it.
 
         What does not follow is looked at again from where the sign begins.
         """
         if len(self._closes) < _PAIR or is_unit(self._closes[0]):
             return False
-        beyond = Lookahead(ahead.tape, ahead.tape.offset + ahead.at)
+        beyond = TextLookahead(ahead.tape, ahead.tape.offset + ahead.at)
         return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
 
-    def _over(self, ahead: Lookahead) -> Reading[bool]:
+    def _over(self, ahead: TextLookahead) -> Reading[bool]:
         """Whether the text ends here, or the turn, or another call begins."""
         if (yield from _finished(ahead)) or (yield from ahead.among(self._ends)) is not None:
             return True
         return (yield from self._calls(ahead))
 
-    def _calls(self, ahead: Lookahead) -> Reading[bool]:
+    def _calls(self, ahead: TextLookahead) -> Reading[bool]:
         """Whether a call of an offered tool begins here."""
         section, opening = self._section, self._opening
         if section.separator.units:
@@ -104,11 +116,11 @@ class AfterArguments:
         return (yield from self._named(ahead, section.call.row[1:], section.call.naming))
 
     def _named(
-        self, ahead: Lookahead, row: Sequence[RowItem], naming: NamingId | None
+        self, ahead: TextLookahead, row: Sequence[RowItem], naming: NamingId | None
     ) -> Reading[bool]:
         """Whether the rest of a row comes up to the name of a tool, and what stands after that."""
         for at, item in enumerate(row):
-            if isinstance(item, Literal):
+            if isinstance(item, TemplateLiteral):
                 if not (yield from ahead.row(item.units)):
                     return False
                 continue
@@ -116,8 +128,10 @@ class AfterArguments:
                 return True
             yield from ahead.space()
             word = yield from ahead.word(_WORD, _LONGEST_WORD)
-            carries = isinstance(item, Word) and item.slot is Slot.ID and naming is not None
-            if isinstance(item, Name) or carries:
+            carries = (
+                isinstance(item, SingleWord) and item.slot is RowSlot.ID and naming is not None
+            )
+            if isinstance(item, FunctionName) or carries:
                 stop = _first_unit(row[at + 1 : at + 2])
                 name, stopped, _ = word.partition(stop) if stop else (word, "", "")
                 if naming is not None:
@@ -128,26 +142,28 @@ class AfterArguments:
         return False
 
 
-def _finished(ahead: Lookahead) -> Reading[bool]:
+def _finished(ahead: TextLookahead) -> Reading[bool]:
     """Whether the text ends here, and nothing has cut it."""
     yield from ahead.space()
     return (yield from ahead.ended()) and ahead.tape.complete
 
 
 def _first_unit(items: Sequence[RowItem]) -> str:
-    return next((unit for item in items if isinstance(item, Literal) for unit in item.units), "")
+    return next(
+        (unit for item in items if isinstance(item, TemplateLiteral) for unit in item.units), ""
+    )
 
 
 def _closers(rest: Sequence[RowItem], name: str) -> Iterator[str | None]:
     """Return the texts that close a call, in order; None: any word."""
     for item in rest:
-        if isinstance(item, Literal):
+        if isinstance(item, TemplateLiteral):
             yield from item.units
         else:
-            yield name if name and isinstance(item, Name) else None
+            yield name if name and isinstance(item, FunctionName) else None
 
 
-def _takes(ahead: Lookahead, closer: str | None) -> Reading[bool]:
+def _takes(ahead: TextLookahead, closer: str | None) -> Reading[bool]:
     if closer is not None:
         return (yield from ahead.text(closer))
     return bool((yield from ahead.word(_WORD, _LONGEST_WORD)))
@@ -169,7 +185,7 @@ class OpenParts:
 
     __slots__ = ("_content", "_turn", "quoted")
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: TurnTree) -> None:
         """Begin a turn."""
         self._turn = turn
         self._content = False
@@ -180,7 +196,7 @@ class OpenParts:
         """Note that what encloses content has opened."""
         self._content = True
 
-    def strays(self, mark: StopMark, text: str, last: Part | None) -> bool:
+    def strays(self, mark: StopMark, text: str, last: TurnPart | None) -> bool:
         """Say whether a closer closes nothing; `last` is the part that came last before it."""
         turn = self._turn
         if text == turn.content.close.core and (self._content or _closes_unopened_content(turn)):
@@ -191,13 +207,13 @@ class OpenParts:
         return mark is StopMark.CONTENT_CLOSE
 
 
-def _closes_unopened_content(turn: Turn) -> bool:
+def _closes_unopened_content(turn: TurnTree) -> bool:
     """Whether a row closes content that it did not open: the prompt has, or nothing does."""
     close = turn.content.close.core
     opens = [literal.core for literal in (turn.content.open, *turn.content.others)]
     for row in turn.strict.rows if close else ():
         for at, item in enumerate(row.items):
-            if not isinstance(item, Body) or item.part is not Part.CONTENT:
+            if not isinstance(item, PartBody) or item.part is not TurnPart.CONTENT:
                 continue
             if close in _text(row.items, at + 1) and not any(
                 open_ and open_ in _text(row.items, at - 1) for open_ in opens
@@ -206,20 +222,20 @@ def _closes_unopened_content(turn: Turn) -> bool:
     return False
 
 
-def _closed_by_reasoning_close(turn: Turn) -> Iterator[Part | None]:
+def _closed_by_reasoning_close(turn: TurnTree) -> Iterator[TurnPart | None]:
     """Return the parts but reasoning that a row closes so; None: it begins with that close."""
     reasoning = turn.reasoning
     if reasoning is None or not reasoning.close.core:
         return
     for row in turn.strict.rows:
-        last: Part | None = None
+        last: TurnPart | None = None
         for item in row.items:
-            if isinstance(item, Body):
+            if isinstance(item, PartBody):
                 last = item.part
                 continue
             before, closed, _ = item.partition(reasoning.close.core)
             opened = bool(reasoning.open.core) and reasoning.open.core in before
-            if closed and not opened and last is not Part.REASONING:
+            if closed and not opened and last is not TurnPart.REASONING:
                 yield last
 
 
@@ -228,12 +244,14 @@ def _text(items: Sequence[object], at: int) -> str:
     return item if isinstance(item, str) else ""
 
 
-def call_closers(turn: Turn, section: Section) -> tuple[str, ...]:
+def call_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
     """Return the markers that close a call: after a closed one they are stray."""
     call = section.call
     if isinstance(call, RowCall):
         rows = (row for row in (call.row, call.empty_row) if row)
-        return _alone(turn, section, [row[-1] for row in rows if isinstance(row[-1], Literal)])
+        return _alone(
+            turn, section, [row[-1] for row in rows if isinstance(row[-1], TemplateLiteral)]
+        )
     return _alone(turn, section, [call.after])
 
 
@@ -242,17 +260,23 @@ def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
     if isinstance(call, JsonCall):
         return ()
     lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
-    pieces = (piece for members in lists for piece in members.entry if not isinstance(piece, Slot))
-    return tuple(dict.fromkeys(marker for piece in pieces for marker in Literal.of(piece).markers))
+    pieces = (
+        piece for members in lists for piece in members.entry if not isinstance(piece, RowSlot)
+    )
+    return tuple(
+        dict.fromkeys(marker for piece in pieces for marker in TemplateLiteral.of(piece).markers)
+    )
 
 
-def section_closers(turn: Turn, section: Section) -> tuple[str, ...]:
+def section_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
     """Give the markers that close calls or their section: after a closed section they are stray."""
     closes = _alone(turn, section, [section.later_close, section.close])
     return tuple(dict.fromkeys((*call_closers(turn, section), *closes)))
 
 
-def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str, ...]:
+def _alone(
+    turn: TurnTree, section: CallSection, closes: Sequence[TemplateLiteral]
+) -> tuple[str, ...]:
     """Return the markers of these literals that mean nothing else in a turn."""
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
@@ -265,11 +289,11 @@ def _alone(turn: Turn, section: Section, closes: Sequence[Literal]) -> tuple[str
 
 def _markers(text: str) -> Iterator[str]:
     """Cut a text into its markers; what stands between them is left out."""
-    rest = Literal.of(text)
+    rest = TemplateLiteral.of(text)
     while rest.core:
         if rest.is_marked:
             yield rest.first
-        rest = Literal.of(rest.core[len(rest.first) :])
+        rest = TemplateLiteral.of(rest.core[len(rest.first) :])
 
 
 class CallEnd(StrEnum):
@@ -290,7 +314,7 @@ class CallSurroundings:
     """Texts that may follow a call."""
     closers: tuple[str, ...]
     """Markers that close a call and mean nothing else."""
-    section_close: Literal
+    section_close: TemplateLiteral
     """What closes all calls."""
     offered: frozenset[str] | None
     """The tools; None: any."""

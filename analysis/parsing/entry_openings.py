@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autoparser.analysis.core.call_format import Arguments
-from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
 
-from .text_lookahead import Lookahead
-from .text_tape import Reading, SpanKind, Tape
-from .value_decoding import Unreadable, typed
+from .text_lookahead import TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
+from .value_decoding import UnreadableValueError, decode_typed
 
 
 class EntryRow:
@@ -25,11 +25,11 @@ class EntryRow:
         self.keyed_close = False
         place = "before"
         for piece in row:
-            if piece is Slot.KEY and place == "after":
+            if piece is RowSlot.KEY and place == "after":
                 self.keyed_close, place = True, "end"
-            elif piece is Slot.KEY:
+            elif piece is RowSlot.KEY:
                 place = "middle"
-            elif piece is Slot.VALUE:
+            elif piece is RowSlot.VALUE:
                 place = "after"
             else:
                 setattr(self, place, getattr(self, place) + str(piece))
@@ -39,12 +39,12 @@ class EntryRow:
         value without it: as a literal of its own."""
 
 
-def openings_of(rows: Sequence[EntryRow]) -> tuple[Literal, ...]:
+def openings_of(rows: Sequence[EntryRow]) -> tuple[TemplateLiteral, ...]:
     """Return what may open an entry, each once."""
-    return tuple(dict.fromkeys(Literal.of(row.before) for row in rows))
+    return tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in rows))
 
 
-def entry_rows(arguments: Arguments) -> list[EntryRow]:
+def entry_rows(arguments: ArgumentFormat) -> list[EntryRow]:
     """Return the rows that differ, with the types that each is for."""
     members = arguments.members
     known: dict[Row, EntryRow] = {}
@@ -55,13 +55,13 @@ def entry_rows(arguments: Arguments) -> list[EntryRow]:
     return list(known.values())
 
 
-def key_closers(arguments: Arguments) -> tuple[str, ...]:
+def key_closers(arguments: ArgumentFormat) -> tuple[str, ...]:
     """Return what may stand right behind a key, where a marker opens the keys and comes first."""
     if arguments.members.open.strip():
         return ()
-    rows = [row for row in entry_rows(arguments) if Literal.of(row.before).is_marked]
+    rows = [row for row in entry_rows(arguments) if TemplateLiteral.of(row.before).is_marked]
     return tuple(
-        dict.fromkeys(Literal.of(row.middle).units[0] for row in rows if row.middle.strip())
+        dict.fromkeys(TemplateLiteral.of(row.middle).units[0] for row in rows if row.middle.strip())
     )
 
 
@@ -86,7 +86,7 @@ def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
 # Reading values whose members are elements: nothing but each member's own marks tells them.
 
 
-def read_elements(text: str, notation: Notation, schema: SchemaPart) -> Json:
+def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
     """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
     for container, keyed in ((notation.array, False), (notation.object, True)):
         if container.open.strip() or container.close.strip():
@@ -96,12 +96,12 @@ def read_elements(text: str, notation: Notation, schema: SchemaPart) -> Json:
             continue
         try:
             return _Members(text, row, container, notation, schema).read(keyed=keyed)
-        except Unreadable:
+        except UnreadableValueError:
             continue
-    raise Unreadable
+    raise UnreadableValueError
 
 
-def nested_opening(notation: Notation, row: EntryRow, key: str) -> str:
+def nested_opening(notation: ValueNotation, row: EntryRow, key: str) -> str:
     """Return what opens an element in a value that is closed as the value's own entry is.
 
     Of an entry `<a>…</a>` that is `<a>`; empty where nothing in the value is closed so.
@@ -126,7 +126,12 @@ class _Members:
     """Reads the members of one container from all of a text."""
 
     def __init__(
-        self, text: str, row: EntryRow, container: Container, outer: Notation, schema: SchemaPart
+        self,
+        text: str,
+        row: EntryRow,
+        container: ContainerNotation,
+        outer: ValueNotation,
+        schema: SchemaPart,
     ) -> None:
         self.text, self.row, self.at = text, row, 0
         self.notation, self.key = container.values or outer, container.key
@@ -153,7 +158,7 @@ class _Members:
                 items.append(self._value(self.row.before, self.row.after, schema))
             self._space()
         if not members and not items:
-            raise Unreadable
+            raise UnreadableValueError
         return {**members, **repeated} if keyed else items
 
     def _opened(self, key: str) -> str:
@@ -169,7 +174,7 @@ class _Members:
     def _take(self, wanted: str) -> None:
         wanted = wanted.strip()
         if not self.text.startswith(wanted, self.at):
-            raise Unreadable
+            raise UnreadableValueError
         self.at += len(wanted)
 
     def _key(self) -> str:
@@ -177,7 +182,7 @@ class _Members:
         end = self.text.find(middle, self.at) if middle else -1
         key = self.text[self.at : end]
         if end < 0 or not key or any(char.isspace() for char in key):
-            raise Unreadable
+            raise UnreadableValueError
         self.at = end + len(middle)
         return key
 
@@ -188,7 +193,7 @@ class _Members:
         while depth:
             close = self.text.find(closes, at)
             if close < 0:
-                raise Unreadable
+                raise UnreadableValueError
             inner = self.text.find(opens, at, close)
             depth += 1 if inner >= 0 else -1
             at = (inner + len(opens)) if inner >= 0 else (close + len(closes))
@@ -196,7 +201,7 @@ class _Members:
         return _value_of(self.text[begun : at - len(closes)], self.notation, schema)
 
 
-def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
+def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
     types = schema.kinds
     if types == frozenset({"string"}):
         return notation.string.read(text)
@@ -207,15 +212,15 @@ def _value_of(text: str, notation: Notation, schema: SchemaPart) -> Json:
             return {}
     try:
         return read_elements(text, notation, schema)
-    except Unreadable:
-        value = typed(text, types, notation)
+    except UnreadableValueError:
+        value = decode_typed(text, types, notation)
         return notation.string.read(value) if isinstance(value, str) else value
 
 
 # Reading what the template writes, forgiving the whitespace around it.
 
 
-def skip_space(tape: Tape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
+def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
     """Take all whitespace from the front."""
     while True:
         text, at = tape.text, tape.at
@@ -228,7 +233,7 @@ def skip_space(tape: Tape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
         yield
 
 
-def skip_written(tape: Tape, space: str) -> Reading[str]:
+def skip_written(tape: TextTape, space: str) -> Reading[str]:
     """Take the whitespace that the template writes here, as far as it is there; return it."""
     for at, char in enumerate(space):
         if not (yield from tape.wait(1)) or tape.text[tape.at] != char:
@@ -237,7 +242,7 @@ def skip_written(tape: Tape, space: str) -> Reading[str]:
     return space
 
 
-def at_text(tape: Tape, wanted: str) -> Reading[bool]:
+def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
     """Look whether the text at the front is `wanted`; nothing is taken."""
     while True:
         text, at = tape.text, tape.at
@@ -252,9 +257,9 @@ def at_text(tape: Tape, wanted: str) -> Reading[bool]:
         yield
 
 
-def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
+def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
     """Look whether `wanted` comes next, whitespace aside; nothing is taken."""
-    ahead = Lookahead(tape, tape.position)
+    ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     there = yield from ahead.text(wanted)
     if ahead.short:
@@ -262,16 +267,16 @@ def behind_space(tape: Tape, wanted: str) -> Reading[bool]:
     return there
 
 
-def behind_space_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
+def behind_space_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
     """Say which of the texts comes next, whitespace aside, the longest first; nothing is taken."""
     if not wanted:
         return None
-    ahead = Lookahead(tape, tape.position)
+    ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     return (yield from ahead.among(wanted))
 
 
-def at_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
+def at_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
     """Say which of the texts is at the front, the longest first; nothing is taken."""
     for text in sorted(wanted, key=len, reverse=True):
         if text and (yield from at_text(tape, text)):
@@ -279,7 +284,7 @@ def at_any(tape: Tape, wanted: tuple[str, ...]) -> Reading[str | None]:
     return None
 
 
-def read_literal(tape: Tape, literal: Literal) -> Reading[bool]:
+def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
     """Take a literal, whitespace between its units and at its edges forgiven.
 
     False where a unit of it is not there; what came before that was taken.

@@ -7,40 +7,40 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType, convert
 
 from autoparser.analysis.core.call_format import CallLimit
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import JsonDocument, json_of
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 
 from .turn_request import (
     ArgumentList,
+    CallSection,
     FreeText,
+    FunctionName,
     JsonCall,
-    Name,
     RowCall,
     RowItem,
-    Section,
-    Start,
-    Turn,
+    TurnStart,
+    TurnTree,
 )
 
 
 class BlockDocument(JsonDocument, frozen=True):
     """What opens and closes reasoning or content."""
 
-    open: Literal
-    close: Literal
-    others: tuple[Literal, ...]
+    open: TemplateLiteral
+    close: TemplateLiteral
+    others: tuple[TemplateLiteral, ...]
     """Literals that open it beside other parts."""
 
 
 class ItemDocument(JsonDocument, frozen=True):
     """A literal, a word that may be written otherwise, or a slot."""
 
-    literal: Literal | UnsetType = UNSET
+    literal: TemplateLiteral | UnsetType = UNSET
     free: str | UnsetType = UNSET
     """A word that the template writes by default; another may stand in its place."""
-    slot: Slot | UnsetType = UNSET
+    slot: RowSlot | UnsetType = UNSET
 
 
 ItemsDocument = tuple[
@@ -58,8 +58,8 @@ class RowCallDocument(JsonDocument, frozen=True, tag_field="type", tag="row"):
 class JsonCallDocument(JsonDocument, frozen=True, tag_field="type", tag="json"):
     """A call that is one JSON object; its members come in any order."""
 
-    before: Literal
-    after: Literal
+    before: TemplateLiteral
+    after: TemplateLiteral
     name_is_key: bool
     function_field: str
     name_field: str
@@ -70,12 +70,12 @@ class JsonCallDocument(JsonDocument, frozen=True, tag_field="type", tag="json"):
 class SectionDocument(JsonDocument, frozen=True):
     """All calls of a turn."""
 
-    open: Literal
+    open: TemplateLiteral
     call: RowCallDocument | JsonCallDocument
-    separator: Literal
-    later_close: Literal
+    separator: TemplateLiteral
+    later_close: TemplateLiteral
     """What closes every call but the first, in templates that do so."""
-    close: Literal
+    close: TemplateLiteral
     limit: CallLimit
     space: str
     """Whitespace that the template writes between content and calls."""
@@ -88,13 +88,13 @@ class SectionDocument(JsonDocument, frozen=True):
 class ExpressionDocument(JsonDocument, frozen=True):
     """What a model may write in its turn."""
 
-    start: Start
+    start: TurnStart
     """Where in the turn the prompt has ended."""
-    header: Literal
+    header: TemplateLiteral
     reasoning: BlockDocument | None
     content: BlockDocument
     calls: SectionDocument | None
-    ends: tuple[Literal, ...]
+    ends: tuple[TemplateLiteral, ...]
     lead: str
     """Whitespace that the template writes between the header and content."""
     tail: str
@@ -103,7 +103,7 @@ class ExpressionDocument(JsonDocument, frozen=True):
     """What ends a turn may also stand inside it, with another header after it."""
 
 
-def expression_document(turn: Turn) -> dict[str, Json]:
+def expression_document(turn: TurnTree) -> dict[str, Json]:
     """Return an expression as values that JSON can hold.
 
     How arguments are written is not repeated: it is `format.calls.arguments` of the analysis.
@@ -122,7 +122,7 @@ def expression_document(turn: Turn) -> dict[str, Json]:
     return json_of(told)
 
 
-def _section(section: Section) -> SectionDocument:
+def _section(section: CallSection) -> SectionDocument:
     call = section.call
     return SectionDocument(
         section.open,
@@ -147,14 +147,14 @@ def _row_call(call: RowCall) -> RowCallDocument:
 
 def _item(item: RowItem) -> ItemDocument:
     match item:
-        case Literal():
+        case TemplateLiteral():
             return ItemDocument(literal=item)
         case FreeText(default):
             return ItemDocument(free=default)
-        case Name():
-            return ItemDocument(slot=Slot.NAME)
+        case FunctionName():
+            return ItemDocument(slot=RowSlot.NAME)
         case ArgumentList():
-            return ItemDocument(slot=Slot.ARGUMENTS)
+            return ItemDocument(slot=RowSlot.ARGUMENTS)
         case _:
             return ItemDocument(slot=item.slot)
 

@@ -12,11 +12,11 @@ from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings
 from .entry_openings import at_any, at_text, read_literal, skip_space
 from .json_text import Emit, ReadOutcome, read_json
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
-from .text_lookahead import Lookahead
-from .text_tape import Reading, SpanKind, Tape
+from .text_lookahead import TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import JsonCall
 
 
@@ -24,7 +24,7 @@ class JsonReader:
     """Reads a call that is one JSON object, its members in any order."""
 
     def __init__(
-        self, tape: Tape, call: JsonCall, around: CallSurroundings, collector: Collector
+        self, tape: TextTape, call: JsonCall, around: CallSurroundings, collector: MessageCollector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
         self.name: str | None = None
@@ -72,7 +72,7 @@ class JsonReader:
         """
         if not (self.call.after.is_marked or self.call.before.is_marked):
             return
-        ahead = Lookahead(self.tape, self.tape.position)
+        ahead = TextLookahead(self.tape, self.tape.position)
         if (yield from ahead.row(units)):
             yield from skip_space(self.tape)
             self.tape.take(1, SpanKind.MARKUP)
@@ -108,7 +108,7 @@ class JsonReader:
             return True
         if char in "\"'":
             return False
-        ahead = Lookahead(self.tape, self.tape.position)
+        ahead = TextLookahead(self.tape, self.tape.position)
         return bool((yield from self._follows(ahead)))
 
     def _at_end(self) -> CallEnd:

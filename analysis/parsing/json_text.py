@@ -8,49 +8,51 @@ from enum import Enum, StrEnum, auto
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
-from autoparser.analysis.core.call_notation import Notation
-from autoparser.analysis.core.text_format import Escape
+from autoparser.analysis.core.call_notation import ValueNotation
+from autoparser.analysis.core.text_format import StringEscape
 
 from .entry_openings import at_any
-from .text_lookahead import GoesOn, Lookahead, nowhere
-from .text_tape import Lane, Reading, SpanKind, Tape
+from .text_lookahead import GoesOn, TextLookahead, ends_nowhere
+from .text_tape import Reading, SpanKind, TextLane, TextTape
 
 # Finding the end of a value by its own brackets and quotes, each character looked at once.
 
 
-def quotes_of(notation: Notation) -> dict[str, str]:
+def quotes_of(notation: ValueNotation) -> dict[str, str]:
     """Return what opens a string, and what then closes it, at the top or inside a container."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     pairs = ((text.open.strip(), text.close.strip()) for text in strings)
     # What nothing closes encloses nothing.
     quotes = {opening: close for opening, close in pairs if opening and close}
-    if any(text.escape is Escape.PYTHON for text in strings):
+    if any(text.escape is StringEscape.PYTHON for text in strings):
         quotes |= {"'": "'", '"': '"'}
     return quotes
 
 
-def escaped_of(notation: Notation) -> frozenset[str]:
+def escaped_of(notation: ValueNotation) -> frozenset[str]:
     """Return the closing quotes before which a backslash makes them text."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
-    if any(text.escape is Escape.PYTHON for text in strings):
+    if any(text.escape is StringEscape.PYTHON for text in strings):
         closes |= {"'", '"'}
     return frozenset(closes)
 
 
-_BACKSLASHED = frozenset({Escape.JSON, Escape.JSON_ASCII, Escape.JSON_HTML, Escape.PYTHON})
+_BACKSLASHED = frozenset(
+    {StringEscape.JSON, StringEscape.JSON_ASCII, StringEscape.JSON_HTML, StringEscape.PYTHON}
+)
 
 
 class BracketScan:
     """Scans one value as it comes."""
 
-    def __init__(self, notation: Notation, *, literal: bool = False) -> None:
+    def __init__(self, notation: ValueNotation, *, literal: bool = False) -> None:
         """Take the brackets and quotes of a notation; a `literal` may be in quotes itself."""
         self._quotes = quotes_of(notation)
         string = notation.string
-        self._bare = not (literal or string.open.strip() or string.escape is Escape.PYTHON)
+        self._bare = not (literal or string.open.strip() or string.escape is StringEscape.PYTHON)
         """Whether a quote is a part of a text, and a bracket but the first sign of all."""
         self._escaped = escaped_of(notation)
         self._opens = {
@@ -131,7 +133,7 @@ class LiteralScan:
 class QuoteScan:
     """Says whether a place in the text of an array or object is inside one of its strings."""
 
-    def __init__(self, notation: Notation) -> None:
+    def __init__(self, notation: ValueNotation) -> None:
         """Take the quotes of what arrays and objects hold."""
         self._quotes = quotes_of(notation)
         self._escaped = escaped_of(notation)
@@ -246,7 +248,7 @@ class _JsonReader:
     """Reads one value."""
 
     def __init__(
-        self, tape: Tape, emit: Emit, stops: Sequence[str], lead: str, goes_on: GoesOn
+        self, tape: TextTape, emit: Emit, stops: Sequence[str], lead: str, goes_on: GoesOn
     ) -> None:
         self.tape, self.emit, self.stops, self.goes_on = tape, emit, tuple(stops), goes_on
         self.open: list[str] = []
@@ -359,7 +361,7 @@ class _JsonReader:
             return ReadOutcome.BAD
         if (yield from at_any(self.tape, self.stops)):
             return self._repair()
-        goes_on = yield from self.goes_on(Lookahead(self.tape, self.tape.position))
+        goes_on = yield from self.goes_on(TextLookahead(self.tape, self.tape.position))
         return self._repair() if goes_on else ReadOutcome.BAD
 
     def _repair(self) -> ReadOutcome:
@@ -413,7 +415,7 @@ class _JsonReader:
         for size in range(1, 0 if self.open else len(word)):
             value = word[:size]
             if value in _WORDS or _NUMBER.match(value):
-                behind = Lookahead(self.tape, self.tape.position + size)
+                behind = TextLookahead(self.tape, self.tape.position + size)
                 if (yield from behind.among(self.stops)) is not None:
                     return value
         return ""
@@ -424,7 +426,7 @@ class _JsonReader:
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
         plain = _PLAIN[quote]
-        lane = Lane(_SPECIAL[quote].search, SpanKind.ARGUMENTS, emit)
+        lane = TextLane(_SPECIAL[quote].search, SpanKind.ARGUMENTS, emit)
         while True:
             if not (yield from tape.wait(1)):
                 return False
@@ -488,11 +490,11 @@ class _JsonReader:
 
 
 def read_json(
-    tape: Tape,
+    tape: TextTape,
     emit: Emit,
     stops: Sequence[str] = (),
     lead: str = "",
-    goes_on: GoesOn = nowhere,
+    goes_on: GoesOn = ends_nowhere,
 ) -> Reading[ReadOutcome]:
     """Read one value and emit it as JSON text, after the key of `lead`, if any.
 

@@ -18,7 +18,7 @@ from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.text_alignment import is_unit
 
 from .parsed_message import Delta, DeltaKind, ParsedCall, ParsedMessage
-from .turn_request import RequestError, Start, Turn
+from .turn_request import RequestError, TurnStart, TurnTree
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -44,7 +44,7 @@ _STAND_IN = 0xDBE0
 class MarkerTokens:
     """The added tokens of a tokenizer that are markers of a turn."""
 
-    def __init__(self, turn: Turn, tokenizer: ModelTokenizer) -> None:
+    def __init__(self, turn: TurnTree, tokenizer: ModelTokenizer) -> None:
         """Find them: what looks like a marker and stands in a text that the turn writes."""
         self.tokenizer = tokenizer
         # The table is made here, once for a tokenizer, and not with the first text.
@@ -87,7 +87,7 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(getattr(value, each.name))
 
 
-class Spelled:
+class SpelledMarkers:
     """Which of the markers in one output are spelled by ordinary tokens."""
 
     def __init__(self, tokens: MarkerTokens) -> None:
@@ -199,7 +199,7 @@ class _Occurrences:
         ]
 
 
-class Thinking(StrEnum):
+class ReasoningProgress(StrEnum):
     """Where an output stands."""
 
     UNDECIDED = "undecided"
@@ -213,7 +213,7 @@ class Thinking(StrEnum):
 class ReasoningState:
     """What is known after some ids."""
 
-    thinking: Thinking
+    thinking: ReasoningProgress
     ids: int = 0
     """How many were read; once the reasoning is over, those that hold it, 0 where there is none."""
     begun: bytes = b""
@@ -224,7 +224,7 @@ class ReasoningState:
     @property
     def over(self) -> bool:
         """Whether the reasoning has ended."""
-        return self.thinking is Thinking.OVER
+        return self.thinking is ReasoningProgress.OVER
 
 
 class ReasoningEnd:
@@ -234,26 +234,28 @@ class ReasoningEnd:
     seen however it is cut, also in the middle of a token.
     """
 
-    def __init__(self, turn: Turn, tokenizer: ModelTokenizer) -> None:
+    def __init__(self, turn: TurnTree, tokenizer: ModelTokenizer) -> None:
         """Prepare for outputs of this turn. Raises RequestError where no text ends reasoning."""
-        from autoparser.analysis.sources.token_bytes import Marker  # noqa: PLC0415 - a tokenizer is here
+        from autoparser.analysis.sources.token_bytes import SearchMarker  # noqa: PLC0415 - a tokenizer is here
 
         # The table is made here, once for a tokenizer, and not with the first id.
         self._bytes, self._added = tokenizer.token_bytes, tokenizer.added
         self._units: dict[int, bytes] = {}
         reasoning = turn.reasoning
-        if reasoning is None or turn.start is Start.CONTENT:
-            self.begin = ReasoningState(Thinking.OVER)
+        if reasoning is None or turn.start is TurnStart.CONTENT:
+            self.begin = ReasoningState(ReasoningProgress.OVER)
             """The state before the first id."""
             return
         if not reasoning.close.core:
             raise RequestError("the reasoning has no text that ends it")
-        self._close = Marker(self._written(reasoning.close.core))
+        self._close = SearchMarker(self._written(reasoning.close.core))
         opening = self._written(reasoning.open.core)
         header = turn.header
         self._opens = (opening, self._written(header.core + header.after) + opening)
-        opened = turn.start is Start.REASONING or reasoning.leads
-        self.begin = ReasoningState(Thinking.OPEN if opened else Thinking.UNDECIDED)
+        opened = turn.start is TurnStart.REASONING or reasoning.leads
+        self.begin = ReasoningState(
+            ReasoningProgress.OPEN if opened else ReasoningProgress.UNDECIDED
+        )
 
     def after(self, state: ReasoningState, ids: Sequence[int]) -> ReasoningState:
         """Return the state after these ids, which follow on those that led to `state`."""
@@ -266,19 +268,19 @@ class ReasoningEnd:
     def _step(self, state: ReasoningState, written: bytes) -> ReasoningState:
         """Read the bytes of one id."""
         ids = state.ids + 1
-        if state.thinking is Thinking.UNDECIDED:
+        if state.thinking is ReasoningProgress.UNDECIDED:
             begun = (state.begun + written).lstrip()
             opening = next((each for each in self._opens if each and begun.startswith(each)), None)
             if opening is None:
                 if any(each.startswith(begun) for each in self._opens):
-                    return ReasoningState(Thinking.UNDECIDED, ids, begun)
+                    return ReasoningState(ReasoningProgress.UNDECIDED, ids, begun)
                 # What opens nothing is the answer itself.
-                return ReasoningState(Thinking.OVER)
+                return ReasoningState(ReasoningProgress.OVER)
             written = begun[len(opening) :]
         matched, rest = self._close.read(state.matched, written)
         if rest is not None:
-            return ReasoningState(Thinking.OVER, ids)
-        return ReasoningState(Thinking.OPEN, ids, matched=matched)
+            return ReasoningState(ReasoningProgress.OVER, ids)
+        return ReasoningState(ReasoningProgress.OPEN, ids, matched=matched)
 
     def _bytes_of(self, id_: int) -> bytes:
         """Return what an id writes; for a token of the markers, what no other id writes."""

@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 
 from .json_text import missing_closers
 from .parsed_message import (
@@ -20,7 +20,7 @@ from .parsed_message import (
     ReasoningIn,
     Status,
 )
-from .text_tape import Sink, Span, Tape, plain_sink
+from .text_tape import LaneSink, Span, TextTape, plain_sink
 
 # Ids for calls that are written without one.
 
@@ -63,7 +63,7 @@ class _Prose:
         return "".join(self.pieces) or None
 
 
-class Collector:
+class MessageCollector:
     """Takes what the readers find, in order."""
 
     __slots__ = (
@@ -111,7 +111,7 @@ class Collector:
         self.status = Status.OK
         self.ended = False
         """Whether what ends a turn was seen, and nothing of the message after it."""
-        self.last: Part | None = None
+        self.last: TurnPart | None = None
         """The part of the message that came last; None: nothing has."""
         self.reasoning_end: int | None = None
         """The position right after what first closed the reasoning; None: nothing has."""
@@ -139,21 +139,21 @@ class Collector:
         self._stray = False
         self._unclosed: tuple[int, int] | None = None
         """Where calls have ended whose section did not close: position, and pieces of content."""
-        self._prompted: Tape | None = None
+        self._prompted: TextTape | None = None
         """Where the prompt began the message: the tape that holds what it wrote."""
         self._prompt_end = 0
         """Up to which position it did."""
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
-        self._add(self._reasoning, text, Part.REASONING)
+        self._add(self._reasoning, text, TurnPart.REASONING)
 
     def content(self, text: str) -> None:
         """Add to the content, behind what was deferred."""
         if self._deferred:
             deferred, self._deferred = self._deferred, ""
-            self._put(self._content, deferred, Part.CONTENT)
-        self._add(self._content, text, Part.CONTENT)
+            self._put(self._content, deferred, TurnPart.CONTENT)
+        self._add(self._content, text, TurnPart.CONTENT)
 
     def defer(self, text: str) -> None:
         """Keep a text back that is content if more content comes before it is known to be none."""
@@ -168,7 +168,7 @@ class Collector:
         """Take what opens or closes reasoning: text of the content, if that is to be raw."""
         if self._raw:
             before = self.last, self.ended
-            self._add(self._content, text, Part.REASONING)
+            self._add(self._content, text, TurnPart.REASONING)
             self.last, self.ended = before
 
     def close_reasoning(self, position: int) -> None:
@@ -176,7 +176,7 @@ class Collector:
         if self.reasoning_end is None:
             self.reasoning_end = position
 
-    def _add(self, prose: _Prose, text: str, part: Part) -> None:
+    def _add(self, prose: _Prose, text: str, part: TurnPart) -> None:
         text = self._unprompted(text)
         if text:
             self._put(prose, text, part)
@@ -189,7 +189,7 @@ class Collector:
             self._prompted = tape if tape.position < self._prompt_end else None
         return text
 
-    def _put(self, prose: _Prose, text: str, part: Part) -> None:
+    def _put(self, prose: _Prose, text: str, part: TurnPart) -> None:
         if prose.fresh:
             if text.isspace():
                 prose.waiting += text
@@ -202,7 +202,7 @@ class Collector:
         prose.pieces.append(text)
         self._deltas.append(Delta(prose.kind, text))
 
-    def forget(self, tape: Tape) -> None:
+    def forget(self, tape: TextTape) -> None:
         """Forget the text so far, what the tape still holds of it included: the prompt wrote it.
 
         Of a call that it began, all is part of the message.
@@ -286,7 +286,7 @@ class Collector:
         self._deltas = []
         return deltas
 
-    def sink_of(self, emit: Callable[[str], None]) -> Sink | None:
+    def sink_of(self, emit: Callable[[str], None]) -> LaneSink | None:
         """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
 
         It can once the text of its kind has begun, so that a piece changes nothing but its length.
@@ -295,12 +295,12 @@ class Collector:
             if emit == take:
                 if prose.fresh or self._prompted is not None or self._deferred:
                     return None
-                return Sink(prose.pieces, prose.pieces.append, prose.kind)
+                return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
         if emit != self.arguments or self.whole_calls or self._surplus:
             return plain_sink(emit)
         if not self._begun and not _begins(self._pieces):
             return None
-        return Sink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
+        return LaneSink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
 
     def note_passed(self) -> None:
         """Note that what has passed by of the open call's arguments was given as deltas."""
@@ -359,7 +359,7 @@ class Collector:
         self._pieces, self._sent = [], 0
         if call is not None:
             self._calls.append(call)
-            self.last = Part.CALLS
+            self.last = TurnPart.CALLS
 
     def give_up_call(self) -> bool:
         """End a call that could not be read; true where it has begun, and so stays one.
@@ -373,7 +373,7 @@ class Collector:
             self._flush()
             call = self._open_call(Status.MALFORMED)
             self._calls += [] if call is None else [call]
-            self.last = Part.CALLS
+            self.last = TurnPart.CALLS
         self._call = None
         self._pieces, self._sent = [], 0
         return begun

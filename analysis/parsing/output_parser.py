@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 
-from .marker_tokens import MarkerTokens, Spelled
-from .message_collector import CallIds, Collector
+from .marker_tokens import MarkerTokens, SpelledMarkers
+from .message_collector import CallIds, MessageCollector
 from .parsed_message import Delta, DeltaKind, ParsedMessage, ReasoningIn
 from .stop_marks import call_stops
-from .text_tape import Lane, Span, SpanKind, Tape
+from .text_tape import Span, SpanKind, TextLane, TextTape
 from .turn_reader import TurnReader
-from .turn_request import Body, RequestError, Start, StrictRow, Turn
+from .turn_request import PartBody, RequestError, StrictRow, TurnStart, TurnTree
 
 if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 _PARTS = {
-    SpanKind.REASONING: Part.REASONING,
-    SpanKind.CONTENT: Part.CONTENT,
-    SpanKind.NAME: Part.CALLS,
-    SpanKind.ID: Part.CALLS,
-    SpanKind.ARGUMENTS: Part.CALLS,
+    SpanKind.REASONING: TurnPart.REASONING,
+    SpanKind.CONTENT: TurnPart.CONTENT,
+    SpanKind.NAME: TurnPart.CALLS,
+    SpanKind.ID: TurnPart.CALLS,
+    SpanKind.ARGUMENTS: TurnPart.CALLS,
 }
 
 
-def missing_end(turn: Turn, spans: Sequence[Span]) -> str:
+def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
     """Return the end that the template writes after what was read last; empty where it writes none.
 
     Templates may end a turn after content and leave it open after calls.
@@ -48,8 +48,8 @@ def missing_end(turn: Turn, spans: Sequence[Span]) -> str:
     return ends[0] if all(ends) else ""
 
 
-def _last_part(items: Sequence[object]) -> Part | None:
-    return next((item.part for item in reversed(items) if isinstance(item, Body)), None)
+def _last_part(items: Sequence[object]) -> TurnPart | None:
+    return next((item.part for item in reversed(items) if isinstance(item, PartBody)), None)
 
 
 # A parser of one output that comes in pieces.
@@ -60,9 +60,11 @@ class StreamParser:
 
     __slots__ = ("_collector", "_complete", "_reading", "_skipped", "_tape", "_turn")
 
-    def __init__(self, reader: TurnReader, collector: Collector, *, prefill: str = "") -> None:
+    def __init__(
+        self, reader: TurnReader, collector: MessageCollector, *, prefill: str = ""
+    ) -> None:
         """Begin; `prefill` is what the prompt wrote of the message."""
-        self._tape = Tape()
+        self._tape = TextTape()
         self._tape.sink_of = collector.sink_of
         self._turn = reader.turn
         self._collector = collector
@@ -109,7 +111,7 @@ class StreamParser:
             return []
         return self._seen(text)
 
-    def _looked_at(self, lane: Lane, text: str) -> list[Delta]:
+    def _looked_at(self, lane: TextLane, text: str) -> list[Delta]:
         """Take a piece of text of which not all may pass by, or not as it is."""
         passed = lane.passing(text)
         if passed is None:
@@ -154,7 +156,7 @@ class StreamParser:
     @property
     def reasoning_end(self) -> int | None:
         """The position right after what closed the reasoning, as in the message."""
-        if self._turn.start is Start.CONTENT:
+        if self._turn.start is TurnStart.CONTENT:
             return 0
         end = self._collector.reasoning_end
         return None if end is None else max(0, end - self._skipped)
@@ -189,11 +191,16 @@ class IdentifiedStream(StreamParser):
     __slots__ = ("_spelled",)
 
     def __init__(
-        self, reader: TurnReader, collector: Collector, tokens: MarkerTokens, *, prefill: str = ""
+        self,
+        reader: TurnReader,
+        collector: MessageCollector,
+        tokens: MarkerTokens,
+        *,
+        prefill: str = "",
     ) -> None:
         """Begin; `prefill` is what the prompt wrote of the message."""
         super().__init__(reader, collector, prefill=prefill)
-        self._spelled = Spelled(tokens)
+        self._spelled = SpelledMarkers(tokens)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
         """Take a piece of text, and the ids that are new; return what it adds to the message.
@@ -213,24 +220,24 @@ class IdentifiedStream(StreamParser):
         return self._spelled.whole(super().message)
 
 
-def after_reasoning(turn: Turn) -> Turn:
+def after_reasoning(turn: TurnTree) -> TurnTree:
     """Return the turn for a text that begins where the reasoning has ended."""
     if turn.reasoning is None:
-        return replace(turn, start=Start.CONTENT, unwritten="", prefill="")
+        return replace(turn, start=TurnStart.CONTENT, unwritten="", prefill="")
     close = turn.reasoning.close
     rows = [_after_reasoning(row, close.core) for row in turn.strict.rows]
     strict = replace(turn.strict, rows=tuple(dict.fromkeys(rows)))
-    return replace(turn, start=Start.CONTENT, unwritten=close.after, prefill="", strict=strict)
+    return replace(turn, start=TurnStart.CONTENT, unwritten=close.after, prefill="", strict=strict)
 
 
 def _after_reasoning(row: StrictRow, close: str) -> StrictRow:
     """Return what of a row comes after the text that closes reasoning."""
-    if not close or not row.has(Part.REASONING):
+    if not close or not row.has(TurnPart.REASONING):
         return row
     items = list(row.items)
     while items:
         item = items.pop(0)
-        if isinstance(item, Body) and item.part is Part.REASONING and items:
+        if isinstance(item, PartBody) and item.part is TurnPart.REASONING and items:
             closing = items[0]
             if isinstance(closing, str) and close in closing:
                 rest = closing.partition(close)[2]
@@ -243,7 +250,7 @@ class OutputParser:
 
     def __init__(
         self,
-        turn: Turn,
+        turn: TurnTree,
         *,
         offered: frozenset[str] | None = None,
         reasoning: ReasoningIn = "separate",
@@ -320,7 +327,7 @@ class OutputParser:
 
     def stream(self) -> StreamParser:
         """Begin to read an output that comes in pieces."""
-        collector = Collector(
+        collector = MessageCollector(
             self.offered,
             reasoning=self._reasoning,
             whole_calls=self._whole_calls,

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 
 from .json_text import Emit
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .stop_marks import StopMark
-from .text_lookahead import Found, Lookahead, Stops
-from .text_tape import WHITESPACE, Lane, Reading, SpanKind, Tape
-from .turn_request import Turn
+from .text_lookahead import FoundStop, StopTexts, TextLookahead
+from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
+from .turn_request import TurnTree
 
 # Reading the fence of Markdown that models put around an answer in JSON.
 
@@ -21,7 +21,7 @@ _BEGINNING = re.compile(
 )
 
 
-def open_fence(tape: Tape) -> Reading[str]:
+def open_fence(tape: TextTape) -> Reading[str]:
     """Take what opens a fence around an object or an array; return its mark, empty without one."""
     while True:
         found = _OPENING.match(tape.text, tape.at)
@@ -39,14 +39,14 @@ def fence_mark(opening: str) -> str:
     return opening[: len(opening) - len(opening.lstrip("`"))]
 
 
-def close_fence(tape: Tape, mark: str) -> Reading[bool]:
+def close_fence(tape: TextTape, mark: str) -> Reading[bool]:
     """Take what closes a fence, with the whitespace before it and the rest of its line.
 
     False where it is not there. An empty mark is of no fence.
     """
     if not mark:
         return False
-    ahead = Lookahead(tape, tape.position)
+    ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     if not (yield from ahead.text(mark)):
         return False
@@ -63,17 +63,17 @@ def close_fence(tape: Tape, mark: str) -> Reading[bool]:
 class JsonContent:
     """Reads one JSON value as content, character for character."""
 
-    def __init__(self, turn: Turn, marks: Sequence[str], *, fenced: bool) -> None:
+    def __init__(self, turn: TurnTree, marks: Sequence[str], *, fenced: bool) -> None:
         """Prepare for turns of this expression; what ends the turn ends the value too.
 
         `marks` begin with a bracket, and are not arrays. Of a `fenced` value the fence is left out.
         """
         self._marks = tuple(marks)
         self._fenced = fenced
-        self._ends: Stops[None] = Stops([("", end.core, None) for end in turn.ends])
+        self._ends: StopTexts[None] = StopTexts([("", end.core, None) for end in turn.ends])
         self._in_string = self._ends.searching('"\\').search
 
-    def read(self, tape: Tape, collector: Collector) -> Reading[bool]:
+    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Read a value, if one comes next; false where none has begun."""
         while not tape.text[tape.at :].strip():
             if tape.closed:
@@ -87,9 +87,9 @@ class JsonContent:
             yield from close_fence(tape, fence)
         return True
 
-    def _value(self, tape: Tape, collector: Collector) -> Reading[None]:
+    def _value(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read a value that has begun, to its end or the turn's."""
-        lane = Lane(self._in_string, SpanKind.CONTENT, collector.content)
+        lane = TextLane(self._in_string, SpanKind.CONTENT, collector.content)
         scan = _Scan()
         while True:
             limit = self._limit(tape)
@@ -102,7 +102,7 @@ class JsonContent:
                 tape.pass_by(lane)
             yield
 
-    def _begins(self, tape: Tape) -> Reading[bool]:
+    def _begins(self, tape: TextTape) -> Reading[bool]:
         """Whether what comes is an object or an array, and no marker in brackets."""
         while True:
             rest = tape.text[tape.at :].lstrip()
@@ -112,7 +112,7 @@ class JsonContent:
                 return True
             yield
 
-    def _limit(self, tape: Tape) -> int:
+    def _limit(self, tape: TextTape) -> int:
         """Say up to where the text surely is not an end of the turn."""
         found = self._ends.find(tape.text, tape.at)
         if found is not None:
@@ -147,15 +147,15 @@ _SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
 
 
 def read_prose(
-    tape: Tape, stops: Stops[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
-) -> Reading[Found[StopMark] | None]:
+    tape: TextTape, stops: StopTexts[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
+) -> Reading[FoundStop[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 
     The stop is left, and given; its place holds until more text is fed. None where the text ended
     before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
     has left of a stop.
     """
-    lane = Lane(stops.search, kind, emit, stops.passed, ends=stops.ends)
+    lane = TextLane(stops.search, kind, emit, stops.passed, ends=stops.ends)
     while True:
         found = stops.find(tape.text, tape.at)
         if found is not None and _may_be_other(tape, stops, found):
@@ -175,7 +175,7 @@ def read_prose(
         yield
 
 
-def _may_be_other(tape: Tape, stops: Stops[StopMark], found: Found[StopMark]) -> bool:
+def _may_be_other(tape: TextTape, stops: StopTexts[StopMark], found: FoundStop[StopMark]) -> bool:
     """Whether a cut has left of another stop what looks like the opening of calls."""
     if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
         return False
@@ -185,7 +185,7 @@ def _may_be_other(tape: Tape, stops: Stops[StopMark], found: Found[StopMark]) ->
     return begun.start <= found.start and begun.label is not StopMark.CALLS
 
 
-def _end(tape: Tape, stops: Stops[StopMark], tail: str) -> int:
+def _end(tape: TextTape, stops: StopTexts[StopMark], tail: str) -> int:
     """Say where the text ends that the end of all text closes."""
     text, end = tape.text, len(tape.text)
     if not tape.complete:

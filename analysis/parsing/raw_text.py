@@ -10,29 +10,29 @@ from enum import Enum, auto
 from json.encoder import encode_basestring
 from typing import NamedTuple, Protocol
 
-from autoparser.analysis.core.call_format import Arguments
-from autoparser.analysis.core.call_notation import Notation
+from autoparser.analysis.core.call_format import ArgumentFormat
+from autoparser.analysis.core.call_notation import ValueNotation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
 
 from .entry_openings import EntryRow, read_elements
 from .json_text import Emit, QuoteScan, ReadOutcome
-from .text_lookahead import Found, GoesOn, Lookahead, Stops
-from .text_tape import Lane, Reading, SpanKind, Tape
-from .value_decoding import Unreadable, decode, is_huge, typed
+from .text_lookahead import FoundStop, GoesOn, StopTexts, TextLookahead
+from .text_tape import Reading, SpanKind, TextLane, TextTape
+from .value_decoding import UnreadableValueError, decode_typed, decode_value, is_huge
 
 
 class ArgumentsAround(Protocol):
     """What is known of the arguments around a value."""
 
-    tape: Tape
-    arguments: Arguments
+    tape: TextTape
+    arguments: ArgumentFormat
     stops: tuple[str, ...]
     space: str
     rows: Sequence[EntryRow]
-    separator: Literal
-    openings: tuple[Literal, ...]
+    separator: TemplateLiteral
+    openings: tuple[TemplateLiteral, ...]
     schema: SchemaPart
     names: frozenset[str]
     given: set[str]
@@ -92,7 +92,7 @@ class RawReader:
         self,
         around: ArgumentsAround,
         key: str,
-        after: Literal,
+        after: TemplateLiteral,
         emit: Emit | None,
         escapes: Sequence[str] = (),
         *,
@@ -137,10 +137,10 @@ class RawReader:
             stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
         stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
-        self.stops = Stops(stops)
+        self.stops = StopTexts(stops)
         # What needs no escape passes by without being looked at again.
         search = self.stops.searching("" if emit is None else _ESCAPED).search
-        self.lane = Lane(
+        self.lane = TextLane(
             search,
             SpanKind.ARGUMENTS,
             emit or self._keep,
@@ -193,7 +193,7 @@ class RawReader:
             if sight is not None:
                 return sight
 
-    def _seen(self, found: Found[_Stop]) -> Reading[ReadOutcome | None]:
+    def _seen(self, found: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
         """Decide over a text that may end the value; return the outcome where it does."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
@@ -222,13 +222,13 @@ class RawReader:
         if label is _Stop.MARKER:
             return (yield from self._marker(start, cut))
         if label is _Stop.ENTRY:
-            return (yield from self._declared_entry(Lookahead(tape, start + size)))
+            return (yield from self._declared_entry(TextLookahead(tape, start + size)))
         if self.after.core:
-            ahead = Lookahead(tape, start + size)
+            ahead = TextLookahead(tape, start + size)
             sight = yield from self._closer(ahead)
         else:
             text = tape.text[start - tape.offset : start - tape.offset + size]
-            ends = text in around.stops or (yield from self._entry(Lookahead(tape, start)))
+            ends = text in around.stops or (yield from self._entry(TextLookahead(tape, start)))
             sight = _Sight.END if ends else _Sight.TEXT
         nested = self.depth > 0
         if nested and (sight is not _Sight.TEXT or not self._closes):
@@ -240,7 +240,7 @@ class RawReader:
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Say what a marker is before which no closer stands."""
         around = self.around
-        ahead = Lookahead(around.tape, start)
+        ahead = TextLookahead(around.tape, start)
         for opening in around.openings:
             core = opening.core
             if core and core not in around.stops and (yield from ahead.text(core)):
@@ -256,7 +256,7 @@ class RawReader:
         after = yield from around.goes_on(ahead)
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
-    def _declared_entry(self, ahead: Lookahead) -> Reading[_Sight]:
+    def _declared_entry(self, ahead: TextLookahead) -> Reading[_Sight]:
         """Say whether an entry of a declared key comes, whose value then shows that it is one.
 
         In `a:<q>x,b:<q>y<q>` the quote behind `b:` closes nothing, for `y` comes after it. In
@@ -267,7 +267,7 @@ class RawReader:
         if (yield from ahead.among(self.missing)) is None:
             return _Sight.TEXT
         yield from ahead.space()
-        middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
+        middles = [unit for row in around.rows for unit in TemplateLiteral.of(row.middle).units[:1]]
         if (yield from ahead.among(middles)) is None:
             return _Sight.TEXT
         string = around.arguments.values.string
@@ -302,7 +302,7 @@ class RawReader:
         self.scanned = max(self.scanned, start)
         return self.quotes.inside("")
 
-    def _too_far(self, found: Found[_Stop] | None) -> bool:
+    def _too_far(self, found: FoundStop[_Stop] | None) -> bool:
         """Whether a doubted closer ends the value, since no other comes; markers are text then."""
         tape = self.around.tape
         seen = tape.offset + (len(tape.text) if found is None else found.start)
@@ -322,10 +322,10 @@ class RawReader:
         text = "".join(self.pieces) + tape.text[tape.at : end]
         try:
             read_elements(text, notation, SchemaPart.of(True))
-        except Unreadable:
+        except UnreadableValueError:
             try:
-                decode(text, notation)
-            except Unreadable:
+                decode_value(text, notation)
+            except UnreadableValueError:
                 return False
         return True
 
@@ -371,7 +371,7 @@ class RawReader:
         tape.take(tape.left(), SpanKind.MARKUP)
         return ReadOutcome.REPAIRED
 
-    def _entry(self, ahead: Lookahead) -> Reading[bool]:
+    def _entry(self, ahead: TextLookahead) -> Reading[bool]:
         """Whether what looks like the next entry is one; true where none opens so."""
         for opening in self.around.openings:
             core = opening.core
@@ -379,7 +379,7 @@ class RawReader:
                 return (yield from self._keyed(ahead)) is not None
         return True
 
-    def _closer(self, ahead: Lookahead) -> Reading[_Sight]:
+    def _closer(self, ahead: TextLookahead) -> Reading[_Sight]:
         """Say what a closer is by what stands after it: text, where that may not stand there.
 
         A key without the separator before it is forgiven where no other closer comes.
@@ -394,7 +394,7 @@ class RawReader:
         if ahead.short and not around.tape.complete:
             # The cut has left the front of what may follow.
             return _Sight.END
-        keyed = Lookahead(around.tape, around.tape.offset + ahead.at)
+        keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
         if not begin and (yield from self._keyed(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
         # Of what closes the call only the front may be there.
@@ -403,7 +403,7 @@ class RawReader:
         yield from ahead.space()
         return _Sight.END if (yield from ahead.ended()) else _Sight.CLOSED
 
-    def _keyed(self, ahead: Lookahead) -> Reading[str | None]:
+    def _keyed(self, ahead: TextLookahead) -> Reading[str | None]:
         """Return the key that comes next, with what leads to its value; None where none does."""
         around = self.around
         yield from ahead.space()
@@ -413,13 +413,13 @@ class RawReader:
         if any(row.middle.isspace() for row in around.rows):
             return None if (yield from ahead.ended()) else key
         yield from ahead.space()
-        middles = [unit for row in around.rows for unit in Literal.of(row.middle).units[:1]]
+        middles = [unit for row in around.rows for unit in TemplateLiteral.of(row.middle).units[:1]]
         return None if (yield from ahead.among(middles)) is None else key
 
 
 def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
     """Return the signs before the markers of stops, such as the brace of `}</call>`."""
-    fronts = (Literal.of(stop).units[0] for stop in stops)
+    fronts = (TemplateLiteral.of(stop).units[0] for stop in stops)
     return tuple(dict.fromkeys(front for front in fronts if front not in stops))
 
 
@@ -460,7 +460,7 @@ def json_of(
     text: str,
     schema: SchemaPart,
     types: frozenset[str] | None,
-    notation: Notation,
+    notation: ValueNotation,
     *,
     quoted: bool,
 ) -> str:
@@ -477,8 +477,8 @@ def json_of(
                 return empty
     try:
         return json.dumps(read_elements(text, notation, schema), ensure_ascii=False)
-    except Unreadable:
-        value = typed(text, types, notation)
+    except UnreadableValueError:
+        value = decode_typed(text, types, notation)
     if isinstance(value, str):
         if (types is None or types & _NUMBERED) and is_huge(text.strip()):
             return text.strip()
@@ -489,14 +489,14 @@ def json_of(
     return json.dumps(value, ensure_ascii=False)
 
 
-def _of_other_type(text: str, types: frozenset[str], notation: Notation) -> Json:
+def _of_other_type(text: str, types: frozenset[str], notation: ValueNotation) -> Json:
     """Return the value of a text that has none of its types, where a string is not one of them.
 
     No type at all is left where the schema says string alone and the text stands without the
     quotes of one: a bare literal but null is its text.
     """
     try:
-        value = decode(text, notation)
-    except Unreadable:
+        value = decode_value(text, notation)
+    except UnreadableValueError:
         return notation.string.read(text)
     return value if types or value is None or isinstance(value, str) else text

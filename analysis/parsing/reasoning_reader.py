@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from autoparser.analysis.core.literals import Block, Literal
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_format import TurnPart
 
 from .call_ends import section_closers
 from .entry_openings import skip_written
 from .json_text import Emit
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .parsed_message import ParsedCall, Status
 from .prose_reader import read_prose
 from .section_reader import SectionReader
@@ -23,12 +23,12 @@ from .stop_marks import (
     calls_in_reasoning,
     frame_of,
     reasoning_stops,
-    recipient,
+    recipient_pattern,
     skip_again,
 )
-from .text_lookahead import Lookahead, Stops
-from .text_tape import Reading, SpanKind, Tape
-from .turn_request import ArgumentList, RowCall, Section, Start, Turn
+from .text_lookahead import StopTexts, TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
 
 # Reading the header of a block where its words are not those that the template writes.
 
@@ -37,27 +37,27 @@ class HeaderReader:
     """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
 
     def __init__(
-        self, turn: Turn, section: SectionReader | None, offered: frozenset[str] | None
+        self, turn: TurnTree, section: SectionReader | None, offered: frozenset[str] | None
     ) -> None:
         """Prepare for turns of this expression; `offered` are the tools, None: any."""
         self._turn, self._offered, self._section = turn, offered, section
         self.frame = frame_of(turn)
-        self._recipient = None if self.frame is None else recipient(turn, offered)
+        self._recipient = None if self.frame is None else recipient_pattern(turn, offered)
         cores = (*(end.core for end in turn.ends), turn.header.mark)
         first, last, lead = "", "", None
         if self.frame is not None:
             first, last, lead = self.frame.first, self.frame.last, self.frame.lead
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
-        self._first: Stops[bool] = Stops(
+        self._first: StopTexts[bool] = StopTexts(
             [("", first, True), *(("", core, False) for core in cores)]
         )
-        self._inside: Stops[bool] = Stops(
+        self._inside: StopTexts[bool] = StopTexts(
             [("", last, True), *(("", core, False) for core in cores)]
         )
 
     def read(
-        self, tape: Tape, collector: Collector, stops: Stops[StopMark]
+        self, tape: TextTape, collector: MessageCollector, stops: StopTexts[StopMark]
     ) -> Reading[StopMark | None]:
         """Read a header and, where it leads to a call, the call after it.
 
@@ -94,27 +94,27 @@ class HeaderReader:
             return None
         taken = tape.take(size - start, SpanKind.MARKUP)
         collector.drop_blank()
-        taken += yield from skip_again(tape, Literal.of(header))
+        taken += yield from skip_again(tape, TemplateLiteral.of(header))
         opened = _OPENED[frame.means(header[start:])]
         if opened is StopMark.REASONING:
             collector.reasoning_marker(taken)
         return opened
 
-    def _has_other_role(self, tape: Tape) -> Reading[bool]:
+    def _has_other_role(self, tape: TextTape) -> Reading[bool]:
         """Whether the marker of a header comes, but not with the template's word behind it."""
         header = self._turn.header
         if not header.is_marked or len(header.units) == 1:
             return False
-        ahead = Lookahead(tape, tape.position)
+        ahead = TextLookahead(tape, tape.position)
         yield from ahead.space()
         return (yield from ahead.among((header.core, header.units[0]))) == header.units[0]
 
-    def skip_role(self, tape: Tape) -> Reading[None]:
+    def skip_role(self, tape: TextTape) -> Reading[None]:
         """Take words that a model wrote behind its role, if a call's header comes after them."""
         frame, recipient_ = self.frame, self._recipient
         if frame is None or recipient_ is None:
             return
-        ahead = Lookahead(tape, tape.position)
+        ahead = TextLookahead(tape, tape.position)
         if not (yield from ahead.first_of(self._first, LONGEST_HEADER)):
             return
         start = tape.offset + ahead.at
@@ -125,7 +125,7 @@ class HeaderReader:
         if recipient_.search(tape.text[start - tape.offset : ahead.at]):
             tape.take(start - tape.position, SpanKind.JUNK)
 
-    def _calls(self, header: str, tape: Tape) -> SectionReader | None:
+    def _calls(self, header: str, tape: TextTape) -> SectionReader | None:
         """Return the reader of the call that comes next; None where no header leads to one."""
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
@@ -134,7 +134,7 @@ class HeaderReader:
         leads = bool(self._lead) and tape.text[tape.at :].lstrip().startswith(self._lead)
         return self._section if leads else None
 
-    def _begins(self, tape: Tape) -> Reading[bool]:
+    def _begins(self, tape: TextTape) -> Reading[bool]:
         """Whether a header comes; another role before that of a call is taken."""
         if (yield from self._at_opener(tape)):
             return True
@@ -143,7 +143,7 @@ class HeaderReader:
         yield from self.skip_role(tape)
         return (yield from self._at_opener(tape))
 
-    def _at_opener(self, tape: Tape) -> Reading[bool]:
+    def _at_opener(self, tape: TextTape) -> Reading[bool]:
         """Whether a header comes: the frame's first marker, or words that lead to a name."""
         while True:
             text = tape.text[tape.at :]
@@ -155,7 +155,7 @@ class HeaderReader:
                 return False
             yield
 
-    def _size(self, tape: Tape, frame: ChannelFrame) -> Reading[int]:
+    def _size(self, tape: TextTape, frame: ChannelFrame) -> Reading[int]:
         """Measure the header that has begun, whitespace before it included; 0: it is none.
 
         Negative where it heads nothing: the turn ends in it, or another header begins.
@@ -176,24 +176,24 @@ class HeaderReader:
             yield
 
 
-_OPENED = {Part.REASONING: StopMark.REASONING, Part.CONTENT: StopMark.CONTENT}
+_OPENED = {TurnPart.REASONING: StopMark.REASONING, TurnPart.CONTENT: StopMark.CONTENT}
 
 
-def _stops_at(stops: Stops[StopMark], text: str, start: int) -> bool:
+def _stops_at(stops: StopTexts[StopMark], text: str, start: int) -> bool:
     """Whether a stop stands at this very place of a text."""
     found = stops.find(text, start)
     return found is not None and found.start == start
 
 
-def _headed(section: Section, before: str, after: str) -> Section:
+def _headed(section: CallSection, before: str, after: str) -> CallSection:
     """Return the section whose call begins with a header just as it was written."""
     call = section.call
     if not isinstance(call, RowCall):
         return section
     row = call.row
     at = next(at for at, item in enumerate(row) if isinstance(item, ArgumentList))
-    headed = (Literal.of(before.lstrip()), row[1], Literal.of(after), *row[at:])
-    return replace(section, open=Literal(), call=RowCall(headed))
+    headed = (TemplateLiteral.of(before.lstrip()), row[1], TemplateLiteral.of(after), *row[at:])
+    return replace(section, open=TemplateLiteral(), call=RowCall(headed))
 
 
 # Whether a text that has come to its end holds a whole call: it is read to see.
@@ -202,7 +202,9 @@ def _headed(section: Section, before: str, after: str) -> Section:
 class CallTrial:
     """Looks for the first whole call of an offered tool in reasoning that nothing closed."""
 
-    def __init__(self, turn: Turn, section: SectionReader, offered: frozenset[str] | None) -> None:
+    def __init__(
+        self, turn: TurnTree, section: SectionReader, offered: frozenset[str] | None
+    ) -> None:
         """Prepare to try with the reader of a turn's calls; `offered` are the tools, None: any."""
         self._turn, self._section, self._offered = turn, section, offered
         closers: tuple[str, ...] = ()
@@ -239,10 +241,10 @@ class CallTrial:
 
     def _tried(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
         """Read a text; return its calls, whether they were cut, and what comes after them."""
-        tape = Tape()
+        tape = TextTape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete
-        collector = Collector(
+        collector = MessageCollector(
             self._offered, reasoning="separate", whole_calls=True, make_id=lambda _, __: ""
         )
         cut = False
@@ -272,7 +274,12 @@ class ReasoningReader:
     """
 
     def __init__(
-        self, turn: Turn, offered: frozenset[str] | None, trial: CallTrial | None, *, keeps: bool
+        self,
+        turn: TurnTree,
+        offered: frozenset[str] | None,
+        trial: CallTrial | None,
+        *,
+        keeps: bool,
     ) -> None:
         """Prepare to read the reasoning of a turn; without a trial calls in it are text.
 
@@ -292,7 +299,7 @@ class ReasoningReader:
         cores = (*(end.core for end in turn.ends), header)
         self._behind_end = tuple(filter(None, cores))
 
-    def read(self, tape: Tape, collector: Collector) -> Reading[None]:
+    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read from after what opens the reasoning to after what closes it.
 
         What ends it otherwise is left.
@@ -320,7 +327,7 @@ class ReasoningReader:
         after = block.close.after if emptied is None else emptied
         collector.reasoning_marker((yield from skip_written(tape, after)))
 
-    def _until(self, tape: Tape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
+    def _until(self, tape: TextTape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
         """Read up to what ends the reasoning; None: the text ended.
 
         An end that stands in the middle of it is text, and so are calls where it is `held`.
@@ -335,7 +342,7 @@ class ReasoningReader:
                 return _Stopped(found.label, size)
             emit(tape.take(size, SpanKind.REASONING))
 
-    def _ends_there(self, tape: Tape, size: int) -> Reading[bool]:
+    def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
         """Whether an end counts: nothing, another end or a header comes after it."""
         # So few characters are looked at, however many have come.
         most = size + _MOST_SPACE + max(map(len, self._behind_end), default=0) + 1
@@ -350,7 +357,9 @@ class ReasoningReader:
                 return False
             yield
 
-    def _held(self, tape: Tape, collector: Collector, size: int) -> Reading[_Stopped | None]:
+    def _held(
+        self, tape: TextTape, collector: MessageCollector, size: int
+    ) -> Reading[_Stopped | None]:
         """Hold what began like a call; return what ended the reasoning, CALLS where a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
         stopped = yield from self._until(tape, held.append, held=True)
@@ -375,10 +384,12 @@ class ReasoningReader:
         tape.take(start - space, SpanKind.MARKUP)
         return _Stopped(StopMark.CALLS, 0)
 
-    def _opening(self, tape: Tape, collector: Collector, block: Block) -> Reading[int]:
+    def _opening(
+        self, tape: TextTape, collector: MessageCollector, block: MarkerBlock
+    ) -> Reading[int]:
         """Take what is left of the opening; say where a block that is empty would close."""
         mark = collector.reasoning_marker
-        prompted = self.turn.start is Start.REASONING and not tape.position
+        prompted = self.turn.start is TurnStart.REASONING and not tape.position
         begun = -1 if prompted else tape.position
         after = self.turn.unwritten if prompted else block.open.after
         mark((yield from skip_written(tape, after)))
@@ -396,9 +407,9 @@ _MOST_SPACE = 256
 """How much whitespace after an end is waited for, so that a wait costs no more than that."""
 
 
-def _skip_repeated(tape: Tape, literal: Literal) -> Reading[str]:
+def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     """Take a literal that is there a second time, whitespace before it forgiven; return it."""
-    ahead = Lookahead(tape, tape.position)
+    ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     if not (yield from ahead.text(literal.core)):
         return ""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import is_unit
 
@@ -26,18 +26,18 @@ from .entry_openings import (
     skip_written,
 )
 from .json_text import ReadOutcome
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
-from .text_lookahead import Lookahead, Stops
-from .text_tape import Reading, SpanKind, Tape
-from .turn_request import ArgumentList, FreeText, Name, RowCall, RowItem, Word
+from .text_lookahead import StopTexts, TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
 
 # Reading what stands after a call's name, in whatever words a model puts between its markers.
 
 
-def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading[bool]:
+def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]) -> Reading[bool]:
     """Take a literal whose words may be others, more or none: its last marker alone has to come.
 
     Where the template writes `<|kind|>code json<|text|>`, a model may write `<|kind|>json<|text|>`.
@@ -49,7 +49,7 @@ def read_worded(tape: Tape, literal: Literal, stops: tuple[str, ...]) -> Reading
     if not last or not literal.core.endswith(last):
         return (yield from read_literal(tape, literal))
     others = [("", text, False) for text in stops if text not in literal.core]
-    ends: Stops[bool] = Stops([("", last, True), *others])
+    ends: StopTexts[bool] = StopTexts([("", last, True), *others])
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)
@@ -74,7 +74,7 @@ class RowReader:
     """Reads a call that is a row."""
 
     def __init__(
-        self, tape: Tape, call: RowCall, around: CallSurroundings, collector: Collector
+        self, tape: TextTape, call: RowCall, around: CallSurroundings, collector: MessageCollector
     ) -> None:
         self.tape, self.call, self.around, self.collector = tape, call, around, collector
         self.row = call.loose_row or call.row
@@ -84,7 +84,7 @@ class RowReader:
         """Arguments that stand before the name."""
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
-        self.behind_name = last.units[:1] if isinstance(last, Literal) else ()
+        self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
         self._selves: tuple[str, ...] = ()
         """What stands after the name of a call whose tag closes itself."""
 
@@ -105,23 +105,23 @@ class RowReader:
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
         """Read one item; return how the call ends with it, None where it goes on."""
         rest = self.row[at + 1 :]
-        if isinstance(item, Literal):
+        if isinstance(item, TemplateLiteral):
             return (yield from self._literal(item, at))
         if isinstance(item, ArgumentList):
             return (yield from self._arguments(item, rest))
         if isinstance(item, FreeText):
             return (yield from self._free_text(item, rest))
         ended = yield from self._slot(item, rest)
-        if ended is None and isinstance(item, Name) and (yield from self._closed_itself()):
+        if ended is None and isinstance(item, FunctionName) and (yield from self._closed_itself()):
             return CallEnd.CLOSED
         return ended
 
     def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
         """Whether an id and what leads to it are missing: what follows them is there instead."""
-        if len(items) < _LED_WORD or not isinstance(items[1], Word):
+        if len(items) < _LED_WORD or not isinstance(items[1], SingleWord):
             return False
         lead, _, following = items
-        if not isinstance(lead, Literal) or not isinstance(following, Literal):
+        if not isinstance(lead, TemplateLiteral) or not isinstance(following, TemplateLiteral):
             return False
         if not lead.units or not following.units:
             return False
@@ -139,33 +139,37 @@ class RowReader:
         self.collector.open_call(self.name, self.id)
         self.collector.arguments("{}")
         last = self.row[-1]
-        yield from self._closers_there(last if isinstance(last, Literal) else Literal())
+        yield from self._closers_there(
+            last if isinstance(last, TemplateLiteral) else TemplateLiteral()
+        )
         self._close(Status.OK)
         return True
 
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Take whatever stands in the place of a word, up to the marker after it."""
         first = following[0] if following else None
-        if not isinstance(first, Literal) or first.units[:1] != first.markers[:1]:
-            there = yield from read_literal(self.tape, Literal.of(item.default))
+        if not isinstance(first, TemplateLiteral) or first.units[:1] != first.markers[:1]:
+            there = yield from read_literal(self.tape, TemplateLiteral.of(item.default))
             return None if there else self._unread()
         yield from self._up_to(first.units[0], SpanKind.MARKUP)
         return None
 
-    def _slot(self, item: Name | Word, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
+    def _slot(
+        self, item: FunctionName | SingleWord, following: Sequence[RowItem]
+    ) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; return how the call ends where there is none."""
-        kind = SpanKind.NAME if isinstance(item, Name) else SpanKind.ID
+        kind = SpanKind.NAME if isinstance(item, FunctionName) else SpanKind.ID
         word = yield from self._word(following, kind)
-        if word is None or (isinstance(item, Name) and self.name and word != self.name):
+        if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
             return self._unread()
-        if isinstance(item, Name):
+        if isinstance(item, FunctionName):
             self.name = word
             if self.early is not None and not self.collector.calling:
                 if not self._is_offered():
                     return CallEnd.NO_CALL
                 self.collector.open_call(word, self.id)
                 self.collector.arguments(self.early)
-        elif item.slot is Slot.ID:
+        elif item.slot is RowSlot.ID:
             self.id = word
             if self.call.naming is not None:
                 self.name = self.call.naming.name_in(word, self.around.offered)
@@ -182,13 +186,13 @@ class RowReader:
         self.collector.close_call(status)
         return CallEnd.CLOSED
 
-    def _literal(self, literal: Literal, at: int) -> Reading[CallEnd | None]:
+    def _literal(self, literal: TemplateLiteral, at: int) -> Reading[CallEnd | None]:
         """Take a literal; return how the call ends where it is not there."""
         if self.collector.calling:
             return (yield from self._closing(literal))
         if not at:
             there = yield from self._opening(literal)
-        elif isinstance(self.row[at - 1], Name) and self._may_be_called():
+        elif isinstance(self.row[at - 1], FunctionName) and self._may_be_called():
             there = yield from read_worded(self.tape, literal, self.around.stops)
         else:
             there = yield from read_literal(self.tape, literal)
@@ -196,12 +200,14 @@ class RowReader:
             return None
         if (yield from self._without_arguments(at)):
             return CallEnd.CLOSED
-        named = isinstance(self.row[at - 1], Name) and self.name in (self.around.offered or ())
+        named = isinstance(self.row[at - 1], FunctionName) and self.name in (
+            self.around.offered or ()
+        )
         if named and _may_be_missing(self.row[at:]) and (yield from at_text(self.tape, "{")):
             return None
         return self._unread()
 
-    def _closing(self, literal: Literal) -> Reading[CallEnd | None]:
+    def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
         """Take what closes the call, or what of it is there."""
         whole = yield from self._closers_there(literal)
         if whole is None:
@@ -211,7 +217,7 @@ class RowReader:
         yield from skip_written(self.tape, literal.after if literal.core else literal.before)
         return None
 
-    def _closers_there(self, literal: Literal) -> Reading[bool | None]:
+    def _closers_there(self, literal: TemplateLiteral) -> Reading[bool | None]:
         """Take those closers that are there; whether all are, None where the text was cut."""
         tape = self.tape
         whole = True
@@ -225,20 +231,20 @@ class RowReader:
             whole = False
         return whole
 
-    def _opening(self, literal: Literal) -> Reading[bool]:
+    def _opening(self, literal: TemplateLiteral) -> Reading[bool]:
         """Take what opens the call; its first markers may have been forgotten."""
         units = literal.units
         for unit in units:
             if (yield from behind_space(self.tape, unit)):
                 yield from skip_space(self.tape)
                 self.tape.take(len(unit), SpanKind.MARKUP)
-                rest = Literal.of(literal.core[literal.core.index(unit) + len(unit) :])
+                rest = TemplateLiteral.of(literal.core[literal.core.index(unit) + len(unit) :])
                 rest = replace(rest, after=literal.after)
                 if unit in literal.markers and rest.core:
                     if (yield from self._at_name()):
                         return True
                     if (yield from self._without_word(rest)):
-                        rest = Literal.of(rest.text.lstrip()[len(rest.units[0]) :])
+                        rest = TemplateLiteral.of(rest.text.lstrip()[len(rest.units[0]) :])
                     yield from self._up_to(rest.units[0], SpanKind.JUNK)
                 return (yield from read_literal(self.tape, rest))
         if units:
@@ -248,19 +254,19 @@ class RowReader:
     def _at_name(self) -> Reading[bool]:
         """Whether the words before an offered name are missing: it and what follows are there."""
         following = self.row[2] if len(self.row) > _PAIR else None
-        if not isinstance(following, Literal) or not following.units:
+        if not isinstance(following, TemplateLiteral) or not following.units:
             return False
-        ahead = Lookahead(self.tape, self.tape.position)
+        ahead = TextLookahead(self.tape, self.tape.position)
         yield from ahead.space()
         if (yield from ahead.among(self.around.offered or ())) is None:
             return False
         return (yield from ahead.row(following.units[:1]))
 
-    def _without_word(self, rest: Literal) -> Reading[bool]:
+    def _without_word(self, rest: TemplateLiteral) -> Reading[bool]:
         """Whether the word before an offered name is missing: what follows the word is there."""
         if len(rest.units) < _PAIR or not rest.units[0].isalnum():
             return False
-        ahead = Lookahead(self.tape, self.tape.position)
+        ahead = TextLookahead(self.tape, self.tape.position)
         if not (yield from ahead.row(rest.units[1:])):
             return False
         yield from ahead.space()
@@ -270,7 +276,7 @@ class RowReader:
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take what a model wrote before a text; nothing where that is not near."""
         tape = self.tape
-        stops = Stops([("", text, text == wanted) for text in (wanted, *self.around.stops)])
+        stops = StopTexts([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at
@@ -286,7 +292,7 @@ class RowReader:
     def _without_arguments(self, at: int) -> Reading[bool]:
         """Try to close a call that is written otherwise where it has no arguments."""
         empty = self.call.empty_row
-        if empty is None or not self.name or not isinstance(empty[-1], Literal):
+        if empty is None or not self.name or not isinstance(empty[-1], TemplateLiteral):
             return False
         if at < len(empty) - 1 or not (yield from read_literal(self.tape, empty[-1])):
             return False
@@ -342,7 +348,9 @@ class RowReader:
         if _may_be_missing(following):
             return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
         # Whitespace alone may be missing before the first key, too.
-        written = (each for each in following if not isinstance(each, Literal) or each.units)
+        written = (
+            each for each in following if not isinstance(each, TemplateLiteral) or each.units
+        )
         item = next(written, None)
         if isinstance(item, ArgumentList):
             for closer in key_closers(item.arguments):
@@ -355,7 +363,7 @@ class RowReader:
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; return how it ends where that is not the close."""
-        unnamed = not self.name and any(isinstance(each, Name) for each in rest)
+        unnamed = not self.name and any(isinstance(each, FunctionName) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = self._closers(rest)
@@ -375,7 +383,7 @@ class RowReader:
             stops,
             early.append if unnamed else self.collector.arguments,
             repairs=(*filter(is_unit, closers), *self.around.stops),
-            space=rest[0].before if rest and isinstance(rest[0], Literal) else "",
+            space=rest[0].before if rest and isinstance(rest[0], TemplateLiteral) else "",
             goes_on=self.around.continuation.after(rest, self.name),
         )
         self.early = "".join(early) if unnamed else None
@@ -394,14 +402,14 @@ class RowReader:
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
         """Return the texts that may stand after the arguments."""
-        if self.name and any(isinstance(each, Name) for each in rest):
+        if self.name and any(isinstance(each, FunctionName) for each in rest):
             # A call that is closed by its name.
-            texts = [each.text for each in rest if isinstance(each, Literal)]
-            return [Literal.of(self.name.join(texts)).first]
-        return [each.first for each in rest if isinstance(each, Literal) and each.core]
+            texts = [each.text for each in rest if isinstance(each, TemplateLiteral)]
+            return [TemplateLiteral.of(self.name.join(texts)).first]
+        return [each.first for each in rest if isinstance(each, TemplateLiteral) and each.core]
 
 
-def calls_unopened(tape: Tape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
+def calls_unopened(tape: TextTape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
     """Whether a call begins with its name, since what opens it was forgotten.
 
     Before an offered name stand the words of its opener, or behind it a marker: content holds
@@ -409,11 +417,11 @@ def calls_unopened(tape: Tape, call: RowCall, offered: frozenset[str] | None) ->
     """
     row = call.row
     first, following = row[0], row[2] if len(row) > _PAIR else None
-    if not isinstance(row[1], Name) or not isinstance(following, Literal):
+    if not isinstance(row[1], FunctionName) or not isinstance(following, TemplateLiteral):
         return False
-    if not isinstance(first, Literal) or not first.is_marked:
+    if not isinstance(first, TemplateLiteral) or not first.is_marked:
         return False
-    ahead = Lookahead(tape, tape.position)
+    ahead = TextLookahead(tape, tape.position)
     words = first.units[1 + max(at for at, unit in enumerate(first.units) if is_unit(unit)) :]
     worded = any(map(str.isalnum, "".join(words))) and (yield from ahead.row(words))
     if not worded and not following.is_marked:
@@ -428,7 +436,7 @@ def _may_be_missing(items: Sequence[RowItem]) -> bool:
     """Whether a lone marker comes, and then arguments in braces: these tell what it would."""
     if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
         return False
-    return isinstance(items[0], Literal) and items[0].is_marker and _is_braced(items[1])
+    return isinstance(items[0], TemplateLiteral) and items[0].is_marker and _is_braced(items[1])
 
 
 def _is_braced(item: ArgumentList) -> bool:
@@ -441,18 +449,18 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
     """Return the texts that may stand right after a word of a row."""
     spaced = False
     for at, item in enumerate(following):
-        if isinstance(item, Literal) and item.units:
+        if isinstance(item, TemplateLiteral) and item.units:
             # The words between its markers may be left out, the first marker with them.
             yield from (item.units[0], *item.markers[-1:])
-            if any(isinstance(each, Word) for each in following[at + 1 : at + 2]):
+            if any(isinstance(each, SingleWord) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
         # A literal without units is whitespace.
-        spaced = spaced or (isinstance(item, Literal) and bool(item.text))
+        spaced = spaced or (isinstance(item, TemplateLiteral) and bool(item.text))
         if isinstance(item, ArgumentList):
             members = item.arguments.members
             first = members.entry[0]
-            for text in (members.open, "" if isinstance(first, Slot) else first):
+            for text in (members.open, "" if isinstance(first, RowSlot) else first):
                 # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
                 # before it does.
                 spaced = spaced or text[:1].isspace()

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from autoparser.analysis.core.call_format import Arguments, CallLimit
+from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
 from autoparser.analysis.core.call_notation import json_notation
-from autoparser.analysis.core.literals import Literal, spaced_spellings
+from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
 
 from .call_ends import (
     AfterArguments,
@@ -29,7 +29,7 @@ from .entry_openings import (
     skip_written,
 )
 from .json_call_reader import JsonReader
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, fence_mark, read_prose
 from .row_call_reader import RowReader, calls_unopened
@@ -41,15 +41,15 @@ from .stop_marks import (
     is_marked,
     listed_calls,
 )
-from .text_lookahead import Lookahead, Stops
-from .text_tape import Reading, SpanKind, Tape
-from .turn_request import ArgumentList, JsonCall, Name, RowCall, Section, Turn
+from .text_lookahead import StopTexts, TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import ArgumentList, CallSection, FunctionName, JsonCall, RowCall, TurnTree
 
 # Reading one call: a row of literals and slots, or one JSON object.
 
 
 def read_call(
-    tape: Tape, call: RowCall | JsonCall, around: CallSurroundings, collector: Collector
+    tape: TextTape, call: RowCall | JsonCall, around: CallSurroundings, collector: MessageCollector
 ) -> Reading[CallEnd]:
     """Read one call from its opening literal to its close."""
     if isinstance(call, JsonCall):
@@ -60,7 +60,7 @@ def read_call(
 def message_call(call: RowCall) -> JsonCall | None:
     """Return the call that stands as messages hold one, an object, where a row is written."""
     lists = [item for item in call.row if isinstance(item, ArgumentList)]
-    names = [item for item in call.row if isinstance(item, Name)]
+    names = [item for item in call.row if isinstance(item, FunctionName)]
     if not lists or not names:
         return None
     notation = json_notation()
@@ -69,11 +69,11 @@ def message_call(call: RowCall) -> JsonCall | None:
         before=call_open(call),
         name=names[0],
         arguments=ArgumentList(
-            Arguments(notation.object, notation, verbatim=True), lists[0].schemas
+            ArgumentFormat(notation.object, notation, verbatim=True), lists[0].schemas
         ),
-        after=Literal.of(last.markers[-1])
-        if isinstance(last, Literal) and last.is_marked
-        else Literal(),
+        after=TemplateLiteral.of(last.markers[-1])
+        if isinstance(last, TemplateLiteral) and last.is_marked
+        else TemplateLiteral(),
         name_field="name",
         arguments_field="arguments",
         id_field="id",
@@ -81,7 +81,7 @@ def message_call(call: RowCall) -> JsonCall | None:
 
 
 def at_message_call(
-    ahead: Lookahead, opens: Sequence[str], names: Collection[str]
+    ahead: TextLookahead, opens: Sequence[str], names: Collection[str]
 ) -> Reading[bool]:
     """Whether markers, of which some may be missing, lead to a call as messages hold it."""
     for unit in opens:
@@ -96,7 +96,9 @@ def at_message_call(
 class SectionReader:
     """Reads the calls of a turn."""
 
-    def __init__(self, turn: Turn, section: Section, offered: frozenset[str] | None) -> None:
+    def __init__(
+        self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
+    ) -> None:
         """Prepare to read sections; `offered` are the tools, None: any."""
         self.section = section
         self._header = turn.header
@@ -115,9 +117,9 @@ class SectionReader:
         self._call_marks = (*self._inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
-        self._noise: Stops[None] | None = None
+        self._noise: StopTexts[None] | None = None
         if opening.noticed_by_marker:
-            self._noise = Stops([("", text, None) for text in texts])
+            self._noise = StopTexts([("", text, None) for text in texts])
         self._turn = turn
         self._opening_units = (*section.open.units, *opening.units)
         lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
@@ -126,7 +128,7 @@ class SectionReader:
         self._ends = texts[1:]
 
     def read(
-        self, tape: Tape, collector: Collector, space: int = 0, fence: int = 0
+        self, tape: TextTape, collector: MessageCollector, space: int = 0, fence: int = 0
     ) -> Reading[bool]:
         """Read from what opens the section or its first call; true where the text was cut.
 
@@ -136,7 +138,7 @@ class SectionReader:
         self.judge_noise(tape, collector)
         other = self._as_messages
         if other is not None and self._may_be_object(tape, fence + space):
-            ahead = Lookahead(tape, tape.position + fence + space)
+            ahead = TextLookahead(tape, tape.position + fence + space)
             if (yield from at_message_call(ahead, self._opening_units, self._offered or ())):
                 return (yield from other.read(tape, collector, space, fence))
         opening = tape.take(fence, SpanKind.CONTENT)
@@ -145,7 +147,7 @@ class SectionReader:
         collector.content("")
         return cut
 
-    def _may_be_object(self, tape: Tape, space: int) -> bool:
+    def _may_be_object(self, tape: TextTape, space: int) -> bool:
         """Whether an object of JSON may come behind so much space and what opens calls.
 
         Most calls are written as the template writes them, which one look shows, where more text is
@@ -157,7 +159,9 @@ class SectionReader:
         longest = max(map(len, self._opening_units), default=0)
         return len(text) - end <= longest or text[end] == "{"
 
-    def _read(self, tape: Tape, collector: Collector, space: int, fence: str) -> Reading[bool]:
+    def _read(
+        self, tape: TextTape, collector: MessageCollector, space: int, fence: str
+    ) -> Reading[bool]:
         """Read from the whitespace before the section to the `fence` behind it, if there is one."""
         begin = start = tape.position
         tape.record()
@@ -201,14 +205,14 @@ class SectionReader:
         return False
 
     def _close_fence(
-        self, tape: Tape, collector: Collector, behind: int, opening: str
+        self, tape: TextTape, collector: MessageCollector, behind: int, opening: str
     ) -> Reading[None]:
         """Take what closes the fence whose opening stands before a place, and leave out both."""
         if collector.defers and (yield from close_fence(tape, fence_mark(opening))):
             collector.defer("")
             tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
 
-    def judge_noise(self, tape: Tape, collector: Collector) -> None:
+    def judge_noise(self, tape: TextTape, collector: MessageCollector) -> None:
         """Note that what stands behind calls whose section did not close holds a call's remains."""
         left = collector.noise()
         if left is not None and self._holds_call(left[1]):
@@ -220,7 +224,7 @@ class SectionReader:
         return any(mark in noise for mark in self._call_marks)
 
     def _cut_or_call(
-        self, tape: Tape, collector: Collector, start: int, *, first: bool
+        self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
     ) -> Reading[bool | None]:
         """Read a call, unless the text was cut in what leads to it."""
         if tape.cut and not tape.complete:
@@ -228,7 +232,7 @@ class SectionReader:
         return (yield from self._call(tape, collector, start, first=first))
 
     def _call(
-        self, tape: Tape, collector: Collector, start: int, *, first: bool
+        self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
     ) -> Reading[bool | None]:
         """Read a call; None where it closed, else what the section's reading ends with."""
         section = self.section
@@ -252,7 +256,7 @@ class SectionReader:
             yield from self._close(tape, section.later_close)
         return None
 
-    def _cut(self, tape: Tape, collector: Collector, start: int) -> bool:
+    def _cut(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
         """End where the text was cut in a call or in what opens one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
@@ -262,7 +266,7 @@ class SectionReader:
         return True
 
     def _stray_closers(
-        self, tape: Tape, collector: Collector, closers: tuple[str, ...]
+        self, tape: TextTape, collector: MessageCollector, closers: tuple[str, ...]
     ) -> Reading[None]:
         """Take closers of what has closed."""
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
@@ -270,14 +274,14 @@ class SectionReader:
             tape.take(len(closer), SpanKind.JUNK)
             collector.stray()
 
-    def _lead(self, tape: Tape) -> Reading[None]:
+    def _lead(self, tape: TextTape) -> Reading[None]:
         """Take a marker that leads to a call; where none follows, it is given up with the rest."""
         lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
         if lead is not None:
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
-    def _opens(self, tape: Tape) -> Reading[tuple[bool, str]]:
+    def _opens(self, tape: TextTape) -> Reading[tuple[bool, str]]:
         """Take what opens the section and what stands before its first call; say what was there."""
         opening = self.section.open
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
@@ -291,7 +295,7 @@ class SectionReader:
             return opened, ""
         return opened, (yield from self._skip_noise(tape))
 
-    def _skip_noise(self, tape: Tape) -> Reading[str]:
+    def _skip_noise(self, tape: TextTape) -> Reading[str]:
         """Take what a model wrote between a section's opening and its first call; return it."""
         stops = self._noise
         noise = ""
@@ -309,7 +313,7 @@ class SectionReader:
             yield
         return noise
 
-    def _rest(self, tape: Tape, collector: Collector) -> Reading[None]:
+    def _rest(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read as content what follows where a call broke, and leave out what closes the call."""
         emit, stops = collector.content, self._behind_broken
         found = yield from read_prose(tape, stops, SpanKind.CONTENT, emit)
@@ -317,7 +321,7 @@ class SectionReader:
             yield from self._stray_closers(tape, collector, self._closers)
             collector.drop_blank()
 
-    def _give_up(self, tape: Tape, collector: Collector, start: int) -> bool:
+    def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
         """End a call that cannot be read: true where it has begun and stays one, else content."""
         text = tape.recorded()
         if not text and tape.left():
@@ -333,7 +337,7 @@ class SectionReader:
         collector.content(text)
         return False
 
-    def _another(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+    def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Look whether another call follows; take what separates it."""
         section = self.section
         if opened:
@@ -365,9 +369,9 @@ class SectionReader:
             return (yield from self._another_object(tape, section.call))
         return another
 
-    def _another_object(self, tape: Tape, call: JsonCall) -> Reading[bool]:
+    def _another_object(self, tape: TextTape, call: JsonCall) -> Reading[bool]:
         """Look whether an object that calls an offered tool follows, what opens it forgotten."""
-        ahead = Lookahead(tape, tape.position)
+        ahead = TextLookahead(tape, tape.position)
         separated = yield from ahead.row((",",))
         start = ahead.at - tape.at
         if not (yield from ahead.row(("{", f'"{call.name_field}"', ":"))):
@@ -380,7 +384,7 @@ class SectionReader:
         yield from skip_space(tape)
         return True
 
-    def _resumes(self, tape: Tape, collector: Collector, opened: bool) -> Reading[bool]:
+    def _resumes(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Take the rest of a broken call in a list as content, up to the next one's beginning.
 
         A call that cannot be read does not take its neighbours along.
@@ -405,13 +409,13 @@ class SectionReader:
         return SectionReader(self._turn, replace(self.section, call=other), self._offered)
 
     @cached_property
-    def _listed(self) -> Stops[StopMark] | None:
+    def _listed(self) -> StopTexts[StopMark] | None:
         """What begins the next call of a list, or ends it; None where a marker begins each."""
         listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
         ends = [("", text, StopMark.END) for text in self._ends]
-        return Stops([*ends, *listed]) if listed else None
+        return StopTexts([*ends, *listed]) if listed else None
 
-    def _named_call(self, tape: Tape, section: Section) -> Reading[bool]:
+    def _named_call(self, tape: TextTape, section: CallSection) -> Reading[bool]:
         """Look whether a call follows that begins with its name."""
         close = section.close.units[:1]
         if close and (yield from behind_space(tape, close[0])):
@@ -420,7 +424,7 @@ class SectionReader:
         there = yield from tape.wait(1)
         return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
 
-    def _close(self, tape: Tape, literal: Literal) -> Reading[bool]:
+    def _close(self, tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
         """Take what closes calls, where it is there: of `]</calls>` the marker alone is enough."""
         for at, unit in enumerate(literal.units):
             if (yield from behind_space(tape, unit)):

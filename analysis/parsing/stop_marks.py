@@ -7,18 +7,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from autoparser.analysis.core.literals import Literal, spaced_spellings
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
+from autoparser.analysis.core.text_format import TurnPart
 
 from .entry_openings import at_text
-from .text_lookahead import Stops
-from .text_tape import Reading, SpanKind, Tape
-from .turn_request import ArgumentList, JsonCall, Name, RowCall, RowItem, Section, Turn
+from .text_lookahead import StopTexts
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import (
+    ArgumentList,
+    CallSection,
+    FunctionName,
+    JsonCall,
+    RowCall,
+    RowItem,
+    TurnTree,
+)
 
 # Openings that a model writes twice.
 
 
-def skip_again(tape: Tape, literal: Literal) -> Reading[str]:
+def skip_again(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     """Take the last marker of what has just opened, as often as it is there again; return all.
 
     `<|role|>assistant<|text|>` may be followed by a second `<|text|>`.
@@ -47,28 +55,28 @@ class ChannelFrame:
 
     first: str
     last: str
-    opened: Mapping[str, Part]
+    opened: Mapping[str, TurnPart]
     """What the words open, but for those of calls."""
-    lead: Literal | None = None
+    lead: TemplateLiteral | None = None
     """What stands before a call's name and is read where a header may stand, not in content.
 
     It is words, as ` to=` before `get_weather`, or words after the first marker where every block
     has a header. None where calls begin otherwise.
     """
 
-    def means(self, opening: str) -> Part:
+    def means(self, opening: str) -> TurnPart:
         """Say what an opening opens: what the longest known words do that its words begin with.
 
         Unknown ones open content.
         """
         words = opening.removeprefix(self.first).removesuffix(self.last).strip()
         known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
-        return self.opened[max(known, key=len)] if known else Part.CONTENT
+        return self.opened[max(known, key=len)] if known else TurnPart.CONTENT
 
 
-def frame_of(turn: Turn) -> ChannelFrame | None:
+def frame_of(turn: TurnTree) -> ChannelFrame | None:
     """Find the frame of a turn's openings; None where no two of them share their markers."""
-    frames: dict[tuple[str, ...], dict[str, Part]] = {}
+    frames: dict[tuple[str, ...], dict[str, TurnPart]] = {}
     for literal, part in _openings(turn):
         core, markers = literal.core, literal.markers
         if len(markers) != _MARKERS or markers[0] == markers[1]:
@@ -78,7 +86,7 @@ def frame_of(turn: Turn) -> ChannelFrame | None:
             words = core[len(first) : len(core) - len(last)].strip()
             frames.setdefault(markers, {}).setdefault(words, part)
     for markers, parts in frames.items():
-        opened = {words: part for words, part in parts.items() if part is not Part.CALLS}
+        opened = {words: part for words, part in parts.items() if part is not TurnPart.CALLS}
         if len(parts) > 1 and opened:
             return ChannelFrame(markers[0], markers[1], opened, _lead(turn, markers[0]))
     return None
@@ -87,22 +95,22 @@ def frame_of(turn: Turn) -> ChannelFrame | None:
 _MARKERS = 2
 
 
-def _openings(turn: Turn) -> Iterator[tuple[Literal, Part]]:
+def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
     if turn.reasoning is not None:
-        yield turn.reasoning.open, Part.REASONING
+        yield turn.reasoning.open, TurnPart.REASONING
     for literal in (turn.content.open, *turn.content.others):
-        yield literal, Part.CONTENT
+        yield literal, TurnPart.CONTENT
     if turn.calls is not None:
-        yield turn.calls.open, Part.CALLS
+        yield turn.calls.open, TurnPart.CALLS
         if isinstance(turn.calls.call, RowCall):
             for item in turn.calls.call.row:
                 if isinstance(item, ArgumentList):
                     break
-                if isinstance(item, Literal):
-                    yield item, Part.CALLS
+                if isinstance(item, TemplateLiteral):
+                    yield item, TurnPart.CALLS
 
 
-def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | None:
+def recipient_pattern(turn: TurnTree, offered: frozenset[str] | None) -> re.Pattern[str] | None:
     """Return the pattern of the word that leads to a tool's name, and of the name, its group.
 
     Where `<|channel|>work to=` stands before names, the word is `to=`; None where it is none.
@@ -121,7 +129,7 @@ def recipient(turn: Turn, offered: frozenset[str] | None) -> re.Pattern[str] | N
     return re.compile(rf"(?<!\w){re.escape(word + sign)}{optional}\s*({name})(?![\w-])")
 
 
-def _lead(turn: Turn, first: str) -> Literal | None:
+def _lead(turn: TurnTree, first: str) -> TemplateLiteral | None:
     lead = _before_name(turn)
     if lead is None or not lead.mark:
         return None
@@ -129,42 +137,42 @@ def _lead(turn: Turn, first: str) -> Literal | None:
     return lead if headed or not lead.markers else None
 
 
-def _before_name(turn: Turn) -> Literal | None:
+def _before_name(turn: TurnTree) -> TemplateLiteral | None:
     """Return what a call begins with, where its name comes next."""
     call = None if turn.calls is None else turn.calls.call
-    if not isinstance(call, RowCall) or not isinstance(call.row[1], Name):
+    if not isinstance(call, RowCall) or not isinstance(call.row[1], FunctionName):
         return None
-    return call.row[0] if isinstance(call.row[0], Literal) else None
+    return call.row[0] if isinstance(call.row[0], TemplateLiteral) else None
 
 
 # What begins calls: the texts by which a reader notices them.
 
 
-def call_open(call: RowCall | JsonCall) -> Literal:
+def call_open(call: RowCall | JsonCall) -> TemplateLiteral:
     """Return what opens one call."""
     if isinstance(call, JsonCall):
         return call.before
     first = call.row[0]
-    return first if isinstance(first, Literal) else Literal()
+    return first if isinstance(first, TemplateLiteral) else TemplateLiteral()
 
 
-def call_literals(section: Section) -> Iterator[Literal]:
+def call_literals(section: CallSection) -> Iterator[TemplateLiteral]:
     """Return the literals that one call is written with."""
     call = section.call
     if isinstance(call, JsonCall):
         yield from (call.before, call.after)
     else:
-        yield from (item for item in call.row if isinstance(item, Literal))
+        yield from (item for item in call.row if isinstance(item, TemplateLiteral))
 
 
-def call_opens(section: Section) -> Iterator[Literal]:
+def call_opens(section: CallSection) -> Iterator[TemplateLiteral]:
     """Give the literals that may open calls: the section's, or one call's where that is missing."""
     for literal in (section.open, call_open(section.call)):
         if literal.is_marked or literal.mark:
             yield literal
 
 
-def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
     """Return what begins a call by its name: the name and what stands right around it.
 
     Where markers open a call, it is the rest of its opening whose first marker was forgotten.
@@ -172,10 +180,10 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
     call = section.call
     if isinstance(call, JsonCall):
         return
-    at = next((at for at, item in enumerate(call.row[:2]) if isinstance(item, Name)), -1)
+    at = next((at for at, item in enumerate(call.row[:2]) if isinstance(item, FunctionName)), -1)
     if at < 0 or at + 1 >= len(call.row):
         return
-    first = call.row[0] if isinstance(call.row[0], Literal) else Literal()
+    first = call.row[0] if isinstance(call.row[0], TemplateLiteral) else TemplateLiteral()
     befores = [f"{section.open.core}{first.core}"]
     if is_marked(section):
         befores = [*first.units[-1:]] if at and len(first.units) > 1 else []
@@ -185,25 +193,25 @@ def named_triggers(section: Section, offered: frozenset[str] | None) -> Iterator
         # As it is written, and without the whitespace.
         befores.append(f"{section.open.text.lstrip()}{first.before}{first.core}{first.after}")
     behind = [_begin(call.row[at + 1])]
-    if call.empty_row is not None and isinstance(call.empty_row[-1], Literal):
+    if call.empty_row is not None and isinstance(call.empty_row[-1], TemplateLiteral):
         behind.append(_begin(call.empty_row[-1]))
     for name in sorted(offered or ()):
         for before in befores:
             yield from (f"{before}{name}{text}" for texts in behind for text in texts)
 
 
-def named_openings(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+def named_openings(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
     """Return what opens one call by markers, with the names behind it: all of it, or its end."""
     call = section.call
     first = call_open(call)
-    if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], Name):
+    if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], FunctionName):
         return
     for name in sorted(offered or ()):
         yield f"{first.core}{name}"
     yield from named_triggers(section, offered)
 
 
-def listed_calls(section: Section, offered: frozenset[str] | None) -> Iterator[str]:
+def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
     """Return what separates two calls of a list and begins the next one, of an offered tool.
 
     Nothing where a marker opens each call, or nothing separates two.
@@ -224,14 +232,14 @@ def listed_calls(section: Section, offered: frozenset[str] | None) -> Iterator[s
 
 def _begin(item: RowItem) -> tuple[str, ...]:
     """Return what may stand right after a name: as it is written, and without the whitespace."""
-    if not isinstance(item, Literal):
+    if not isinstance(item, TemplateLiteral):
         return ("",)
     if not item.units:
         return (item.text,)
     return (item.units[0], f"{item.before}{item.units[0]}")
 
 
-def is_marked(section: Section) -> bool:
+def is_marked(section: CallSection) -> bool:
     """Whether calls are opened by something that content does not hold."""
     return any(True for _ in call_opens(section))
 
@@ -250,12 +258,12 @@ class StopMark(Enum):
 
 
 def reasoning_stops(
-    turn: Turn, offered: frozenset[str] | None, *, calls: bool, content: bool
-) -> Stops[StopMark]:
+    turn: TurnTree, offered: frozenset[str] | None, *, calls: bool, content: bool
+) -> StopTexts[StopMark]:
     """Return what ends reasoning; with `calls` and `content` also what opens these by a marker."""
     block = turn.reasoning
     if block is None:
-        return Stops([])
+        return StopTexts([])
     stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
     # A header before what opens content belongs to that.
     headers = ("", turn.header.core) if turn.header.is_marked else ("",)
@@ -266,16 +274,16 @@ def reasoning_stops(
         for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return Stops(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
+    return StopTexts(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
 
 
-def calls_in_reasoning(turn: Turn, offered: frozenset[str] | None) -> Stops[StopMark]:
+def calls_in_reasoning(turn: TurnTree, offered: frozenset[str] | None) -> StopTexts[StopMark]:
     """Return what opens calls inside reasoning."""
-    return Stops(list(_calls_in_reasoning(turn, offered)))
+    return StopTexts(list(_calls_in_reasoning(turn, offered)))
 
 
 def _calls_in_reasoning(
-    turn: Turn, offered: frozenset[str] | None
+    turn: TurnTree, offered: frozenset[str] | None
 ) -> Iterator[tuple[str, str, StopMark]]:
     section = turn.calls
     if section is None or turn.reasoning is None:
@@ -295,37 +303,37 @@ def _calls_in_reasoning(
         yield max(spaces, key=len), text, StopMark.CALLS
 
 
-def bracketed_marks(turn: Turn, offered: frozenset[str] | None) -> tuple[str, ...]:
+def bracketed_marks(turn: TurnTree, offered: frozenset[str] | None) -> tuple[str, ...]:
     """Return what ends content and begins as an array of JSON does."""
     return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
 
 
 def content_stops(
-    turn: Turn, offered: frozenset[str] | None, frame: ChannelFrame | None = None
-) -> Stops[StopMark]:
+    turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
+) -> StopTexts[StopMark]:
     """Return what ends content; `offered` are the tools, None: any.
 
     With a frame the words that lead to a call do so only where a header may stand, and are text in
     content; and its first marker alone opens no call.
     """
-    return Stops(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
+    return StopTexts(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
 
 
 def broken_call_stops(
-    turn: Turn, offered: frozenset[str] | None, closers: Sequence[str]
-) -> Stops[StopMark]:
+    turn: TurnTree, offered: frozenset[str] | None, closers: Sequence[str]
+) -> StopTexts[StopMark]:
     """Return what ends the rest of a call that broke: what closes calls, or what ends content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
-    return Stops([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
+    return StopTexts([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
 
 
-def call_stops(turn: Turn, offered: frozenset[str] | None) -> Iterator[str]:
+def call_stops(turn: TurnTree, offered: frozenset[str] | None) -> Iterator[str]:
     """Return the texts in content of which one begins every call."""
     return (text for _, text, mark in _content_stops(turn, offered) if mark is StopMark.CALLS)
 
 
 def _content_stops(
-    turn: Turn, offered: frozenset[str] | None, frame: ChannelFrame | None = None
+    turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
 ) -> Iterator[tuple[str, str, StopMark]]:
     for end in turn.ends:
         yield _stop(end, StopMark.END)
@@ -343,7 +351,7 @@ def _content_stops(
 
 
 def _call_stops(
-    turn: Turn, section: Section, offered: frozenset[str] | None, frame: ChannelFrame | None
+    turn: TurnTree, section: CallSection, offered: frozenset[str] | None, frame: ChannelFrame | None
 ) -> Iterator[tuple[str, str, StopMark]]:
     for literal in call_opens(section):
         if frame is not None and literal == frame.lead:
@@ -364,7 +372,7 @@ def _call_stops(
         yield section.space, "[" if section.open.core.startswith("[") else "{", StopMark.CALLS
 
 
-def _wordless(turn: Turn) -> Iterator[tuple[str, str, StopMark]]:
+def _wordless(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
     """Return the markers that open a part without its usual word, where nothing shares them.
 
     Only what closes again is a part of its own: a marker that opens every turn is none.
@@ -377,7 +385,7 @@ def _wordless(turn: Turn) -> Iterator[tuple[str, str, StopMark]]:
             yield literal.before, marker, mark
 
 
-def _is_only(turn: Turn, marker: str, literal: Literal) -> bool:
+def _is_only(turn: TurnTree, marker: str, literal: TemplateLiteral) -> bool:
     """Whether nothing else of a turn holds a marker."""
     blocks = [turn.content] + ([turn.reasoning] if turn.reasoning is not None else [])
     texts = [turn.header.core, *(end.core for end in turn.ends)]
@@ -390,12 +398,12 @@ def _is_only(turn: Turn, marker: str, literal: Literal) -> bool:
     return not any(marker in text for text in texts if text != literal.core)
 
 
-def is_tagged(header: Literal) -> bool:
+def is_tagged(header: TemplateLiteral) -> bool:
     """Whether a header is noticed anywhere in a text, since a part of it would be mere words."""
     return bool(header.markers)
 
 
-def behind_calls(turn: Turn) -> Iterator[str]:
+def behind_calls(turn: TurnTree) -> Iterator[str]:
     """Return the texts that may follow a call."""
     for end in turn.ends:
         yield end.core
@@ -406,10 +414,10 @@ def behind_calls(turn: Turn) -> Iterator[str]:
                 yield literal.trigger
 
 
-def _spaced(literal: Literal, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
+def _spaced(literal: TemplateLiteral, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
     """Return an opening, whitespace inside it forgiven."""
     return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 
 
-def _stop(literal: Literal, mark: StopMark) -> tuple[str, str, StopMark]:
+def _stop(literal: TemplateLiteral, mark: StopMark) -> tuple[str, str, StopMark]:
     return literal.before, literal.core, mark

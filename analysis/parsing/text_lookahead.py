@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from .text_tape import WHITESPACE, Reading, Tape
+from .text_tape import WHITESPACE, Reading, TextTape
 
 Label = TypeVar("Label")
 
 
-class Found(NamedTuple, Generic[Label]):
+class FoundStop(NamedTuple, Generic[Label]):
     """A stop in a text."""
 
     start: int
@@ -21,7 +21,7 @@ class Found(NamedTuple, Generic[Label]):
     label: Label
 
 
-class Stops(Generic[Label]):
+class StopTexts(Generic[Label]):
     """Texts to look for, each with what it means; the longest that fits is the one."""
 
     __slots__ = (
@@ -90,14 +90,14 @@ class Stops(Generic[Label]):
             return None
         return self.safe(text, 0)
 
-    def find(self, text: str, at: int) -> Found[Label] | None:
+    def find(self, text: str, at: int) -> FoundStop[Label] | None:
         """Find the first stop from `at` on."""
         match = self._pattern.search(text, at) if self._pattern else None
         if match is None:
             return None
-        return Found(match.start(), match.end(), self._labels[match.group()])
+        return FoundStop(match.start(), match.end(), self._labels[match.group()])
 
-    def unsure(self, text: str, found: Found[Label], at: int) -> bool:
+    def unsure(self, text: str, found: FoundStop[Label], at: int) -> bool:
         """Whether more text could show that an earlier stop or a longer one stands there."""
         start = max(at, len(text) - self._reach[0])
         begun = range(start, found.start + 1) if start <= found.start else ()
@@ -127,7 +127,7 @@ class Stops(Generic[Label]):
             end -= 1
         return end
 
-    def begun(self, text: str, at: int) -> Found[Label] | None:
+    def begun(self, text: str, at: int) -> FoundStop[Label] | None:
         """Return the stop that the text's end cuts, with the whitespace that is written before it.
 
         A word alone may be text: only what begins with another sign begins a stop.
@@ -139,10 +139,12 @@ class Stops(Generic[Label]):
             whole = next((stop for stop in longer if stop.startswith(begun)), None)
             if whole is not None and not begun[0].isalnum():
                 start = self._before(text, match.start(), whole, at)
-                return Found(start, len(text), self._labels[whole])
+                return FoundStop(start, len(text), self._labels[whole])
         return None
 
-    def written_before(self, text: str, found: Found[Label], at: int, *, fence: bool = True) -> int:
+    def written_before(
+        self, text: str, found: FoundStop[Label], at: int, *, fence: bool = True
+    ) -> int:
         """Say where the whitespace begins that the template writes before a stop.
 
         Where a `fence` may open before it, the fence begins there, and the whitespace before that.
@@ -194,7 +196,7 @@ def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
 # Looking at what comes before it is taken: nothing that was seen is looked at again.
 
 
-class Lookahead:
+class TextLookahead:
     """A place in the text from which a reader looks on, and which moves past what is there.
 
     A reader that must wait for more text goes on where it stopped. So what decides over a marker
@@ -203,7 +205,7 @@ class Lookahead:
 
     __slots__ = ("_at", "short", "tape")
 
-    def __init__(self, tape: Tape, at: int) -> None:
+    def __init__(self, tape: TextTape, at: int) -> None:
         """Look from a position in all that was fed."""
         self.tape = tape
         self._at = at
@@ -265,7 +267,7 @@ class Lookahead:
                 return text
         return None
 
-    def first_of(self, stops: Stops[bool], most: int) -> Reading[bool]:
+    def first_of(self, stops: StopTexts[bool], most: int) -> Reading[bool]:
         """Move up to the first of these texts within so many characters; return its label.
 
         False where none comes so soon.
@@ -297,21 +299,21 @@ class Lookahead:
             yield
 
 
-GoesOn: TypeAlias = Callable[[Lookahead], Reading[bool | None]]
+GoesOn: TypeAlias = Callable[[TextLookahead], Reading[bool | None]]
 """Whether a call goes on here, after its arguments: what closes it and then what may follow a call.
 
 None where all of its closers stand there, and something else follows them.
 """
 
 
-def anywhere(ahead: Lookahead) -> Reading[bool | None]:
+def ends_anywhere(ahead: TextLookahead) -> Reading[bool | None]:
     """Say that what may follow arguments ends them wherever it stands."""
     del ahead
     yield from ()
     return True
 
 
-def nowhere(ahead: Lookahead) -> Reading[bool | None]:
+def ends_nowhere(ahead: TextLookahead) -> Reading[bool | None]:
     """Say that nothing is known to follow arguments."""
     del ahead
     yield from ()

@@ -46,7 +46,7 @@ class _Growing:
     kind: SpanKind
 
 
-class Sink(NamedTuple):
+class LaneSink(NamedTuple):
     """Where text goes that passes by its reader."""
 
     pieces: list[str]
@@ -59,7 +59,7 @@ class Sink(NamedTuple):
     """The index of the delta."""
 
 
-class Lane:
+class TextLane:
     """Where text passes by its reader, in pieces in which nothing is found.
 
     Such a piece costs one search and one append; what follows from them is made up for when the
@@ -102,7 +102,7 @@ class Lane:
         self.held = ""
         """What stays back."""
 
-    def open(self, sink: Sink, held: str) -> None:
+    def open(self, sink: LaneSink, held: str) -> None:
         """Let text pass from here on."""
         self.sink, self.held = sink, held
         self.start = len(sink.pieces)
@@ -121,7 +121,7 @@ WHITESPACE = " \t\r\n"
 """What may stand for the whitespace that a template writes."""
 
 
-class Tape:
+class TextTape:
     """Text that is fed in pieces and taken from the front."""
 
     __slots__ = (
@@ -151,12 +151,12 @@ class Tape:
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
         self._short_at = -1
-        self.lane: Lane | None = None
+        self.lane: TextLane | None = None
         """Where the next piece may pass by its reader."""
-        self.sink_of: Callable[[Callable[[str], None]], Sink | None] = plain_sink
+        self.sink_of: Callable[[Callable[[str], None]], LaneSink | None] = plain_sink
         """Where text goes that a reader emits so; None: it cannot pass by yet."""
 
-    def pass_by(self, lane: Lane) -> None:
+    def pass_by(self, lane: TextLane) -> None:
         """Let the pieces that come next pass by, while all before them is taken, or held.
 
         A reader says so right before it yields, when the last that it took was of the lane's kind.
@@ -182,7 +182,7 @@ class Tape:
             self.text = lane.held
             self.lane = None
 
-    def _count_passed(self, lane: Lane) -> None:
+    def _count_passed(self, lane: TextLane) -> None:
         """Make up for what has passed by since it was last counted."""
         passed = lane.sink.pieces[lane.start :]
         if not passed:
@@ -194,7 +194,7 @@ class Tape:
         if self._recorded is not None:
             self._recorded += passed
 
-    def pass_written(self, lane: Lane, text: str, written: str) -> None:
+    def pass_written(self, lane: TextLane, text: str, written: str) -> None:
         """Let a text pass in other words; what has passed is counted up to its end."""
         self._count_passed(lane)
         lane.append(written)
@@ -311,7 +311,7 @@ class Tape:
         return self.closed and (not self.left() or self._short_at == self.position)
 
 
-def plain_sink(emit: Callable[[str], None]) -> Sink:
+def plain_sink(emit: Callable[[str], None]) -> LaneSink:
     """Return a sink of which nothing more is known than what takes its text."""
     pieces: list[str] = []
 
@@ -319,4 +319,4 @@ def plain_sink(emit: Callable[[str], None]) -> Sink:
         pieces.append(text)
         emit(text)
 
-    return Sink(pieces, append)
+    return LaneSink(pieces, append)

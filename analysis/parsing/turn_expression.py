@@ -7,40 +7,42 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from autoparser.analysis.core.call_format import CallFormat, FreeWord
-from autoparser.analysis.core.call_notation import JsonFields, Slot
+from autoparser.analysis.core.call_notation import JsonFields, RowSlot
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.literals import Block, Literal
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
 from autoparser.analysis.core.text_alignment import common_suffix
-from autoparser.analysis.core.text_format import Edges, Layout, Part
-from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, ending
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.text_format import StrippedEdges, TurnLayout, TurnPart
+from autoparser.analysis.core.turn_format import Begun, Formats, TurnFormat, opening_at_end
+from autoparser.analysis.core.turn_shape import TurnOpening
 
 from .turn_request import (
     ArgumentList,
-    Body,
+    CallSection,
     FreeText,
+    FunctionName,
     IdentityCache,
     JsonCall,
-    Name,
-    Request,
+    ParserRequest,
+    PartBody,
     RowCall,
     RowItem,
-    Section,
-    Start,
-    Strict,
+    SingleWord,
     StrictItem,
     StrictRow,
-    Turn,
-    Word,
-    lead,
-    prefilled,
-    prompted,
+    StrictTurn,
+    TurnStart,
+    TurnTree,
+    leading_whitespace,
+    prefilled_text,
+    read_prompt,
 )
 
 # How a turn's calls are written: the section around them, and one call.
 
 
-def section_of(format_: TurnFormat, request: Request, opening: Literal) -> Section | None:
+def section_of(
+    format_: TurnFormat, request: ParserRequest, opening: TemplateLiteral
+) -> CallSection | None:
     """Build the section; None where the format or the request has no calls.
 
     `opening` is what `opening_of_calls` gives for the format.
@@ -51,50 +53,50 @@ def section_of(format_: TurnFormat, request: Request, opening: Literal) -> Secti
     fields = calls.json_fields
     call = _row_call(calls, request) if fields is None else _json_call(calls, fields, request)
     separator = calls.separator
-    return Section(
+    return CallSection(
         open=opening,
         call=call,
-        separator=Literal.of(
+        separator=TemplateLiteral.of(
             separator.replace(format_.header, "") if format_.header else separator
         ),
-        close=Literal.of(calls.section_close),
+        close=TemplateLiteral.of(calls.section_close),
         limit=calls.limit,
-        later_close=Literal.of(calls.later_close),
-        space=_space(format_, Presence(content=True, calls=True), Part.CALLS),
-        behind=_space(format_, Presence(content=True, calls=True), Part.CONTENT),
+        later_close=TemplateLiteral.of(calls.later_close),
+        space=_space(format_, Presence(content=True, calls=True), TurnPart.CALLS),
+        behind=_space(format_, Presence(content=True, calls=True), TurnPart.CONTENT),
         leads=calls.leads,
         single=not request.parallel,
     )
 
 
-def opening_of_calls(format_: TurnFormat) -> Literal:
+def opening_of_calls(format_: TurnFormat) -> TemplateLiteral:
     """Return what opens the calls of a turn, whatever is offered; empty where nothing does."""
     calls, reasoning = format_.calls, format_.reasoning
     if calls is None:
-        return Literal()
-    opening = Literal.of(calls.section_open or _calls_marker(format_))
+        return TemplateLiteral()
+    opening = TemplateLiteral.of(calls.section_open or _calls_marker(format_))
     return _without_close(opening, "" if reasoning is None else reasoning.close.core)
 
 
 def _calls_marker(format_: TurnFormat) -> str:
     """Return the marker that stands before the calls of every turn, where the end closes it."""
     befores = [
-        layout.literals[layout.parts.index(Part.CALLS)].removeprefix(format_.header)
+        layout.literals[layout.parts.index(TurnPart.CALLS)].removeprefix(format_.header)
         for layout in format_.layouts.values()
-        if Part.CALLS in layout.parts
+        if TurnPart.CALLS in layout.parts
     ]
     shared = common_suffix(*befores) if befores else ""
     return "" if shared.strip() in ("", format_.content.close.core) else shared
 
 
-def _without_close(opening: Literal, close: str) -> Literal:
+def _without_close(opening: TemplateLiteral, close: str) -> TemplateLiteral:
     """Leave what closes the reasoning out of what opens the calls."""
     if not close or not opening.core.startswith(close):
         return opening
-    return Literal.of(opening.core[len(close) :] + opening.after)
+    return TemplateLiteral.of(opening.core[len(close) :] + opening.after)
 
 
-def _space(format_: TurnFormat, presence: Presence, part: Part) -> str:
+def _space(format_: TurnFormat, presence: Presence, part: TurnPart) -> str:
     """Return the whitespace right before the second of two parts, where this one is the second."""
     layout = format_.layouts.get(presence)
     if layout is None or len(layout.parts) != 2 or layout.parts[1] is not part:  # noqa: PLR2004
@@ -103,16 +105,16 @@ def _space(format_: TurnFormat, presence: Presence, part: Part) -> str:
     return text[len(text.rstrip()) :] if text.strip() else text
 
 
-def _arguments(calls: CallFormat, request: Request) -> ArgumentList:
+def _arguments(calls: CallFormat, request: ParserRequest) -> ArgumentList:
     return ArgumentList(calls.arguments, request.tools or {})
 
 
-def _json_call(calls: CallFormat, fields: JsonFields, request: Request) -> JsonCall:
+def _json_call(calls: CallFormat, fields: JsonFields, request: ParserRequest) -> JsonCall:
     return JsonCall(
-        before=Literal.of(fields.before),
-        name=Name(tuple(request.tools or ())),
+        before=TemplateLiteral.of(fields.before),
+        name=FunctionName(tuple(request.tools or ())),
         arguments=_arguments(calls, request),
-        after=Literal.of(fields.after),
+        after=TemplateLiteral.of(fields.after),
         name_is_key=fields.fun_name_is_key,
         function_field=fields.function_field,
         name_field=fields.name_field,
@@ -121,7 +123,7 @@ def _json_call(calls: CallFormat, fields: JsonFields, request: Request) -> JsonC
     )
 
 
-def _row_call(calls: CallFormat, request: Request) -> RowCall:
+def _row_call(calls: CallFormat, request: ParserRequest) -> RowCall:
     empty = None if calls.empty_row is None else _row(calls.empty_row, calls, request)
     free = calls.free_words
     loose = _row(calls.row, calls, request, free) if free else ()
@@ -129,25 +131,25 @@ def _row_call(calls: CallFormat, request: Request) -> RowCall:
 
 
 def _row(
-    row: Sequence[str | Slot],
+    row: Sequence[str | RowSlot],
     calls: CallFormat,
-    request: Request,
+    request: ParserRequest,
     free: Sequence[FreeWord] = (),
 ) -> tuple[RowItem, ...]:
     items: list[RowItem] = []
     for at, piece in enumerate(row):
         match piece:
-            case Slot.NAME:
-                items.append(Name(tuple(request.tools or ())))
-            case Slot.ID:
-                items.append(Word(Slot.ID))
-            case Slot.INDEX:
-                items.append(Word(Slot.INDEX))
-            case Slot.ARGUMENTS:
+            case RowSlot.NAME:
+                items.append(FunctionName(tuple(request.tools or ())))
+            case RowSlot.ID:
+                items.append(SingleWord(RowSlot.ID))
+            case RowSlot.INDEX:
+                items.append(SingleWord(RowSlot.INDEX))
+            case RowSlot.ARGUMENTS:
                 items.append(_arguments(calls, request))
             case _:
                 words = [word for word in free if word.piece == at]
-                named = at > 0 and row[at - 1] is Slot.NAME
+                named = at > 0 and row[at - 1] is RowSlot.NAME
                 items += _literals(str(piece), () if named and _framed(str(piece)) else words)
     return tuple(items)
 
@@ -155,7 +157,7 @@ def _row(
 @lru_cache(maxsize=256)
 def _framed(text: str) -> bool:
     """Whether two markers frame a literal: whatever the words in it, its last marker ends it."""
-    literal = Literal.of(text)
+    literal = TemplateLiteral.of(text)
     return len(literal.markers) > 1 and literal.core.endswith(literal.markers[-1])
 
 
@@ -164,17 +166,19 @@ def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
     begun = 0
     for word in free:
         if word.start > begun:
-            yield Literal.of(text[begun : word.start])
+            yield TemplateLiteral.of(text[begun : word.start])
         yield FreeText(text[word.start : word.end])
         begun = word.end
     if text[begun:]:
-        yield Literal.of(text[begun:])
+        yield TemplateLiteral.of(text[begun:])
 
 
 # What a strict writer may write of a turn: every layout as a row, cut where the prompt ended.
 
 
-def strict(format_: TurnFormat, request: Request, written: str, start: Start) -> Strict:
+def strict_rows(
+    format_: TurnFormat, request: ParserRequest, written: str, start: TurnStart
+) -> StrictTurn:
     """Return the rows that a model may write after what the prompt has `written` of the turn.
 
     Of the request, only whether calls may and have to be written counts.
@@ -186,7 +190,7 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
         for layout in format_.layouts.values()
     )
     for presence, layout in format_.layouts.items():
-        if layout.refusal or (presence.calls and Part.CALLS not in layout.parts):
+        if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
         if goes_on and not layout.parts and _behind(layout.literals[0], written) is None:
             # An empty turn, and the prompt has begun another one.
@@ -194,36 +198,38 @@ def strict(format_: TurnFormat, request: Request, written: str, start: Start) ->
         shown = format_.layouts.get(presence._replace(reasoning=True))
         # What the template refuses to render with reasoning it does not render without it either.
         refuses = shown is not None and shown.refusal
-        drops = not refuses and (shown is None or Part.REASONING not in shown.parts)
+        drops = not refuses and (shown is None or TurnPart.REASONING not in shown.parts)
         # Where other settings keep reasoning, models write none under these, but for a prompt that
         # opens it: then it is only the history that has none.
-        drops = drops and (start is Start.REASONING or Part.REASONING not in format_.elsewhere)
+        drops = drops and (
+            start is TurnStart.REASONING or TurnPart.REASONING not in format_.elsewhere
+        )
         for items in _cut(format_, layout, written, start, format_.reasoning if drops else None):
             row = _ended(items, ends)
-            if row.has(Part.CALLS) and not (request.calls and format_.calls):
+            if row.has(TurnPart.CALLS) and not (request.calls and format_.calls):
                 continue
-            if request.required and not row.has(Part.CALLS):
+            if request.required and not row.has(TurnPart.CALLS):
                 continue
             found.setdefault(row)
-    return Strict(tuple(found), format_.calls)
+    return StrictTurn(tuple(found), format_.calls)
 
 
-def either(ways: Sequence[Strict]) -> Strict:
+def either_expression(ways: Sequence[StrictTurn]) -> StrictTurn:
     """Return all that may be written in one way or another; calls are written as in the first."""
     rows = dict.fromkeys(row for way in ways for row in way.rows)
     calls = next((way.calls for way in ways if way.calls is not None), None)
-    return Strict(tuple(rows), calls)
+    return StrictTurn(tuple(rows), calls)
 
 
-def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -> str:
+def written_of(format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest) -> str:
     """Return the beginning of the turn that the prompt has already written.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
     """
     header = format_.header
-    if request.start is Start.TURN:
+    if request.start is TurnStart.TURN:
         return ""
-    if request.start is Start.REASONING:
+    if request.start is TurnStart.REASONING:
         return _turn_before_reasoning(format_)
     if request.start is not None:
         return header
@@ -236,14 +242,14 @@ def written_of(format_: TurnFormat, opening: Opening | None, request: Request) -
         core = opening.text.rstrip()
         if prompt is not None and core:
             return prompt[prompt.rindex(core) :]
-        if prompt is None or not prefilled(format_, prompt):
+        if prompt is None or not prefilled_text(format_, prompt):
             return opening.text
     if prompt is None:
         return header
     bare = header.strip()
     if bare and bare in prompt:
         return bare + prompt.rpartition(bare)[2]
-    return header if bare else header + prefilled(format_, prompt)
+    return header if bare else header + prefilled_text(format_, prompt)
 
 
 def _turn_before_reasoning(format_: TurnFormat) -> str:
@@ -251,14 +257,18 @@ def _turn_before_reasoning(format_: TurnFormat) -> str:
     firsts = (
         layout.literals[0]
         for layout in format_.layouts.values()
-        if layout.parts[:1] == (Part.REASONING,)
+        if layout.parts[:1] == (TurnPart.REASONING,)
     )
     named = "" if format_.reasoning is None else format_.reasoning.open.text
     return next(firsts, format_.header + named)
 
 
 def _cut(
-    format_: TurnFormat, layout: Layout, written: str, start: Start, dropped: Block | None
+    format_: TurnFormat,
+    layout: TurnLayout,
+    written: str,
+    start: TurnStart,
+    dropped: MarkerBlock | None,
 ) -> Iterator[tuple[StrictItem, ...]]:
     """Return what is left of a layout after the prompt.
 
@@ -266,16 +276,16 @@ def _cut(
     """
     first = layout.literals[0]
     rest = _behind(first, written)
-    thinks = Part.REASONING in layout.parts
+    thinks = TurnPart.REASONING in layout.parts
     bare = first.removeprefix(format_.header)
     lost = dropped if dropped is not None and dropped.close.core and not thinks else None
-    if lost is not None and start is Start.REASONING:
+    if lost is not None and start is TurnStart.REASONING:
         if rest is not None and lost.close.core in rest:
             yield _items(layout, rest)
         yield _thought(layout, lost, bare)
     elif rest is not None:
         yield _items(layout, rest)
-    elif start is Start.CONTENT:
+    elif start is TurnStart.CONTENT:
         if not thinks:
             over = written.removeprefix(first) if written.startswith(first) else None
             yield _begun(
@@ -283,36 +293,38 @@ def _cut(
                 _section_begun(format_, over) if over else over,
                 _after_reasoning(format_.reasoning, bare, layout, written),
             )
-    elif start is not Start.REASONING or thinks:
+    elif start is not TurnStart.REASONING or thinks:
         yield _begun(
             layout, written.removeprefix(first) if written.startswith(first) else None, bare
         )
-    if lost is not None and start is Start.HEADER and lost.open.core:
+    if lost is not None and start is TurnStart.HEADER and lost.open.core:
         yield lost.open.text, *_thought(layout, lost, bare)
 
 
-def _thought(layout: Layout, lost: Block, bare: str) -> tuple[StrictItem, ...]:
+def _thought(layout: TurnLayout, lost: MarkerBlock, bare: str) -> tuple[StrictItem, ...]:
     """Return a layout after reasoning that the template drops."""
     rest = bare.rpartition(lost.close.core)[2].lstrip()
-    return Body(Part.REASONING), lost.close.text, *_items(layout, rest)
+    return PartBody(TurnPart.REASONING), lost.close.text, *_items(layout, rest)
 
 
-def _begun(layout: Layout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
+def _begun(layout: TurnLayout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
     """Return a layout of which the prompt wrote more than its first text, or something else."""
     items = _items(layout, bare if over is None else "")
-    if over and layout.parts[:1] == (Part.CALLS,):
-        return Body(Part.CALLS, begun=over), *items[2:]
+    if over and layout.parts[:1] == (TurnPart.CALLS,):
+        return PartBody(TurnPart.CALLS, begun=over), *items[2:]
     return items
 
 
-def _after_reasoning(reasoning: Block | None, bare: str, layout: Layout, written: str) -> str:
+def _after_reasoning(
+    reasoning: MarkerBlock | None, bare: str, layout: TurnLayout, written: str
+) -> str:
     """Return what opens a layout's first part once the reasoning is closed."""
     text = bare
     if reasoning is not None and reasoning.close.core:
         _, closed, text = bare.rpartition(reasoning.close.core)
         # After `<think></think>` a call still wants the blank line of `</think>\n\n<call>`. Content
         # wants none: nothing there would tell it from the content's own.
-        if closed and text.isspace() and layout.parts[:1] == (Part.CALLS,):
+        if closed and text.isspace() and layout.parts[:1] == (TurnPart.CALLS,):
             return text.removeprefix(written[len(written.rstrip()) :])
     if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
         return ""
@@ -338,11 +350,11 @@ def _behind(first: str, written: str) -> str | None:
     return None
 
 
-def _items(layout: Layout, first: str) -> tuple[StrictItem, ...]:
-    edges = {Part.REASONING: layout.reasoning, Part.CONTENT: layout.content}
+def _items(layout: TurnLayout, first: str) -> tuple[StrictItem, ...]:
+    edges = {TurnPart.REASONING: layout.reasoning, TurnPart.CONTENT: layout.content}
     items: list[StrictItem] = [first]
     for part, literal in zip(layout.parts, layout.literals[1:], strict=True):
-        items += [Body(part, edges.get(part, Edges())), literal]
+        items += [PartBody(part, edges.get(part, StrippedEdges())), literal]
     return tuple(items)
 
 
@@ -370,10 +382,10 @@ def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
             # Whitespace alone closes no text: a model may stop before it.
             space = rest if rest.isspace() else ""
             merged[-1] = rest[len(space) :]
-            return StrictRow(_filled(merged), Literal.of(space + text))
+            return StrictRow(_filled(merged), TemplateLiteral.of(space + text))
     bare = last.rstrip()
     merged[-1] = bare
-    return StrictRow(_filled(merged), Literal.of(last[len(bare) :]))
+    return StrictRow(_filled(merged), TemplateLiteral.of(last[len(bare) :]))
 
 
 def _filled(items: list[StrictItem]) -> tuple[StrictItem, ...]:
@@ -386,34 +398,36 @@ class _ExpressionFrame:
 
     format: TurnFormat
     """With its whole header."""
-    header: Literal
-    content: Block
+    header: TemplateLiteral
+    content: MarkerBlock
     """Closed by what does not end the turn as well."""
-    opening_of_calls: Literal
+    opening_of_calls: TemplateLiteral
     goes_on: bool
     lead: str
     tail: str
 
 
 _FRAMES: IdentityCache[_ExpressionFrame] = IdentityCache(64)
-_ROWS: IdentityCache[Strict] = IdentityCache(256)
+_ROWS: IdentityCache[StrictTurn] = IdentityCache(256)
 
 
-def build(formats: Formats, request: Request) -> Turn:
+def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     """Build the expression of a turn, in the format that the request's prompt belongs to.
 
     Where the prompt may belong to several settings, what any of them writes may be written, and
     any of their ends ends the turn; all else is read as under the first.
     """
-    turns = [_turn(begun, request) for begun in belonging(formats, request)]
+    turns = [_turn(begun, request) for begun in formats_of_request(formats, request)]
     first = turns[0]
     if len(turns) == 1:
         return first
     ends = {end.core: end for turn in reversed(turns) for end in turn.ends}
-    return replace(first, strict=either([turn.strict for turn in turns]), ends=tuple(ends.values()))
+    return replace(
+        first, strict=either_expression([turn.strict for turn in turns]), ends=tuple(ends.values())
+    )
 
 
-def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
+def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun, ...]:
     """Say which formats a request may be about; more than one where its prompt does not tell.
 
     An opening comes with a format where the prompt ends with it.
@@ -438,20 +452,20 @@ def belonging(formats: Formats, request: Request) -> tuple[Begun, ...]:
 
 def _after(begun: Begun, prompt: str) -> Begun:
     """Say which of a format's openings a prompt ends with, where its setting is known."""
-    opening = ending(begun.format, prompt)
+    opening = opening_at_end(begun.format, prompt)
     if opening is None and begun.opening is not None and not begun.opening.text.strip():
         # The template writes no generation prompt, and that is what the prompt ends with.
         opening = begun.opening
     return Begun(begun.format, opening)
 
 
-def _turn(begun: Begun, request: Request) -> Turn:
+def _turn(begun: Begun, request: ParserRequest) -> TurnTree:
     frame = _FRAMES.of((begun.format,), None, lambda: _frame(begun.format))
     format_ = frame.format
-    prompted_ = prompted(format_, begun.opening, request)
+    prompted_ = read_prompt(format_, begun.opening, request)
     written = written_of(format_, begun.opening, request)
     asked = (written, prompted_.start, request.calls, request.required)
-    return Turn(
+    return TurnTree(
         start=prompted_.start,
         header=frame.header,
         reasoning=format_.reasoning,
@@ -465,7 +479,7 @@ def _turn(begun: Begun, request: Request) -> Turn:
         json=request.json,
         prefill=prompted_.prefill,
         strict=_ROWS.of(
-            (frame,), asked, lambda: strict(format_, request, written, prompted_.start)
+            (frame,), asked, lambda: strict_rows(format_, request, written, prompted_.start)
         ),
     )
 
@@ -473,14 +487,14 @@ def _turn(begun: Begun, request: Request) -> Turn:
 def _frame(format_: TurnFormat) -> _ExpressionFrame:
     format_ = format_.whole
     content = format_.content
-    close = Literal.of(format_.without_end(content.close.text))
+    close = TemplateLiteral.of(format_.without_end(content.close.text))
     return _ExpressionFrame(
         format=format_,
-        header=Literal.of(format_.header),
+        header=TemplateLiteral.of(format_.header),
         content=replace(content, close=close),
         opening_of_calls=opening_of_calls(format_),
         goes_on=_goes_on(format_),
-        lead=lead(format_, format_.header, Start.HEADER),
+        lead=leading_whitespace(format_, format_.header, TurnStart.HEADER),
         tail=next((end.text for end in format_.ends if end.text.isspace()), ""),
     )
 

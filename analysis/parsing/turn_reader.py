@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from autoparser.analysis.core.literals import spaced_spellings
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 
 from .call_ends import OpenParts
 from .entry_openings import behind_space_any, skip_space, skip_written
-from .message_collector import Collector
+from .message_collector import MessageCollector
 from .prose_reader import JsonContent, read_prose
 from .reasoning_reader import CallTrial, HeaderReader, ReasoningReader
 from .section_reader import SectionReader
 from .stop_marks import StopMark, bracketed_marks, content_stops, is_marked, is_tagged, skip_again
-from .text_lookahead import Found, Lookahead
-from .text_tape import Reading, SpanKind, Tape
-from .turn_request import Start, Turn
+from .text_lookahead import FoundStop, TextLookahead
+from .text_tape import Reading, SpanKind, TextTape
+from .turn_request import TurnStart, TurnTree
 
 
 class TurnReader:
@@ -22,7 +22,7 @@ class TurnReader:
 
     def __init__(
         self,
-        turn: Turn,
+        turn: TurnTree,
         offered: frozenset[str] | None,
         *,
         fenced: bool = False,
@@ -58,15 +58,15 @@ class TurnReader:
             spelling: literal for literal in opens for spelling in spaced_spellings(literal.core)
         }
 
-    def read(self, tape: Tape, collector: Collector) -> Reading[None]:
+    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Read to the end of the text."""
         mark = StopMark.HEADER
-        if self.turn.start is Start.TURN and not is_tagged(self.turn.header):
+        if self.turn.start is TurnStart.TURN and not is_tagged(self.turn.header):
             yield from self._header(tape)
         if self._begins_reasoning():
             yield from self._reasoning.read(tape, collector)
         else:
-            if self.turn.start is Start.HEADER:
+            if self.turn.start is TurnStart.HEADER:
                 yield from skip_again(tape, self.turn.header)
             yield from skip_written(tape, self.turn.unwritten)
         # Where calls have no marker of their own, an object may be one.
@@ -84,7 +84,7 @@ class TurnReader:
                 return
             yield
 
-    def _header(self, tape: Tape) -> Reading[None]:
+    def _header(self, tape: TextTape) -> Reading[None]:
         """Read a header of mere words: one at the very beginning, for in a text it may be text."""
         core = self.turn.header.mark
         while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
@@ -96,12 +96,12 @@ class TurnReader:
     def _begins_reasoning(self) -> bool:
         """Whether the text begins in the reasoning: the prompt opened it, or nothing ever does."""
         reasoning = self.turn.reasoning
-        if self.turn.start in (Start.REASONING, Start.CONTENT):
-            return self.turn.start is Start.REASONING
+        if self.turn.start in (TurnStart.REASONING, TurnStart.CONTENT):
+            return self.turn.start is TurnStart.REASONING
         return reasoning is not None and reasoning.leads
 
     def _block(
-        self, tape: Tape, collector: Collector, opened: OpenParts, before: StopMark
+        self, tape: TextTape, collector: MessageCollector, opened: OpenParts, before: StopMark
     ) -> Reading[StopMark]:
         """Read what comes next; say what it was, END where the turn ended.
 
@@ -114,7 +114,7 @@ class TurnReader:
         return (yield from self._content(tape, collector, opened))
 
     def _headed(
-        self, tape: Tape, collector: Collector, opened: OpenParts
+        self, tape: TextTape, collector: MessageCollector, opened: OpenParts
     ) -> Reading[StopMark | None]:
         """Read the headers that stand where one may, in other words than the template's."""
         while True:
@@ -127,7 +127,9 @@ class TurnReader:
             elif mark is None or mark is StopMark.END:
                 return mark
 
-    def _content(self, tape: Tape, collector: Collector, opened: OpenParts) -> Reading[StopMark]:
+    def _content(
+        self, tape: TextTape, collector: MessageCollector, opened: OpenParts
+    ) -> Reading[StopMark]:
         """Read content up to the next stop and what the stop opens; END where the turn ended."""
         found = yield from read_prose(
             tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail
@@ -139,14 +141,18 @@ class TurnReader:
         is_text = yield from self._is_text(tape, collector, opened, found)
         # Text that was fed meanwhile has moved the place of the stop.
         moved = tape.offset - offset
-        found = Found(found.start - moved, found.end - moved, found.label)
+        found = FoundStop(found.start - moved, found.end - moved, found.label)
         if is_text:
             collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
             return StopMark.CONTENT
         return (yield from self._stopped(tape, collector, opened, found))
 
     def _stopped(
-        self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[StopMark]
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        opened: OpenParts,
+        found: FoundStop[StopMark],
     ) -> Reading[StopMark]:
         """Go on after a stop in the content; say what was read, END where the turn ended."""
         turn = self.turn
@@ -187,7 +193,11 @@ class TurnReader:
         return self._written_behind[label] if opener is None else opener.after
 
     def _is_text(
-        self, tape: Tape, collector: Collector, opened: OpenParts, found: Found[StopMark]
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        opened: OpenParts,
+        found: FoundStop[StopMark],
     ) -> Reading[bool]:
         """Whether a marker of reasoning in the middle of content only speaks of reasoning.
 
@@ -214,12 +224,17 @@ class TurnReader:
         opened.quoted = within_line
         after = reasoning.open.after
         if not opened.quoted and after:
-            ahead = Lookahead(tape, tape.offset + found.end)
+            ahead = TextLookahead(tape, tape.offset + found.end)
             opened.quoted = (yield from ahead.among((after, "\r\n"))) is None
         return opened.quoted
 
     def _take(
-        self, tape: Tape, collector: Collector, found: Found[StopMark], *, stray: bool
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        found: FoundStop[StopMark],
+        *,
+        stray: bool,
     ) -> None:
         """Take a stop, and the whitespace that is written before it."""
         taken = tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
@@ -231,7 +246,7 @@ class TurnReader:
         elif closes:
             collector.close_reasoning(tape.position)
         if closes:
-            collector.last = Part.REASONING
+            collector.last = TurnPart.REASONING
 
 
 _BEFORE_QUOTED = tuple(" \t`'\"(")

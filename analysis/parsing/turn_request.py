@@ -9,14 +9,14 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any, Generic, TypeAlias, TypedDict, TypeVar
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import NamingId, Slot
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.conversation import Json, Presence, function_of
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.literals import Block, Literal
-from autoparser.analysis.core.text_format import Edges, Part
+from autoparser.analysis.core.literals import MarkerBlock, TemplateLiteral
+from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import Begun, TurnFormat
-from autoparser.analysis.core.turn_shape import Opening, Written
+from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
 # What was made of a format is cached for the requests that follow: engines ask again and again.
 
@@ -60,17 +60,17 @@ class IdentityCache(Generic[Made]):
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class FunctionName:
     """The name of a function; one of those offered, where any are."""
 
     offered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class SingleWord:
     """An id or a number, up to the next literal."""
 
-    slot: Slot
+    slot: RowSlot
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class FreeText:
 class ArgumentList:
     """A call's arguments, typed by the schema of the function that was named."""
 
-    arguments: Arguments
+    arguments: ArgumentFormat
     schemas: Mapping[str, Json]
     """Parameters' JSON schema by function name."""
 
 
-RowItem: TypeAlias = Literal | FreeText | Name | Word | ArgumentList
+RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +108,10 @@ class RowCall:
 class JsonCall:
     """A call that is one JSON object; its members come in any order."""
 
-    before: Literal
-    name: Name
+    before: TemplateLiteral
+    name: FunctionName
     arguments: ArgumentList
-    after: Literal
+    after: TemplateLiteral
     name_is_key: bool = False
     function_field: str = ""
     name_field: str = ""
@@ -120,15 +120,15 @@ class JsonCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class CallSection:
     """All calls of a turn."""
 
-    open: Literal
+    open: TemplateLiteral
     call: RowCall | JsonCall
-    separator: Literal
-    close: Literal
+    separator: TemplateLiteral
+    close: TemplateLiteral
     limit: CallLimit
-    later_close: Literal = field(default_factory=Literal)
+    later_close: TemplateLiteral = field(default_factory=TemplateLiteral)
     """What closes every call but the first, in templates that do so."""
     space: str = ""
     """Whitespace that the template writes between content and calls."""
@@ -140,7 +140,7 @@ class Section:
     """The request allows one call; more are junk."""
 
 
-class Start(StrEnum):
+class TurnStart(StrEnum):
     """Where in the turn the prompt has ended."""
 
     TURN = "at the turn's beginning"
@@ -150,16 +150,16 @@ class Start(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class PartBody:
     """A part of the message in its place in a row, and what the template strips from it."""
 
-    part: Part
-    edges: Edges = field(default_factory=Edges)
+    part: TurnPart
+    edges: StrippedEdges = field(default_factory=StrippedEdges)
     begun: str = ""
     """What of it the prompt has already written."""
 
 
-StrictItem: TypeAlias = str | Body
+StrictItem: TypeAlias = str | PartBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +167,16 @@ class StrictRow:
     """One way to write a turn: texts and parts in order, and what ends it."""
 
     items: tuple[StrictItem, ...]
-    end: Literal = field(default_factory=Literal)
+    end: TemplateLiteral = field(default_factory=TemplateLiteral)
     """The end that the template writes; a model may stop before it."""
 
-    def has(self, part: Part) -> bool:
+    def has(self, part: TurnPart) -> bool:
         """Whether the row writes this part."""
-        return any(isinstance(item, Body) and item.part is part for item in self.items)
+        return any(isinstance(item, PartBody) and item.part is part for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
-class Strict:
+class StrictTurn:
     """Everything that a strict writer may write for one request."""
 
     rows: tuple[StrictRow, ...] = ()
@@ -185,15 +185,15 @@ class Strict:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurnTree:
     """A whole turn."""
 
-    start: Start
-    header: Literal
-    reasoning: Block | None
-    content: Block
-    calls: Section | None
-    ends: tuple[Literal, ...]
+    start: TurnStart
+    header: TemplateLiteral
+    reasoning: MarkerBlock | None
+    content: MarkerBlock
+    calls: CallSection | None
+    ends: tuple[TemplateLiteral, ...]
     unwritten: str = ""
     """Whitespace after what the prompt has opened, which it has left to the model."""
     lead: str = ""
@@ -206,7 +206,7 @@ class Turn:
     """The answer is JSON."""
     prefill: str = ""
     """What the prompt has already written of the message itself."""
-    strict: Strict = field(default_factory=Strict)
+    strict: StrictTurn = field(default_factory=StrictTurn)
     """What a strict writer may write."""
 
 
@@ -215,7 +215,7 @@ class RequestError(AutoparserError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ParserRequest:
     """A request, its tools reduced to names and schemas."""
 
     tools: Mapping[str, Json] | None = None
@@ -228,7 +228,7 @@ class Request:
     prompt: str | None = None
     begun: Begun | None = None
     """What the prompt belongs to, where the caller said what was set; None: the prompt tells."""
-    start: Start | None = field(default=None)
+    start: TurnStart | None = field(default=None)
     required: bool = False
     """Whether a call has to be written."""
 
@@ -255,7 +255,7 @@ def request_of(
     tool_choice: object = "auto",
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
-) -> Request:
+) -> ParserRequest:
     """Read a request in OpenAI's words. Raises RequestError for tools that are not valid tools.
 
     Where a schema for the answer is given and no tools are, nothing in the answer is a call.
@@ -264,7 +264,7 @@ def request_of(
     chosen = _chosen(tool_choice, offered)
     if chosen is not None and offered is not None:
         offered = {chosen: offered[chosen]}
-    return Request(
+    return ParserRequest(
         tools=offered,
         calls=tool_choice != "none"
         and offered != {}
@@ -323,7 +323,7 @@ def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | No
 class PromptedTurn:
     """What the prompt has done of the turn."""
 
-    start: Start
+    start: TurnStart
     unwritten: str = ""
     """Whitespace after what the prompt has opened, which it has not written."""
     prefill: str = ""
@@ -331,39 +331,47 @@ class PromptedTurn:
 
 
 _STARTS = {
-    Written.NOTHING: Start.TURN,
-    Written.PART_OF_HEADER: Start.TURN,
-    Written.HEADER: Start.HEADER,
-    Written.REASONING_OPEN: Start.REASONING,
-    Written.REASONING_CLOSED: Start.CONTENT,
-    Written.OTHER: Start.HEADER,
+    PromptProgress.NOTHING: TurnStart.TURN,
+    PromptProgress.PART_OF_HEADER: TurnStart.TURN,
+    PromptProgress.HEADER: TurnStart.HEADER,
+    PromptProgress.REASONING_OPEN: TurnStart.REASONING,
+    PromptProgress.REASONING_CLOSED: TurnStart.CONTENT,
+    PromptProgress.OTHER: TurnStart.HEADER,
 }
 
 
-def prompted(format_: TurnFormat, opening: Opening | None, request: Request) -> PromptedTurn:
+def read_prompt(
+    format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest
+) -> PromptedTurn:
     """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled.
 
     `opening` is the one that the prompt ends with, None where it ends with none.
     """
     if request.start is not None:
-        return PromptedTurn(request.start, lead(format_, format_.header, request.start))
+        return PromptedTurn(
+            request.start, leading_whitespace(format_, format_.header, request.start)
+        )
     if opening is not None and (request.prompt is None or opening.text.strip()):
         prompt = opening.text if request.prompt is None else request.prompt
         return _behind(format_, opening, prompt)
     if request.prompt is None:
-        return PromptedTurn(Start.HEADER, lead(format_, format_.header, Start.HEADER))
+        return PromptedTurn(
+            TurnStart.HEADER, leading_whitespace(format_, format_.header, TurnStart.HEADER)
+        )
     reasoning = format_.reasoning
     opened = None if reasoning is None else reasoning.opened_by(request.prompt)
     if opened is not None:
-        return PromptedTurn(Start.REASONING, opened)
-    prefill = prefilled(format_, request.prompt)
+        return PromptedTurn(TurnStart.REASONING, opened)
+    prefill = prefilled_text(format_, request.prompt)
     if opening is not None and not prefill:
         # The template has no generation prompt, so a prompt of it begins no turn.
         return _behind(format_, opening, "")
-    return PromptedTurn(Start.HEADER, lead(format_, format_.header, Start.HEADER), prefill)
+    return PromptedTurn(
+        TurnStart.HEADER, leading_whitespace(format_, format_.header, TurnStart.HEADER), prefill
+    )
 
 
-def prefilled(format_: TurnFormat, prompt: str) -> str:
+def prefilled_text(format_: TurnFormat, prompt: str) -> str:
     """Return what a prompt has written of the message itself, after the header of its last turn.
 
     Where turns have no header, it is what stands after the last opener that was left open.
@@ -388,29 +396,35 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
     """
     reasoning, calls = format_.reasoning, format_.calls
     row = () if calls is None else (calls.section_open, *calls.row)
-    written = "".join(piece for piece in row if not isinstance(piece, Slot))
-    others = (format_.content.open, *format_.content.others, Literal.of(Literal.of(written).first))
+    written = "".join(piece for piece in row if not isinstance(piece, RowSlot))
+    others = (
+        format_.content.open,
+        *format_.content.others,
+        TemplateLiteral.of(TemplateLiteral.of(written).first),
+    )
     for openers in (() if reasoning is None else (reasoning.open,), others):
         places = ((prompt.rfind(each.core), each) for each in openers if each.is_marked)
-        at, opener = max(places, key=lambda place: place[0], default=(-1, Literal()))
+        at, opener = max(places, key=lambda place: place[0], default=(-1, TemplateLiteral()))
         behind = prompt[at + len(opener.core) :]
-        foreign = any(marker not in written for marker in Literal.of(behind).markers)
+        foreign = any(marker not in written for marker in TemplateLiteral.of(behind).markers)
         if at >= 0 and not foreign and not any(stop in behind for stop in format_.stop_strings):
             return prompt[at:]
     return ""
 
 
-def _behind(format_: TurnFormat, opening: Opening, prompt: str) -> PromptedTurn:
+def _behind(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedTurn:
     """Say what is left to write after a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
     missing = opening.text[len(core) :].removeprefix(space)
-    if opening.written is Written.OTHER and _begins_to_reason(format_, opening.text):
-        return PromptedTurn(Start.REASONING, missing)
+    if opening.written is PromptProgress.OTHER and _begins_to_reason(format_, opening.text):
+        return PromptedTurn(TurnStart.REASONING, missing)
     start = _STARTS[opening.written]
     prefill = _prefill(format_, opening.text, opening.written)
-    if start is not Start.REASONING:
-        return PromptedTurn(start, missing + lead(format_, opening.turn_begun, start), prefill)
+    if start is not TurnStart.REASONING:
+        return PromptedTurn(
+            start, missing + leading_whitespace(format_, opening.turn_begun, start), prefill
+        )
     after = "" if format_.reasoning is None else format_.reasoning.open.after
     if not missing and after.startswith(space):
         missing = after[len(space) :]
@@ -430,29 +444,29 @@ def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
     return opener == format_.content.open.core and opener in text
 
 
-def _prefill(format_: TurnFormat, text: str, written: Written) -> str:
+def _prefill(format_: TurnFormat, text: str, written: PromptProgress) -> str:
     """Give what a generation prompt has written after the header, where that is no whole part."""
     mark = format_.header_mark
-    if written is not Written.OTHER or not mark or mark not in text:
+    if written is not PromptProgress.OTHER or not mark or mark not in text:
         return ""
     return text.rpartition(mark)[2].lstrip()
 
 
-def lead(format_: TurnFormat, written: str, start: Start) -> str:
+def leading_whitespace(format_: TurnFormat, written: str, start: TurnStart) -> str:
     """Return the whitespace that the template writes between what is `written` and content."""
     layout = format_.layouts.get(Presence(content=True))
-    if layout is None or layout.parts[:1] != (Part.CONTENT,):
+    if layout is None or layout.parts[:1] != (TurnPart.CONTENT,):
         return ""
     text = layout.literals[0]
     if text.startswith(written):
         text = text[len(written) :]
-    elif start is Start.CONTENT:
+    elif start is TurnStart.CONTENT:
         return ""
     if text.isspace():
         return text
     reasoning, mark = format_.reasoning, format_.header_mark
     # What an empty reasoning block leaves after itself is skipped where that block is read.
-    if start is Start.CONTENT or (reasoning is not None and reasoning.close.core in text):
+    if start is TurnStart.CONTENT or (reasoning is not None and reasoning.close.core in text):
         return ""
     text = text.rpartition(mark)[2] if mark else text
     return text if text.isspace() else ""

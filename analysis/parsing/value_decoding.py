@@ -9,27 +9,27 @@ import math
 import re
 import warnings
 
-from autoparser.analysis.core.call_notation import Container, Notation, Row, Slot
+from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import is_mapping, is_row
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import Escape, Text, from_python
+from autoparser.analysis.core.text_format import StringEscape, StringText, from_python
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-class Unreadable(Exception):
+class UnreadableValueError(Exception):
     """The text is not a value of the notation."""
 
 
-class Decoder:
+class ValueDecoder:
     """Reads a value from a whole text, by a notation."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
-    def value(self, notation: Notation) -> Json:
+    def value(self, notation: ValueNotation) -> Json:
         """Read a value at the front; raises Unreadable."""
         self._space()
         found = self._string(notation.string)
@@ -51,10 +51,10 @@ class Decoder:
         self._takes(notation.number.open.strip())
         match = _NUMBER.match(self.text, self.at)
         if match is None:
-            raise Unreadable
+            raise UnreadableValueError
         self.at = match.end()
         self._takes(notation.number.close.strip())
-        return finite(json.loads(match.group()))
+        return require_finite(json.loads(match.group()))
 
     def end(self) -> bool:
         """Whether nothing but whitespace is left."""
@@ -71,8 +71,10 @@ class Decoder:
             return True
         return False
 
-    def _string(self, text: Text) -> str | None:
-        if text.escape is Escape.PYTHON or (text.open in ('"', "'") and text.escape in _QUOTED):
+    def _string(self, text: StringText) -> str | None:
+        if text.escape is StringEscape.PYTHON or (
+            text.open in ('"', "'") and text.escape in _QUOTED
+        ):
             return self._quoted()
         opening, close = text.open.strip(), text.close.strip()
         if not opening or not self._takes(opening):
@@ -88,7 +90,7 @@ class Decoder:
         for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
             if match.group() == close:
                 return match.start()
-        raise Unreadable
+        raise UnreadableValueError
 
     def _quoted(self) -> str | None:
         match = _QUOTES.match(self.text, self.at)
@@ -105,7 +107,7 @@ class Decoder:
                 return whole[1:-1] if read == whole else read
         return from_python(whole)
 
-    def _entries(self, container: Container, outer: Notation, *, keyed: bool) -> Json:
+    def _entries(self, container: ContainerNotation, outer: ValueNotation, *, keyed: bool) -> Json:
         values = container.values or outer
         close = container.close.strip()
         members: dict[str, Json] = {}
@@ -115,7 +117,7 @@ class Decoder:
             if close and self._takes(close):
                 return members if keyed else items
             if self.at >= len(self.text):
-                raise Unreadable
+                raise UnreadableValueError
             self._takes(container.separator.strip())
             self._space()
             if close and self.text.startswith(close, self.at):
@@ -126,35 +128,35 @@ class Decoder:
             else:
                 items.append(value)
 
-    def _entry(self, container: Container, values: Notation) -> tuple[str, Json]:
+    def _entry(self, container: ContainerNotation, values: ValueNotation) -> tuple[str, Json]:
         row: Row = container.row(JsonType.STRING) or container.entry
         key = ""
         value: Json = None
         for at, piece in enumerate(row):
             self._space()
-            if piece is Slot.KEY:
+            if piece is RowSlot.KEY:
                 key = self._key(container, row[at + 1] if at + 1 < len(row) else "")
-            elif piece is Slot.VALUE:
+            elif piece is RowSlot.VALUE:
                 value = self.value(values)
             elif not self._takes(str(piece).strip()):
-                raise Unreadable
+                raise UnreadableValueError
         return key, value
 
-    def _key(self, container: Container, following: str | Slot) -> str:
-        own = bool(container.key.open) or container.key.escape is Escape.PYTHON
+    def _key(self, container: ContainerNotation, following: str | RowSlot) -> str:
+        own = bool(container.key.open) or container.key.escape is StringEscape.PYTHON
         quoted = self._quoted() if own else None
         if quoted is not None:
             return quoted
         stop = str(following).strip()
         end = self.text.find(stop, self.at) if stop else -1
         if end < 0:
-            raise Unreadable
+            raise UnreadableValueError
         key = container.key.read(self.text[self.at : end].strip())
         self.at = end
         return key
 
 
-_QUOTED = frozenset({Escape.JSON, Escape.JSON_ASCII})
+_QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 _QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
@@ -162,31 +164,31 @@ _PYTHON = tuple("'\"[({")
 """What Python's literals begin with, the numbers aside, which are JSON's."""
 
 
-def decode(text: str, notation: Notation) -> Json:
+def decode_value(text: str, notation: ValueNotation) -> Json:
     """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
-    decoder = Decoder(text)
+    decoder = ValueDecoder(text)
     try:
         value = decoder.value(notation)
         if decoder.end():
             return value
-    except (Unreadable, RecursionError, ValueError):
+    except (UnreadableValueError, RecursionError, ValueError):
         pass
-    if notation.string.escape in (Escape.HTML, Escape.JSON_HTML):
+    if notation.string.escape in (StringEscape.HTML, StringEscape.JSON_HTML):
         text = html.unescape(text)
     try:
-        return finite(json.loads(text, strict=False))
+        return require_finite(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         pass
     text = text.strip()
     if text[:1] not in _PYTHON and text not in ("True", "False", "None"):
-        raise Unreadable
+        raise UnreadableValueError
     try:
         with warnings.catch_warnings():
             # Such as a number that a letter follows: not this reader's to complain of.
             warnings.simplefilter("ignore", SyntaxWarning)
             return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        raise Unreadable from None
+        raise UnreadableValueError from None
 
 
 def _plain(value: object) -> Json:
@@ -195,7 +197,7 @@ def _plain(value: object) -> Json:
     if is_row(value):
         return [_plain(inner) for inner in value]
     if value is None or isinstance(value, str | bool | int | float):
-        return finite(value)
+        return require_finite(value)
     raise TypeError
 
 
@@ -212,7 +214,7 @@ def is_huge(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     try:
-        finite(value)
+        require_finite(value)
     except ValueError:
         return True
     return False
@@ -222,14 +224,14 @@ def _no_number(text: str) -> float:
     raise ValueError(text)
 
 
-def finite(value: Json) -> Json:
+def require_finite(value: Json) -> Json:
     """Raise ValueError for a number that JSON cannot write, such as one beyond all floats."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
     if isinstance(value, list):
-        return [finite(item) for item in value]
+        return [require_finite(item) for item in value]
     if isinstance(value, dict):
-        return {key: finite(member) for key, member in value.items()}
+        return {key: require_finite(member) for key, member in value.items()}
     return value
 
 
@@ -246,7 +248,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
-def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
+def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotation) -> Json:
     """Read the raw text of a value whose notation does not quote strings.
 
     By the schema's types: a string stays as it is; of several types, the first that the text
@@ -257,8 +259,8 @@ def typed(text: str, types: frozenset[str] | None, notation: Notation) -> Json:
     if types == frozenset({"string"}):
         return text
     try:
-        value = decode(text, notation)
-    except Unreadable:
+        value = decode_value(text, notation)
+    except UnreadableValueError:
         return _number(text, types)
     if types is None:
         return value if not isinstance(value, str) else text
@@ -277,7 +279,7 @@ def _number(text: str, types: frozenset[str] | None) -> Json:
     for name, read in (("integer", int), ("number", float)):
         if types is not None and name in types:
             try:
-                return finite(read(text))
+                return require_finite(read(text))
             except (ValueError, OverflowError):
                 continue
     return text

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 
-from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import python_notation
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 from .entry_openings import (
     EntryRow,
@@ -26,9 +26,9 @@ from .entry_openings import (
 )
 from .json_text import BracketScan, Emit, LiteralScan, ReadOutcome, quotes_of, read_json
 from .raw_text import RawReader, json_of
-from .text_lookahead import GoesOn, anywhere
-from .text_tape import Reading, SpanKind, Tape
-from .value_decoding import Unreadable, decode
+from .text_lookahead import GoesOn, ends_anywhere
+from .text_tape import Reading, SpanKind, TextTape
+from .value_decoding import UnreadableValueError, decode_value
 
 _STRING = frozenset({"string"})
 _CONTAINERS = frozenset({"array", "object"})
@@ -40,14 +40,14 @@ class ValueReader:
 
     def __init__(
         self,
-        tape: Tape,
-        arguments: Arguments,
+        tape: TextTape,
+        arguments: ArgumentFormat,
         schema: Mapping[str, Json] | None,
         stops: Sequence[str],
         rows: Sequence[EntryRow],
         emit: Emit,
         space: str = "",
-        goes_on: GoesOn = anywhere,
+        goes_on: GoesOn = ends_anywhere,
     ) -> None:
         self.tape, self.arguments, self._emit = tape, arguments, emit
         self._lead = ""
@@ -56,7 +56,7 @@ class ValueReader:
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
         self.stops, self.rows = tuple(stops), rows
-        self.separator = Literal.of(arguments.members.separator)
+        self.separator = TemplateLiteral.of(arguments.members.separator)
         self.openings = openings_of(rows)
         self.space, self.goes_on = space, goes_on
         self.given: set[str] = set()
@@ -95,8 +95,10 @@ class ValueReader:
         quote = text.open.strip()
         if row.quote or (not quote and not row.after.strip() and (yield from self._at_literal())):
             return (yield from self._structured(row, schema, types, literal=True))
-        if text.escape is Escape.PYTHON or (
-            quote in ('"', "'") and text.escape is not Escape.VERBATIM and not _by_itself(text)
+        if text.escape is StringEscape.PYTHON or (
+            quote in ('"', "'")
+            and text.escape is not StringEscape.VERBATIM
+            and not _by_itself(text)
         ):
             return (yield from self._quoted(row))
         if quote:
@@ -136,7 +138,7 @@ class ValueReader:
         if self.separator.core or any(opening.core for opening in self.openings):
             return
         key = self.arguments.members.key
-        for middle in {Literal.of(row.middle).core for row in self.rows} - {""}:
+        for middle in {TemplateLiteral.of(row.middle).core for row in self.rows} - {""}:
             yield from (key.write(name) + middle for name in self.schema.names - self.given)
 
     def _quoted(self, row: EntryRow) -> Reading[ReadOutcome | None]:
@@ -150,7 +152,7 @@ class ValueReader:
         return (yield from self._closed(row))
 
     def _followers(self, row: EntryRow) -> Iterator[str]:
-        close = Literal.of(row.after)
+        close = TemplateLiteral.of(row.after)
         if close.core:
             yield close.core
         if self.separator.core:
@@ -169,8 +171,10 @@ class ValueReader:
     ) -> Reading[ReadOutcome | None]:
         """Read the text of a value up to what closes it."""
         string = self.arguments.values.string
-        after = Literal.of((string.close if quoted else "") + row.after)
-        streams = types == _STRING and string.escape is Escape.VERBATIM and string.guard is None
+        after = TemplateLiteral.of((string.close if quoted else "") + row.after)
+        streams = (
+            types == _STRING and string.escape is StringEscape.VERBATIM and string.guard is None
+        )
         if streams:
             self.emit('"')
         escapes = string.escapes if quoted else ()
@@ -233,10 +237,10 @@ class ValueReader:
     def _is_whole(self, size: int) -> bool:
         """Whether so much of the text can be read as a value."""
         try:
-            decode(
+            decode_value(
                 self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
             )
-        except Unreadable:
+        except UnreadableValueError:
             return False
         return True
 
@@ -251,8 +255,8 @@ class ValueReader:
     ) -> None:
         if literal:
             try:
-                self.emit(json.dumps(decode(text, python_notation()), ensure_ascii=False))
-            except Unreadable:
+                self.emit(json.dumps(decode_value(text, python_notation()), ensure_ascii=False))
+            except UnreadableValueError:
                 pass
             else:
                 return
@@ -270,8 +274,8 @@ class ValueReader:
         if not tape.complete:
             return ReadOutcome.CUT
         try:
-            decode(text, self.arguments.values)
-        except Unreadable:
+            decode_value(text, self.arguments.values)
+        except UnreadableValueError:
             return ReadOutcome.CUT
         tape.take(tape.left(), SpanKind.MARKUP)
         self.emit(json_of(text, schema, types, self.arguments.values, quoted=False))
@@ -280,7 +284,7 @@ class ValueReader:
 
     def _closed(self, row: EntryRow) -> Reading[ReadOutcome | None]:
         for other in (row, *self.rows):
-            after = Literal.of(other.after)
+            after = TemplateLiteral.of(other.after)
             if after.core and (yield from behind_space(self.tape, after.units[0])):
                 yield from read_literal(self.tape, after)
                 break
@@ -292,13 +296,13 @@ class ValueReader:
         """Take the key and what follows it, where the entry ends with its key."""
         if not row.keyed_close:
             return None
-        for text in (key, *Literal.of(row.end).units):
+        for text in (key, *TemplateLiteral.of(row.end).units):
             yield from skip_space(self.tape)
             if (yield from at_text(self.tape, text)):
                 self.tape.take(len(text), SpanKind.MARKUP)
         return None
 
 
-def _by_itself(text: Text) -> bool:
+def _by_itself(text: StringText) -> bool:
     """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
     return bool(text.escapes) and not any("\\" in written for written in text.escapes)

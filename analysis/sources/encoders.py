@@ -36,7 +36,7 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     is_mapping,
     is_row,
-    suggest,
+    spelling_hint,
 )
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.text_alignment import common_suffix
@@ -186,7 +186,7 @@ def _function(module: ModuleType, name: str, named: str) -> Callable[..., object
     raise TemplateNotFoundError(
         f"this module has no function {name!r}",
         file=named,
-        hint=suggest(name, names, f"it has {', '.join(names) or 'none'}"),
+        hint=spelling_hint(name, names, f"it has {', '.join(names) or 'none'}"),
     )
 
 

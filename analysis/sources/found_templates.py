@@ -11,7 +11,7 @@ from autoparser.analysis.core.errors import (
     TemplateReadError,
     is_list,
     is_mapping,
-    suggest,
+    spelling_hint,
 )
 from autoparser.analysis.core.provenance import Provenance
 
@@ -78,7 +78,7 @@ class FoundTemplates:
         return TemplateNotFoundError(
             f"there is no template named {name!r} here",
             file=source,
-            hint=suggest(name, names, f"choose by name one of {', '.join(map(repr, names))}"),
+            hint=spelling_hint(name, names, f"choose by name one of {', '.join(map(repr, names))}"),
         )
 
 

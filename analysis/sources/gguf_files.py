@@ -27,7 +27,7 @@ FIRST_PART = 1 << 20
 LARGEST_PART = 8 << 20
 
 
-class Window(ABC):
+class GgufWindow(ABC):
     """Grows from the beginning of a file; what is in it stays in memory."""
 
     def __init__(self, size: int) -> None:
@@ -61,7 +61,7 @@ class Window(ABC):
         """Return the bytes from ``start`` on, up to ``stop``; fewer where there are fewer."""
 
 
-class FileWindow(Window):
+class FileWindow(GgufWindow):
     """The beginning of a local file."""
 
     def __init__(self, path: Path) -> None:
@@ -96,7 +96,7 @@ class FileWindow(Window):
         )
 
 
-class CachedWindow(Window):
+class CachedWindow(GgufWindow):
     """The beginning of a file that was read before, and cached."""
 
     def __init__(self, name: str, content: bytes) -> None:
@@ -173,7 +173,7 @@ SMALLEST_PAIR = 8 + 1 + 4 + 1
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class GgufHeader:
     """What was read."""
 
     file: str
@@ -183,7 +183,7 @@ class Header:
     """How many bytes the keys and values take from the beginning of the file."""
 
 
-def read_header(window: Window, wanted: Callable[[str], bool]) -> Header:
+def read_header(window: GgufWindow, wanted: Callable[[str], bool]) -> GgufHeader:
     """Read the header and keep the values of the wanted keys.
 
     Raises TemplateReadError, with the byte where the file is not what it should be.
@@ -194,12 +194,12 @@ def read_header(window: Window, wanted: Callable[[str], bool]) -> Header:
 class _HeaderReader:
     """Reads on from a place, in the byte order of the file."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: GgufWindow) -> None:
         self.window = window
         self.at = 0
         self.order = "<"
 
-    def header(self, wanted: Callable[[str], bool]) -> Header:
+    def header(self, wanted: Callable[[str], bool]) -> GgufHeader:
         if self.take(len(MAGIC)) != MAGIC:
             raise self.wrong("this is not a GGUF file", 0)
         version = self.number("I")
@@ -220,7 +220,7 @@ class _HeaderReader:
                 values[key] = self.value(self.number("I"))
             else:
                 self.skip(self.number("I"))
-        return Header(self.window.name, values, self.at)
+        return GgufHeader(self.window.name, values, self.at)
 
     def value(self, kind: int, depth: int = 0) -> Value:
         if kind == STRING:
@@ -359,7 +359,7 @@ class GgufContents:
         }
 
 
-def contents_of(window: Window) -> GgufContents:
+def contents_of(window: GgufWindow) -> GgufContents:
     """Read a header. Raises TemplateReadError; TemplateNotFoundError without a template."""
     header = read_header(window, _is_wanted)
     values = header.values
@@ -404,7 +404,7 @@ def _is_wanted(key: str) -> bool:
     )
 
 
-def _text(header: Header, key: str) -> str:
+def _text(header: GgufHeader, key: str) -> str:
     value = header.values.get(key, "")
     if not isinstance(value, str):
         raise _wrong(header, key, "not text")
@@ -415,15 +415,15 @@ def _text(header: Header, key: str) -> str:
     return value
 
 
-def _texts(header: Header, key: str) -> list[str]:
+def _texts(header: GgufHeader, key: str) -> list[str]:
     return _list(header, key, str)
 
 
-def _numbers(header: Header, key: str) -> list[int]:
+def _numbers(header: GgufHeader, key: str) -> list[int]:
     return _list(header, key, int)
 
 
-def _list(header: Header, key: str, kind: type[Item]) -> list[Item]:
+def _list(header: GgufHeader, key: str, kind: type[Item]) -> list[Item]:
     value = header.values.get(key, [])
     if not isinstance(value, list):
         raise _wrong(header, key, "not a list")
@@ -433,7 +433,7 @@ def _list(header: Header, key: str, kind: type[Item]) -> list[Item]:
     return found
 
 
-def _wrong(header: Header, key: str, what: str) -> TemplateReadError:
+def _wrong(header: GgufHeader, key: str, what: str) -> TemplateReadError:
     return TemplateReadError(
         f"the value is {what}",
         file=header.file,

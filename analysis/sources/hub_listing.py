@@ -21,16 +21,16 @@ from urllib.parse import quote
 
 from autoparser.analysis.core.errors import AutoparserError, TemplateReadError
 
-from .gguf_files import Window
+from .gguf_files import GgufWindow
 from .hub_requests import (
     WAITS,
     HubQuestion,
     asked_patiently,
-    failure,
+    failure_error,
     is_cut,
     is_unreachable,
-    offline,
-    quietly,
+    offline_error,
+    quiet_library,
 )
 from .local_files import cache_file, cached_file
 
@@ -74,7 +74,7 @@ class HubResponse(Protocol):
         ...
 
 
-def download(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
+def download_file(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
     """Return the path of a file in the cache, fetched if need be."""
     hub: Any = import_module("huggingface_hub")
     return str(
@@ -91,7 +91,7 @@ def file_size(url: str) -> int | None:
     return size
 
 
-def stream(
+def stream_file(
     url: str, headers: Mapping[str, str], timeout: float
 ) -> AbstractContextManager[HubResponse]:
     """Ask for a file; its body is read as it is wanted, and redirects are followed."""
@@ -102,7 +102,7 @@ def stream(
     return answer
 
 
-def headers() -> dict[str, str]:
+def request_headers() -> dict[str, str]:
     """Return the headers of a request: who asks, and the token if there is one."""
     hub: Any = import_module("huggingface_hub.utils")
     own: dict[str, str] = hub.build_hf_headers(library_name="autoparser")
@@ -129,7 +129,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class HubListing:
     """The files of a model at one commit."""
 
     repository: str
@@ -140,7 +140,7 @@ class Listing:
     """Whether the Hub was asked; False where it could not be, and this is from the cache."""
 
 
-def listing_of(repository: str, revision: str | None) -> Listing:
+def listing_of(repository: str, revision: str | None) -> HubListing:
     """List the files that are of use here, at the commit that the revision is at now.
 
     Where the Hub cannot be reached, at the commit where it was when it was asked last. Raises
@@ -160,8 +160,8 @@ def listing_of(repository: str, revision: str | None) -> Listing:
             listing = _from_hub(repository, revision)
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             if not is_unreachable(error):
-                raise failure(error, asked) from None
-            problem = failure(error, asked)
+                raise failure_error(error, asked) from None
+            problem = failure_error(error, asked)
         else:
             value = {"commit": listing.commit, "files": dict(listing.files)}
             for key in {_key(revision), _key(listing.commit)}:
@@ -169,15 +169,15 @@ def listing_of(repository: str, revision: str | None) -> Listing:
             return listing
     found = _kept(repository, revision) or _in_cache(repository, revision)
     if found is None:
-        raise problem or offline(asked)
+        raise problem or offline_error(asked)
     return found
 
 
-def _from_hub(repository: str, revision: str | None) -> Listing:
+def _from_hub(repository: str, revision: str | None) -> HubListing:
     from huggingface_hub import HfApi, constants  # noqa: PLC0415 - slow to import
 
     api = HfApi(library_name="autoparser")
-    with quietly():
+    with quiet_library():
         info = asked_patiently(
             lambda: api.model_info(
                 repository,
@@ -196,7 +196,7 @@ def _from_hub(repository: str, revision: str | None) -> Listing:
     files = {each.rfilename: each.size for each in siblings}
     for name in files:
         _check_name(name, repository)
-    return Listing(
+    return HubListing(
         repository,
         _checked_commit(info.sha, repository),
         {name: size for name, size in files.items() if OF_USE.fullmatch(name)},
@@ -233,7 +233,7 @@ def _key(revision: str | None) -> str:
     return f"{quote(revision or 'main', safe='')}.json"
 
 
-def _kept(repository: str, revision: str | None) -> Listing | None:
+def _kept(repository: str, revision: str | None) -> HubListing | None:
     """Recall what the Hub said last."""
     content = cached_answer(repository, _key(revision))
     if content is None:
@@ -243,7 +243,7 @@ def _kept(repository: str, revision: str | None) -> Listing | None:
         files: Mapping[str, int | None] = value["files"]
         for name in files:
             _check_name(name, repository)
-        return Listing(
+        return HubListing(
             repository,
             _checked_commit(str(value["commit"]), repository),
             files,
@@ -253,7 +253,7 @@ def _kept(repository: str, revision: str | None) -> Listing | None:
         return None
 
 
-def _in_cache(repository: str, revision: str | None) -> Listing | None:
+def _in_cache(repository: str, revision: str | None) -> HubListing | None:
     """Look at what other programs have fetched; they need not have fetched all of it."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
@@ -273,7 +273,7 @@ def _in_cache(repository: str, revision: str | None) -> Listing | None:
         if path.is_file()
     ]
     files = {name: (snapshot / name).stat().st_size for name in names if OF_USE.fullmatch(name)}
-    return Listing(repository, commit, files, asked=False) if files else None
+    return HubListing(repository, commit, files, asked=False) if files else None
 
 
 # Files of a model, fetched into the Hub library's cache.
@@ -286,7 +286,7 @@ LARGEST_FILE = 128 << 20
 """Bytes of a file that is fetched; the largest tokenizers have about a third of that."""
 
 
-def fetched(listing: Listing, names: Sequence[str], revision: str | None) -> Path | None:
+def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None) -> Path | None:
     """Fetch these files of a listing; return the directory that holds them, None for no files.
 
     Raises TemplateNotFoundError, TemplateReadError.
@@ -307,22 +307,24 @@ def fetched(listing: Listing, names: Sequence[str], revision: str | None) -> Pat
     return path
 
 
-def _fetched(listing: Listing, name: str, revision: str | None) -> Path | None:
+def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | None:
     """Fetch one file; None where the revision has moved on from the listing's commit."""
     # The library makes the bar itself, and passes nothing on to it.
     counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
     try:
-        with quietly():
-            path = asked_patiently(lambda: download(listing.repository, name, revision, counted))
+        with quiet_library():
+            path = asked_patiently(
+                lambda: download_file(listing.repository, name, revision, counted)
+            )
     except Exception as error:  # noqa: BLE001 - the library lets many kinds through
-        problem = failure(error, HubQuestion(listing.repository, revision, name))
+        problem = failure_error(error, HubQuestion(listing.repository, revision, name))
     else:
         file = Path(path)
         return file if listing.commit in file.parts else None
     raise problem
 
 
-def is_cached(listing: Listing, name: str) -> Path | None:
+def is_cached(listing: HubListing, name: str) -> Path | None:
     """Return the whole file where the cache holds it already."""
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - slow to import
 
@@ -330,7 +332,7 @@ def is_cached(listing: Listing, name: str) -> Path | None:
     return Path(path) if isinstance(path, str) else None
 
 
-def _check_size(listing: Listing, name: str, size: int) -> None:
+def _check_size(listing: HubListing, name: str, size: int) -> None:
     if size > LARGEST_FILE:
         raise TemplateReadError(
             f"this file is larger than {LARGEST_FILE >> 20} MiB",
@@ -346,7 +348,7 @@ class _Counted:
     A small compressed answer may unfold to any size, whatever the listing says.
     """
 
-    listing: Listing
+    listing: HubListing
     file: str
 
     def __init__(self, *_: object, **options: object) -> None:
@@ -377,10 +379,10 @@ class _Counted:
 PARTIAL_CONTENT = 206
 
 
-class HubWindow(Window):
+class HubWindow(GgufWindow):
     """Reads a file at the commit of a listing."""
 
-    def __init__(self, listing: Listing, file: str) -> None:
+    def __init__(self, listing: HubListing, file: str) -> None:
         """Look at this file of the listing. Raises AutoparserError where it is not there."""
         self.listing = listing
         self.file = file
@@ -397,7 +399,7 @@ class HubWindow(Window):
         got = bytearray()
         for wait in (*WAITS, None):
             try:
-                with quietly():
+                with quiet_library():
                     asked_patiently(lambda: self._receive(got, start, stop))
             except Exception as error:  # noqa: BLE001 - the library lets many kinds through
                 if got:
@@ -414,11 +416,11 @@ class HubWindow(Window):
         from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
         wanted = {
-            **headers(),
+            **request_headers(),
             "Range": f"bytes={start}-{stop - 1}",
             "Accept-Encoding": "identity",
         }
-        with stream(self._url(), wanted, constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
+        with stream_file(self._url(), wanted, constants.HF_HUB_DOWNLOAD_TIMEOUT) as response:
             raise_for_status(response)
             if start and response.status_code != PARTIAL_CONTENT:
                 raise TemplateReadError(
@@ -434,7 +436,7 @@ class HubWindow(Window):
 
     def _size(self) -> int:
         try:
-            with quietly():
+            with quiet_library():
                 size = asked_patiently(lambda: file_size(self._url()))
         except Exception as error:  # noqa: BLE001 - the library lets many kinds through
             raise self._failure(error) from None
@@ -452,4 +454,6 @@ class HubWindow(Window):
         return hf_hub_url(self.listing.repository, self.file, revision=self.listing.commit)
 
     def _failure(self, error: Exception) -> AutoparserError:
-        return failure(error, HubQuestion(self.listing.repository, self.listing.commit, self.file))
+        return failure_error(
+            error, HubQuestion(self.listing.repository, self.listing.commit, self.file)
+        )

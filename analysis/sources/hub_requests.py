@@ -52,7 +52,7 @@ class HubQuestion:
     file: str | None = None
 
 
-def failure(error: BaseException, asked: HubQuestion) -> AutoparserError:
+def failure_error(error: BaseException, asked: HubQuestion) -> AutoparserError:
     """Return the error that says what this one means."""
     if isinstance(error, AutoparserError):
         return error
@@ -161,7 +161,7 @@ def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | 
         return any(kind & names for kind in kinds)
 
     if any_of(frozenset({"OfflineModeIsEnabled"})):
-        return offline(asked)
+        return offline_error(asked)
     if any_of(NO_ANSWER):
         words, hint = (
             f"{_endpoint()} did not answer in time",
@@ -183,7 +183,7 @@ def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | 
     return TemplateReadError(words, file=asked.repository, place=asked.file, hint=hint)
 
 
-def offline(asked: HubQuestion) -> AutoparserError:
+def offline_error(asked: HubQuestion) -> AutoparserError:
     """Say that nothing may be asked, and that the cache does not have it."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
@@ -270,7 +270,7 @@ def _wait(error: Exception, usual: float) -> float | None:
 
 
 @contextmanager
-def quietly() -> Generator[None]:
+def quiet_library() -> Generator[None]:
     """Keep the library's own words off the terminal, unless `HF_HUB_VERBOSITY` asks for them."""
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
@@ -298,7 +298,7 @@ _OTHERS = ("datasets", "spaces")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedModel:
     """What a URL names, not yet known to be there."""
 
     repository: str
@@ -311,7 +311,7 @@ def is_url(source: str) -> bool:
     return _URL.match(source) is not None
 
 
-def named_in(url: str) -> Named:
+def named_in(url: str) -> NamedModel:
     """Read a URL. Raises TemplateNotFoundError where it is none of a model on the Hub."""
     parts = _parts(url)
     # A model of two words first, then one of a single word; two parts alone are a model.
@@ -323,7 +323,7 @@ def named_in(url: str) -> Named:
     if not known or len(repository) not in (1, 2) or repository[0] in _OTHERS:
         raise no_model(url)
     revision = page[1] if page else None
-    return Named("/".join(repository), revision, "/".join(page[2:]) or None)
+    return NamedModel("/".join(repository), revision, "/".join(page[2:]) or None)
 
 
 def no_model(url: str) -> TemplateNotFoundError:

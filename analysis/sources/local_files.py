@@ -104,7 +104,7 @@ def _too_large(file: str, hint: str) -> TemplateReadError:
     )
 
 
-def opened(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
     """Open a file to be read; a named pipe that nobody writes to is empty, not waited for.
 
     What a shell puts in the place of ``<(command)`` is such a pipe, with somebody who writes.
@@ -303,10 +303,10 @@ def read_text(path: Path) -> str:
             file=str(path),
             hint="check its permissions or pass another file",
         ) from None
-    return decoded(content, str(path))
+    return decode_text(content, str(path))
 
 
-def decoded(content: bytes, file: str) -> str:
+def decode_text(content: bytes, file: str) -> str:
     """Return the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
     try:
         text = content.decode("utf-8")

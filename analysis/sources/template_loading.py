@@ -38,9 +38,9 @@ from .found_templates import (
     templates_in_json,
 )
 from .gguf_files import GgufContents
-from .hub_listing import Listing, fetched, listing_of
+from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
-from .local_files import decoded, part_of, read_bounded, read_json_object, read_text
+from .local_files import decode_text, part_of, read_bounded, read_json_object, read_text
 from .template_sources import (
     ADDITIONAL_TEMPLATES,
     GGUF,
@@ -113,7 +113,7 @@ def _from_standard_input(source: str, revision: str | None) -> FoundTemplates | 
     if source != STANDARD_INPUT:
         return None
     _refuse_revision(source, revision)
-    text = decoded(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
+    text = decode_text(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
     return _one_text(text, "standard input", Provenance(SourceKind.STANDARD_INPUT, source))
 
 
@@ -300,7 +300,7 @@ _PLAIN_NAME = re.compile(r"\w[\w.\- ]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedFiles:
     """What was fetched."""
 
     source: Provenance
@@ -308,7 +308,7 @@ class Fetched:
     """Sizes in bytes by names."""
 
 
-def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -> Fetched:
+def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -> FetchedFiles:
     """Fetch what a model on the Hub has of templates and tokenizers, into the Hub's cache.
 
     ``to`` is a new directory to write it to, too, whole or not at all. Raises
@@ -339,16 +339,16 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
     if to is not None:
         _write(contents, to)
     sizes = {each: len(content) for each, content in sorted(contents.items())}
-    return Fetched(provenance, sizes)
+    return FetchedFiles(provenance, sizes)
 
 
-def _files(listing: Listing, source: Provenance) -> dict[str, bytes] | None:
+def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
     """Fetch a model's own files; None where they hold no template."""
     if templates_in_files(listing, source) is None:
         return None
     # Each once; the tokenizer's last, since what is fetched last marks the revision as fetched.
     names = list(dict.fromkeys((*template_files(listing), *tokenizer_files(listing))))
-    directory = fetched(listing, names, source.revision)
+    directory = fetch_files(listing, names, source.revision)
     if directory is None:
         return None
     return {each: (directory / each).read_bytes() for each in names}

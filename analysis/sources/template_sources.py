@@ -22,11 +22,11 @@ from .found_templates import (
 )
 from .gguf_files import CachedWindow, FileWindow, GgufContents, contents_of
 from .hub_listing import (
+    HubListing,
     HubWindow,
-    Listing,
     cache_answer,
     cached_answer,
-    fetched,
+    fetch_files,
     is_cached,
     listing_of,
 )
@@ -175,16 +175,16 @@ def templates_on_hub(name: HubName, revision: str | None) -> FoundTemplates:
     return found
 
 
-def template_files(listing: Listing) -> list[str]:
+def template_files(listing: HubListing) -> list[str]:
     """Return the names of a listing that hold templates and their special tokens."""
     return [
         each for each in sorted(listing.files) if each in READ_FILES or _ADDITIONAL.fullmatch(each)
     ]
 
 
-def templates_in_files(listing: Listing, source: Provenance) -> FoundTemplates | None:
+def templates_in_files(listing: HubListing, source: Provenance) -> FoundTemplates | None:
     """Fetch and read a model's own files; None where they hold no template."""
-    directory = fetched(listing, template_files(listing), source.revision)
+    directory = fetch_files(listing, template_files(listing), source.revision)
     if directory is None:
         return None
     try:
@@ -199,13 +199,13 @@ def templates_in_files(listing: Listing, source: Provenance) -> FoundTemplates |
     return replace(found, by_name=by_name)
 
 
-def _in_file(listing: Listing, name: str, source: Provenance) -> FoundTemplates | None:
+def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplates | None:
     """Fetch and read one file, with the model's special tokens; None where it is not there."""
     if name not in listing.files:
         return None
     # Once each; the file that was named is last, and marks the revision as fetched.
     names = [each for each in template_files(listing) if each != name]
-    directory = fetched(listing, [*names, name], source.revision)
+    directory = fetch_files(listing, [*names, name], source.revision)
     path = None if directory is None else part_of(directory, name)
     if directory is None or path is None:
         return None
@@ -218,14 +218,14 @@ def _in_file(listing: Listing, name: str, source: Provenance) -> FoundTemplates 
     return FoundTemplates(by_name, special_tokens_of(directory), source) if by_name else None
 
 
-def _in_gguf(listing: Listing, name: HubName, source: Provenance) -> FoundTemplates | None:
+def _in_gguf(listing: HubListing, name: HubName, source: Provenance) -> FoundTemplates | None:
     file = _gguf_file(listing.files, name)
     if file is None:
         return None
     return templates_of_gguf(_contents(listing, file), source, file)
 
 
-def gguf_on_hub(listing: Listing, name: HubName) -> GgufContents | None:
+def gguf_on_hub(listing: HubListing, name: HubName) -> GgufContents | None:
     """Read the header of the GGUF file that is meant; None where there is none."""
     file = _gguf_file(listing.files, name)
     return None if file is None else _contents(listing, file)
@@ -237,7 +237,7 @@ def _gguf_file(files: Mapping[str, object], name: HubName) -> str | None:
     return chosen_gguf(files, name.tag)
 
 
-def _contents(listing: Listing, file: str) -> GgufContents:
+def _contents(listing: HubListing, file: str) -> GgufContents:
     """Read a header: of the whole file where the cache has it, else as it was cached, or anew."""
     path = is_cached(listing, file)
     if path is not None:
@@ -252,7 +252,7 @@ def _contents(listing: Listing, file: str) -> GgufContents:
     return contents
 
 
-def nothing_there(listing: Listing, name: HubName) -> TemplateNotFoundError:
+def nothing_there(listing: HubListing, name: HubName) -> TemplateNotFoundError:
     """Say that there is no template, and where it was looked for."""
     asked = name.file or name.tag
     if asked is not None and not name.in_gguf:

@@ -237,7 +237,7 @@ class TokenIndex:
 
 
 @dataclass(frozen=True)
-class Marker:
+class SearchMarker:
     """A marker that is searched for (Knuth, Morris, Pratt); ``matched`` is how much stands so far.
 
     The search forgets nothing that could still become the marker, and looks at each byte once.

@@ -40,7 +40,7 @@ class FastTokenizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedText:
     """The tokens of a text, in the order of the text: their ids, and what each of them is for.
 
     A character that makes several tokens is the place of each of them; whitespace that a
@@ -81,7 +81,7 @@ class Encoded:
         """Count the tokens that start before this place."""
         return bisect_left(range(len(self.ids)), place, key=self.start)
 
-    def behind(self, place: int) -> Encoded:
+    def behind(self, place: int) -> EncodedText:
         """Return the tokens that end after a place in the text; their own places stay."""
         first = self.ending_by(place)
         return replace(self, ids=self.ids[first:], _first=self._first + first)
@@ -123,21 +123,21 @@ class TokenText:
         except Exception as error:
             raise _cannot_encode(text, str(error)) from error
 
-    def encode(self, text: str) -> Encoded:
+    def encode(self, text: str) -> EncodedText:
         """Return the tokens of a text: together their places cover it. Raises TokenizerError."""
         if not text:
-            return Encoded([], None, 0)
+            return EncodedText([], None, 0)
         encoding = self._encoding(text)
         ids = encoding.ids
         last = encoding.token_to_chars(len(ids) - 1) if ids else None
         rest = text if last is None else text[last[1] :]
         if rest.strip() or not ids:
             raise _cannot_encode(rest, "no token is for it")
-        found = Encoded(ids, encoding, len(text))
+        found = EncodedText(ids, encoding, len(text))
         self._check_known(text, found)
         return found
 
-    def _check_known(self, text: str, found: Encoded) -> None:
+    def _check_known(self, text: str, found: EncodedText) -> None:
         unknown = self._unknown
         if unknown is None or unknown not in found.ids:
             return
@@ -155,7 +155,7 @@ class TokenText:
         token = self._unknown_token
         return None if token is None else self.single(token)
 
-    def gives_back(self, encoded: Encoded, text: str, before: Sequence[int]) -> bool:
+    def gives_back(self, encoded: EncodedText, text: str, before: Sequence[int]) -> bool:
         """Whether the tokens of a text, after others, are decoded to that text."""
         return self._byte_level or self.decode(encoded.ids, before) == text
 

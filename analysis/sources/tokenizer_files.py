@@ -19,7 +19,7 @@ from autoparser.analysis.core.errors import TokenizerError, is_list, is_mapping
 
 from .found_templates import CONFIG_FILE
 from .gguf_files import GgufContents
-from .local_files import opened, part_of, read_json_object
+from .local_files import open_file, part_of, read_json_object
 from .token_bytes import byte_level_tokenizer
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def read_tokenizer_json(path: Path) -> Tokenizer:
 
 def _content(path: Path) -> bytes:
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             content = stream.read(LARGEST_TOKENIZER_JSON + 1)
     except OSError as error:
         raise TokenizerError(

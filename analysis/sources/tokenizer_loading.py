@@ -12,7 +12,7 @@ from autoparser.analysis.core.errors import AutoparserError, TokenizerError
 
 from .found_templates import CONFIG_FILE, special_tokens_of
 from .gguf_files import FileWindow, contents_of
-from .hub_listing import Listing, fetched, listing_of
+from .hub_listing import HubListing, fetch_files, listing_of
 from .hub_requests import hub_name
 from .local_files import part_of, read_json_object
 from .template_sources import gguf_on_hub
@@ -59,7 +59,7 @@ def load_tokenizer(
     listing = listing_of(name.repository, revision)
     directory = None
     if not name.in_gguf:
-        directory = fetched(listing, tokenizer_files(listing), revision)
+        directory = fetch_files(listing, tokenizer_files(listing), revision)
     if directory is not None and tokenizer_file(directory) is not None:
         return read_tokenizer(directory, segmenting=segmenting)
     contents = gguf_on_hub(listing, name)
@@ -68,7 +68,7 @@ def load_tokenizer(
     return tokenizer_of_gguf(contents, segmenting=segmenting)
 
 
-def tokenizer_files(listing: Listing) -> list[str]:
+def tokenizer_files(listing: HubListing) -> list[str]:
     """Return the names of a listing that its tokenizer is read from."""
     if TOKENIZER_FILE in listing.files:
         return [TOKENIZER_FILE]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
@@ -29,12 +29,12 @@ from autoparser.analysis.parsing.output_parser import OutputParser
 
 from .taught_analysis import (
     UsedFormat,
-    checked,
     reads_as,
     spoiled_render,
     taught_analysis,
     tools_called,
     widened_analysis,
+    with_checked_format,
 )
 
 
@@ -171,7 +171,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
     shown = {part for each in examples for part in _parts_of(each.message)}
     taught = taught_analysis(analysis, found.format, frozenset(shown), kind)
     verdicts = _verdicts(taught, examples, base)
-    taught = checked(taught, _check(verdicts))
+    taught = with_checked_format(taught, _check(verdicts))
     return _Candidate(UsedFormat.LEARNED, taught, verdicts, _worded(found))
 
 
@@ -192,7 +192,7 @@ def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
 
 def _writes_calls(format_: TurnFormat) -> bool:
     """Whether renders show how the template writes calls."""
-    return format_.calls is not None and Part.CALLS not in format_.unconfirmed
+    return format_.calls is not None and TurnPart.CALLS not in format_.unconfirmed
 
 
 def _refusal(each: _Candidate, own: _Candidate) -> str:
@@ -216,19 +216,19 @@ def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
     confirmed = base.unconfirmed & held
     if not confirmed:
         return own
-    format_ = with_worded_calls(base) if Part.CALLS in confirmed else base
+    format_ = with_worded_calls(base) if TurnPart.CALLS in confirmed else base
     taught = taught_analysis(own.analysis, format_, confirmed, kind)
     verdicts = _verdicts(taught, [each.example for each in own.verdicts], base)
     if sum(each.read for each in verdicts) < own.read:
         return own
-    return replace(own, analysis=checked(taught, _check(verdicts)), verdicts=verdicts)
+    return replace(own, analysis=with_checked_format(taught, _check(verdicts)), verdicts=verdicts)
 
 
-def _parts_of(message: Message) -> Iterator[Part]:
+def _parts_of(message: Message) -> Iterator[TurnPart]:
     held = {
-        Part.REASONING: message.reasoning,
-        Part.CONTENT: message.content,
-        Part.CALLS: message.calls,
+        TurnPart.REASONING: message.reasoning,
+        TurnPart.CONTENT: message.content,
+        TurnPart.CALLS: message.calls,
     }
     return (part for part, there in held.items() if there)
 

@@ -17,7 +17,7 @@ from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Tool, ToolCall
 from autoparser.analysis.core.documents import place_in
 from autoparser.analysis.core.text_alignment import prefix_length
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind, Failure
 from autoparser.analysis.learning.example_conclusion import (
@@ -34,18 +34,29 @@ from autoparser.analysis.learning.output_calls import (
     ends_in_name,
     ends_in_opening,
     holds_call,
+    is_misread,
     marked_word,
-    misread,
     restored_calls,
 )
-from autoparser.analysis.learning.output_proposals import Proposal, ReadTurn, kinds_of, proposals
+from autoparser.analysis.learning.output_proposals import (
+    Proposal,
+    ReadTurn,
+    kinds_of,
+    propose_meanings,
+)
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools, OutputError
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_of
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
-from .taught_analysis import UsedFormat, checked, spoiled_render, taught_analysis, widened_analysis
+from .taught_analysis import (
+    UsedFormat,
+    spoiled_render,
+    taught_analysis,
+    widened_analysis,
+    with_checked_format,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +180,12 @@ def learn_outputs(
     own = tuple(_readings(base, logged, base, tools, offered))
     rest = [each.output for each in own if each.problem]
     kept = InferredFormat(analysis, own, (), len(own) - len(rest), UsedFormat.TEMPLATE)
-    if base.calls is None or Part.CALLS in base.unconfirmed:
+    if base.calls is None or TurnPart.CALLS in base.unconfirmed:
         found = _confirmed(logged, base, tools, offered, tokens)
         taught = taught_analysis(analysis, found.format, found.format.shown, EvidenceKind.OUTPUT)
         learned = replace(
             kept,
-            analysis=checked(taught, _check(found.readings)),
+            analysis=with_checked_format(taught, _check(found.readings)),
             readings=found.readings,
             guesses=found.guesses,
             used=UsedFormat.LEARNED,
@@ -292,13 +303,13 @@ def format_of_outputs(
     Raises OutputError where no output holds what may be a call, or no format reads any.
     """
     offered = OfferedTools(tools)
-    begun = _reader(base, tools) if Part.REASONING in base.shown else None
+    begun = _reader(base, tools) if TurnPart.REASONING in base.shown else None
     read: ReadTurn | None = None if begun is None else partial(_said, begun)
     best: ReadFormat | None = None
     sighted = False
     # Outputs of several formats blur each other; each kind is then asked what it shows alone.
     for kind in (outputs, *kinds_of(outputs, offered)):
-        for each in proposals(kind, base, offered, read, tokens):
+        for each in propose_meanings(kind, base, offered, read, tokens):
             sighted = True
             found = _concluded(each, outputs, base, tools, offered)
             if found is not None and (best is None or found.rank > best.rank):
@@ -381,7 +392,7 @@ def _features(example: Example) -> Iterator[str]:
 def _reader(format_: TurnFormat, tools: Sequence[Tool], prompt: str = "") -> OutputParser:
     formats = Formats.of(format_)
     request = request_of(tools, prompt=prompt or None, begun=None if prompt else formats.default)
-    return OutputParser(build(formats, request), offered=frozenset(request.tools or ()))
+    return OutputParser(build_expression(formats, request), offered=frozenset(request.tools or ()))
 
 
 def _said(reader: OutputParser, text: str) -> Message:
@@ -458,7 +469,7 @@ class _OutputJudge:
         for call in message.calls:
             if not self.offered.fits(call.name, dict(call.arguments)):
                 return f"the arguments of {call.name} do not fit its schema"
-        if any(misread(call.name, call.arguments, self.offered) for call in message.calls):
+        if any(is_misread(call.name, call.arguments, self.offered) for call in message.calls):
             return "an argument holds another one"
         return ""
 

@@ -12,10 +12,10 @@ from itertools import groupby
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolResult, same_json
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.core.message_battery import battery, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import MediaSlot, Part
+from autoparser.analysis.core.text_format import MediaSlot, TurnPart
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.core.verdicts import Check, EvidenceKind
 from autoparser.analysis.formats.saved_format import SavedFormat
@@ -34,7 +34,7 @@ from autoparser.analysis.parsing.parsed_message import message_of
 
 def asks_for_tokens(analysis: Analysis) -> bool:
     """Whether a template shows no calls, or no reasoning, so that tokens may tell of them."""
-    return not {Part.REASONING, Part.CALLS} <= analysis.formats.united.shown
+    return not {TurnPart.REASONING, TurnPart.CALLS} <= analysis.formats.united.shown
 
 
 def unwritten_tokens(analysis: Analysis, tokens: Sequence[str]) -> tuple[str, ...]:
@@ -101,11 +101,11 @@ class UsedFormat(StrEnum):
 
 
 def taught_analysis(
-    analysis: Analysis, format_: TurnFormat, shown: frozenset[Part], kind: EvidenceKind
+    analysis: Analysis, format_: TurnFormat, shown: frozenset[TurnPart], kind: EvidenceKind
 ) -> Analysis:
     """Let the default's turns be written as a format says; `shown` are parts that it is new for."""
     base = analysis.format
-    new = {part: kind for part in Part if part in shown - base.shown}
+    new = {part: kind for part in TurnPart if part in shown - base.shown}
     known = {part: old for part, old in base.not_rendered.items() if part not in shown}
     format_ = replace(format_, not_rendered={**known, **new})
     each = tuple(format_ if old is base else _taught(old, format_) for old in analysis.formats)
@@ -115,12 +115,12 @@ def taught_analysis(
 
 def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
     """Let the parser read calls as another format has them, beside the template's own way."""
-    known = replace(format_, not_rendered={Part.CALLS: kind})
+    known = replace(format_, not_rendered={TurnPart.CALLS: kind})
     each = tuple(_called(old, known) for old in analysis.formats)
     return replace(analysis, also=_among(analysis.formats, each))
 
 
-def checked(analysis: Analysis, check: Check) -> Analysis:
+def with_checked_format(analysis: Analysis, check: Check) -> Analysis:
     """Put a verdict in the place of the self-check of the default's format."""
     return replace(analysis, checks=(check, *analysis.checks[1:]))
 
@@ -188,7 +188,7 @@ def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
     format_ = analysis.format
     for opening in format_.openings[:1] if analysis.check.ok else ():
         # What passes the self-check is written by the format as the template renders it.
-        for case in battery():
+        for case in battery_messages():
             try:
                 written = format_.write(case.message)
             except (RefusedMessageError, KeyError):

@@ -28,11 +28,11 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.provenance import Provenance
 
-from .environment import MarkedGenerationTag, Refusal, Sandbox, chat_environment
+from .environment import MarkedGenerationTag, SandboxKind, TemplateRefusal, chat_environment
 from .render_trace import RenderTrace, SourceMap, source_map
-from .source_text import excerpt, failure_line, find_column
+from .source_text import failure_line, find_column, source_excerpt
 from .trace_recorder import MOST_STEPS
-from .traced_render import TraceableTemplate, traceable, traced
+from .traced_render import TraceableTemplate, compile_traced, render_traced
 from .worker_guard import RenderGuard, current_guard
 from .worker_limits import LimitReached, raise_it
 
@@ -76,10 +76,10 @@ def prepared_tools(tools: Sequence[object] | None) -> list[object] | None:
         if not isinstance(tool, Mapping):
             kind = type(tool).__name__
             raise TypeError(f"a tool must be a dict with its JSON schema, not a {kind}")
-    return [plain(tool) for tool in tools]
+    return [plain_value(tool) for tool in tools]
 
 
-def plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """Rebuild ``value`` from plain JSON types, a placeholder with the type's name for others."""
     if value is None or type(value) in (str, int, float, bool):
         return value
@@ -95,18 +95,18 @@ def plain(value: object) -> object:
 
 def _plain_container(value: object) -> object:
     if is_mapping(value):
-        return {plain(key): plain(item) for key, item in value.items()}
+        return {plain_value(key): plain_value(item) for key, item in value.items()}
     if is_row(value):
-        items = map(plain, value)
+        items = map(plain_value, value)
         return [*items] if isinstance(value, list) else (*items,)
     if _is_numpy_scalar(value):
-        return plain(getattr(value, "item")())  # noqa: B009 - numpy is not imported here
+        return plain_value(getattr(value, "item")())  # noqa: B009 - numpy is not imported here
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
-        return {field.name: plain(getattr(value, field.name)) for field in fields}
+        return {field.name: plain_value(getattr(value, field.name)) for field in fields}
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        return plain(dump())
+        return plain_value(dump())
     return f"<{type(value).__name__}>"
 
 
@@ -117,7 +117,7 @@ def _is_numpy_scalar(value: object) -> bool:
 
 
 def _prepared_message(message: object) -> Message:
-    rebuilt = plain(message)
+    rebuilt = plain_value(message)
     if not is_mapping(rebuilt):
         kind = type(message).__name__
         raise TypeError(f"a message must be a dict with a role, not a {kind}")
@@ -154,7 +154,7 @@ class ChatTemplate:
     source: Provenance | None = None
     """Where it came from, in full; None for text given directly."""
 
-    sandbox: Sandbox = Sandbox.IMMUTABLE
+    sandbox: SandboxKind = SandboxKind.IMMUTABLE
     """Where it runs; in another sandbox than transformers' it may render what that refuses."""
 
     def render(
@@ -194,10 +194,10 @@ class ChatTemplate:
                 raise TypeError(f"a document must be a dict with title and text, not a {kind}")
         return {
             **self.special_tokens,
-            **{name: plain(value) for name, value in switches.items()},
+            **{name: plain_value(value) for name, value in switches.items()},
             "messages": prepared_messages(messages),
             "tools": prepared_tools(tools),
-            "documents": plain(documents),
+            "documents": plain_value(documents),
             "add_generation_prompt": add_generation_prompt,
         }
 
@@ -238,12 +238,12 @@ class ChatTemplate:
 
             return self._held(pieces)
 
-        return traced(made, self._own(variables), render, most_steps)
+        return render_traced(made, self._own(variables), render, most_steps)
 
     @cached_property
     def _traceable(self) -> TraceableTemplate:
         self.check_syntax()
-        return traceable(self.text, self.sandbox)
+        return compile_traced(self.text, self.sandbox)
 
     @cached_property
     def marks_generation(self) -> bool:
@@ -271,12 +271,12 @@ class ChatTemplate:
     def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
         """Return the variables of one render: whatever the template may change is a copy."""
         given = {**variables}
-        return given if self.sandbox is Sandbox.IMMUTABLE else deepcopy(given)
+        return given if self.sandbox is SandboxKind.IMMUTABLE else deepcopy(given)
 
     @cached_property
     def in_mutable_sandbox(self) -> ChatTemplate:
         """The same template, in the sandbox that lets it change lists and dictionaries."""
-        return replace(self, sandbox=Sandbox.MUTABLE)
+        return replace(self, sandbox=SandboxKind.MUTABLE)
 
     def _held(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
         """Render, in a worker within its limits. Raises TemplateRenderError."""
@@ -366,12 +366,12 @@ class ChatTemplate:
             file=self._file,
             line=line,
             column=column,
-            excerpt=excerpt(self.text, line, column),
+            excerpt=source_excerpt(self.text, line, column),
             hint=hint,
         )
 
     def _render_error(self, error: Exception) -> TemplateRenderError:
-        refused = isinstance(error, Refusal)
+        refused = isinstance(error, TemplateRefusal)
         return TemplateRenderError(
             _cut(_said(error) if refused else _in_words(error)),
             file=self._file,

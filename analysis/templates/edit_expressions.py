@@ -13,7 +13,7 @@ from .source_text import TemplateToken, template_tokens
 from .template_edits import TemplateEdit
 
 
-def statements(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
+def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
     """Return what stands within each `{% … %}` and `{{ … }}`, without its whitespace."""
     inside: list[TemplateToken] | None = None
     for token in tokens:
@@ -50,7 +50,7 @@ _PARTING = frozenset({"and", "or", "if", "elif", "else", ",", "=", ":"})
 _OPENERS, _CLOSERS = "([{", ")]}"
 
 
-def stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[StatementStretch]]:
+def bracket_stretches(tokens: Sequence[TemplateToken]) -> Iterator[list[StatementStretch]]:
     """Return for each pair of brackets, and for the statement, the stretches directly within it."""
     levels: list[tuple[list[StatementStretch], list[TemplateToken], str]] = [([], [], "")]
     for token in tokens:
@@ -81,7 +81,7 @@ def _all(row: Sequence[StatementStretch]) -> Iterator[TemplateToken]:
         yield from stretch.tokens
 
 
-def joined(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
+def join_stretches(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
     """Put stretches together that `and` and `or` join."""
     number = 0
 
@@ -94,10 +94,10 @@ def joined(row: Sequence[StatementStretch]) -> Iterator[list[StatementStretch]]:
         yield [*stretches]
 
 
-def conditions(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
+def condition_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]:
     """Return the places of the conditions of a statement, those within its values, too."""
-    for row in stretches(tokens):
-        for side in joined(row):
+    for row in bracket_stretches(tokens):
+        for side in join_stretches(row):
             if side[0].before in ("if", "elif"):
                 yield side[0].start, side[-1].end
 
@@ -196,7 +196,7 @@ def template_edits(text: str) -> tuple[TemplateEdit, ...]:
     """Return every such edit of a template, in the order of their places, each once."""
     found = (
         edit
-        for tokens in statements(template_tokens(text))
+        for tokens in statement_spans(template_tokens(text))
         for edit in (*_conditions(tokens), *_operations(text, tokens))
     )
     return tuple(sorted(dict.fromkeys(found)))
@@ -204,9 +204,9 @@ def template_edits(text: str) -> tuple[TemplateEdit, ...]:
 
 def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Leave out one side of an `and` or `or`; let a whole condition be true or false."""
-    for row in stretches(tokens):
+    for row in bracket_stretches(tokens):
         yield from _one_side(row)
-        for side in joined(row):
+        for side in join_stretches(row):
             if side[0].before in ("if", "elif"):
                 for value in ("true", "false"):
                     yield TemplateEdit(side[0].start, side[-1].end, value)
@@ -214,7 +214,7 @@ def _conditions(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
 
 def one_sided(tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
     """Leave out one side of an `and` or `or`."""
-    for row in stretches(tokens):
+    for row in bracket_stretches(tokens):
         yield from _one_side(row)
 
 

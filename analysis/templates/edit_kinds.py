@@ -20,7 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .edit_expressions import FilterChain, conditions, filter_chains, statements, stretches
+from .edit_expressions import (
+    FilterChain,
+    bracket_stretches,
+    condition_places,
+    filter_chains,
+    statement_spans,
+)
 from .source_text import TemplateToken, template_tokens
 from .template_edits import ItemKind, StatementBody, TemplateEdit, TemplateItem, statement_tree
 
@@ -141,7 +147,7 @@ def adding_edits(text: str) -> tuple[TemplateEdit, ...]:
     """Return every such edit of a template, in the order of their places, each once."""
     found = (
         edit
-        for tokens in statements(template_tokens(text))
+        for tokens in statement_spans(template_tokens(text))
         for edit in (*_values(text, tokens), *_presence(text, tokens))
     )
     return tuple(sorted(dict.fromkeys(found)))
@@ -151,11 +157,11 @@ def _values(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit
     """Let a field be missing, or be a string already; let a part be cut only where it is there."""
     whole = {
         (stretch.start, stretch.end)
-        for row in stretches(tokens)
+        for row in bracket_stretches(tokens)
         for stretch in row
         if stretch.before in ("", "=") and not stretch.after
     }
-    asked = [*conditions(tokens)]
+    asked = [*condition_places(tokens)]
     for chain in filter_chains(tokens):
         start, end = chain.start, _path_end(chain)
         value = text[start:end]
@@ -247,7 +253,7 @@ def also_compared(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]
     """Return the edits by which every comparison with the string `known` takes `other`, too."""
     found: list[TemplateEdit] = []
     both = f"[{jinja_text(known)}, {jinja_text(other)}]"
-    for tokens in statements(template_tokens(text)):
+    for tokens in statement_spans(template_tokens(text)):
         for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], None], strict=False):
             if token.kind != "string" or token.value[1:-1] != known:
                 continue
@@ -262,7 +268,7 @@ def also_compared(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]
 def replaced_value(text: str, known: str, other: str) -> tuple[TemplateEdit, ...]:
     """Return the edits by which a field whose text is `other` is taken for `known`."""
     found: list[TemplateEdit] = []
-    for tokens in statements(template_tokens(text)):
+    for tokens in statement_spans(template_tokens(text)):
         for chain in filter_chains(tokens):
             end = _path_end(chain)
             value = text[chain.start : end]
@@ -275,8 +281,8 @@ def replaced_value(text: str, known: str, other: str) -> tuple[TemplateEdit, ...
 
 def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
     """Ask for a variable, too, in every condition."""
-    for tokens in statements(template_tokens(text)):
-        for start, end in conditions(tokens):
+    for tokens in statement_spans(template_tokens(text)):
+        for start, end in condition_places(tokens):
             yield TemplateEdit(start, end, f"({text[start:end]}) and {name}")
             yield TemplateEdit(end, end, f" and {name}")
 

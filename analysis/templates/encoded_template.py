@@ -26,7 +26,7 @@ from autoparser.analysis.core.errors import (
 )
 
 from .chat_template import ChatTemplate, Rendered
-from .environment import Sandbox
+from .environment import SandboxKind
 from .render_trace import PromptPiece, RenderTrace, SourceMap, SourceSpan
 from .worker_limits import DEFAULT_LIMITS, Limits
 from .worker_pool import run_task
@@ -153,7 +153,7 @@ class _Source(NamedTuple):
 
     text: str
     file: str
-    sandbox: Sandbox
+    sandbox: SandboxKind
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
 
-class Sandbox(StrEnum):
+class SandboxKind(StrEnum):
     """The sandboxes of Jinja."""
 
     IMMUTABLE = "immutable"
@@ -49,7 +49,7 @@ class Sandbox(StrEnum):
     """The same, but such changes are made."""
 
 
-class Refusal(TemplateError):
+class TemplateRefusal(TemplateError):
     """The template called ``raise_exception``; the first argument is what it said."""
 
 
@@ -243,15 +243,15 @@ class _ImmutableSandbox(_Remembering, ImmutableSandboxedEnvironment):
     """That of transformers."""
 
 
-_ENVIRONMENTS: dict[Sandbox, type[SandboxedEnvironment]] = {
-    Sandbox.IMMUTABLE: _ImmutableSandbox,
-    Sandbox.MUTABLE: _Remembering,
+_ENVIRONMENTS: dict[SandboxKind, type[SandboxedEnvironment]] = {
+    SandboxKind.IMMUTABLE: _ImmutableSandbox,
+    SandboxKind.MUTABLE: _Remembering,
 }
 
 
 @cache
 def chat_environment(
-    sandbox: Sandbox = Sandbox.IMMUTABLE, *, tag: type[GenerationTag] = GenerationTag
+    sandbox: SandboxKind = SandboxKind.IMMUTABLE, *, tag: type[GenerationTag] = GenerationTag
 ) -> SandboxedEnvironment:
     """Return the one environment that all templates share, with this tag for generation blocks."""
     environment = _ENVIRONMENTS[sandbox](
@@ -321,7 +321,7 @@ def _json_key(
 
 def raise_exception(message: str) -> NoReturn:
     """Refuse the conversation, as a template says."""
-    raise Refusal(message)
+    raise TemplateRefusal(message)
 
 
 def strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name

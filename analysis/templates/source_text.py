@@ -181,7 +181,7 @@ def text_constants(tree: ast.AST) -> tuple[str, ...]:
 # The comments of a template, which Jinja leaves out of every render.
 
 
-def comments(text: str) -> Iterator[tuple[int, str]]:
+def template_comments(text: str) -> Iterator[tuple[int, str]]:
     """Return each comment with the line (from 1) on which it begins.
 
     What only looks like a comment, within ``raw`` or a string, is none. Of a text that Jinja
@@ -244,7 +244,7 @@ def find_column(environment: Environment, text: str, error: JinjaSyntaxError) ->
     return found.start() + 1 if found else None
 
 
-def excerpt(text: str, line: int, column: int | None) -> str:
+def source_excerpt(text: str, line: int, column: int | None) -> str:
     """Return the template's line after its number and, where known, a caret under the column."""
     lines = NEWLINE.split(text)
     if not 1 <= line <= len(lines):

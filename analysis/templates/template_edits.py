@@ -185,7 +185,7 @@ class TemplateEdit(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
-def edited(text: str, edits: Iterable[TemplateEdit]) -> str:
+def apply_edits(text: str, edits: Iterable[TemplateEdit]) -> str:
     """Return a text with edits made, none of which overlaps another."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]

@@ -19,7 +19,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from autoparser.analysis.core.errors import TemplateRenderError
 
-from .environment import Sandbox, chat_environment
+from .environment import SandboxKind, chat_environment
 from .render_trace import OpenSite, RenderTrace, StepKind, TemplateSite
 from .source_text import NEWLINE, template_tokens
 from .trace_recorder import FoundSite, TraceRecorder, found_sites, placed_sites
@@ -37,7 +37,7 @@ def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
         case nodes.Name(ctx="load"):
             yield node, node.name
         case nodes.Getattr() | nodes.Getitem() if _is_chain(node):
-            yield node, spelled(node)
+            yield node, spell_expression(node)
             if isinstance(node, nodes.Getitem):
                 yield from seen_parts(node.arg)
         case nodes.Call(node=nodes.Getattr(node=owner)):
@@ -48,7 +48,7 @@ def seen_parts(node: nodes.Node) -> Iterator[tuple[nodes.Expr, str]]:
         case nodes.Compare():
             for side in (node.expr, *(operand.expr for operand in node.ops)):
                 if isinstance(side, nodes.Call | nodes.Filter):
-                    yield side, spelled(side)
+                    yield side, spell_expression(side)
                 yield from seen_parts(side)
         case _:
             for child in node.iter_child_nodes():
@@ -66,7 +66,7 @@ def _is_chain(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Name)
 
 
-def spelled(node: nodes.Node | None) -> str:
+def spell_expression(node: nodes.Node | None) -> str:
     """Return an expression as a template could spell it, `…` for what would be long."""
     match node:
         case nodes.Name():
@@ -74,20 +74,20 @@ def spelled(node: nodes.Node | None) -> str:
         case nodes.Const():
             return repr(node.value)
         case nodes.Getattr():
-            return f"{spelled(node.node)}.{node.attr}"
+            return f"{spell_expression(node.node)}.{node.attr}"
         case nodes.Getitem():
-            return f"{spelled(node.node)}[{spelled(node.arg)}]"
+            return f"{spell_expression(node.node)}[{spell_expression(node.arg)}]"
         case nodes.Slice():
             ends = (node.start, node.stop)
-            return ":".join("" if end is None else spelled(end) for end in ends)
+            return ":".join("" if end is None else spell_expression(end) for end in ends)
         case nodes.Neg():
-            return f"-{spelled(node.node)}"
+            return f"-{spell_expression(node.node)}"
         case nodes.Add() | nodes.Sub():
-            return f"{spelled(node.left)} {node.operator} {spelled(node.right)}"
+            return f"{spell_expression(node.left)} {node.operator} {spell_expression(node.right)}"
         case nodes.Filter():
-            return f"{spelled(node.node)}|{node.name}{'(…)' if node.args else ''}"
+            return f"{spell_expression(node.node)}|{node.name}{'(…)' if node.args else ''}"
         case nodes.Call():
-            return f"{spelled(node.node)}({'…' if node.args or node.kwargs else ''})"
+            return f"{spell_expression(node.node)}({'…' if node.args or node.kwargs else ''})"
         case _:
             return "…"
 
@@ -165,7 +165,7 @@ class _RecordingGenerator(CodeGenerator):
         super().end_write(frame)
 
 
-def traceable(text: str, sandbox: Sandbox) -> TraceableTemplate:
+def compile_traced(text: str, sandbox: SandboxKind) -> TraceableTemplate:
     """Compile a template for traces. Raises what Jinja raises."""
     text = NEWLINE.sub("\n", text)
     environment: SandboxedEnvironment = chat_environment(sandbox).overlay()
@@ -222,7 +222,7 @@ def _loaded(target: nodes.Node) -> nodes.Expr:
             return nodes.Const(None)
 
 
-def traced(
+def render_traced(
     made: TraceableTemplate,
     variables: dict[str, object],
     render: Callable[[Callable[[], Any]], object],

@@ -93,7 +93,7 @@ def current_guard() -> RenderGuard | None:
 
 
 @contextmanager
-def guarded(limits: Limits, has: int | None) -> Generator[RenderGuard]:
+def hold_to_limits(limits: Limits, has: int | None) -> Generator[RenderGuard]:
     """Hold what runs inside to the limits. Only for a worker's main thread: it sets signals.
 
     `has` is what `data_bytes` said of this process.

@@ -72,7 +72,7 @@ def raise_it(limit: Limit) -> str:
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 
-def beyond(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
+def limit_error(limit: Limit, limits: Limits, file: str | None) -> TaskLimitError:
     """Return the error of a task that went beyond a limit."""
     return TaskLimitError(limit, _too_much(limit, limits), file=file, hint=raise_it(limit))
 
@@ -95,9 +95,9 @@ def of_death(status: int, limits: Limits, file: str | None) -> AutoparserError:
     """Return the error of a task whose worker ended with this exit code, as `subprocess` has it."""
     name = _signal_name(status)
     if name == "SIGPROF":
-        return beyond(Limit.RENDER_TIME, limits, file)
+        return limit_error(Limit.RENDER_TIME, limits, file)
     if name == "SIGXCPU":
-        return beyond(Limit.TASK_TIME, limits, file)
+        return limit_error(Limit.TASK_TIME, limits, file)
     if name is None:
         words = f"its worker ended with exit code {status}"
     elif name == "SIGKILL":

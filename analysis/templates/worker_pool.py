@@ -34,14 +34,14 @@ from autoparser.analysis.core.errors import AutoparserError
 
 from .worker_limits import DEFAULT_LIMITS, Limits, of_death, of_fault, of_silence
 from .worker_process import (
-    Process,
     ProcessActivity,
-    Reply,
     TaskRequest,
+    WorkerProcess,
+    WorkerReply,
     activity_of,
-    dumped,
-    loaded,
-    started,
+    pickle_value,
+    start_process,
+    unpickle_value,
 )
 
 # A worker as its parent sees it: a task goes in, its value or its error comes out.
@@ -62,12 +62,12 @@ START_SECONDS = 60.0
 """What starting may take, besides."""
 
 
-class Worker:
+class TaskWorker:
     """A process that runs tasks."""
 
     def __init__(self, *, terminal: bool = False) -> None:
         """Start it; with `terminal` it has this process' standard files, and may wait for them."""
-        self._process, self.connection = started(terminal=terminal)
+        self._process, self.connection = start_process(terminal=terminal)
         self._terminal = terminal
         self._request: TaskRequest | None = None
         self._due: float | None = None
@@ -127,7 +127,7 @@ class Worker:
     ) -> None:
         """Give it a task. Raises what pickle does for arguments that cannot be sent."""
         self._request = TaskRequest(function, arguments, named, limits, file)
-        content = dumped(self._request)
+        content = pickle_value(self._request)
         self._due = self._seen = None
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
@@ -143,11 +143,11 @@ class Worker:
         request = cast("TaskRequest", self._request)
         self._request = None
         content = self._received(request)
-        reply: Reply = loaded(content)
+        reply: WorkerReply = unpickle_value(content)
         self.grown = reply.grown
         if reply.error is not None:
             raise reply.error
-        return loaded(cast("bytes", reply.value))
+        return unpickle_value(cast("bytes", reply.value))
 
     def _received(self, request: TaskRequest) -> bytes:
         try:
@@ -197,7 +197,7 @@ class Worker:
         return self._process.wait()
 
 
-def _ended(process: Process, connection: Connection, owner: int) -> None:
+def _ended(process: WorkerProcess, connection: Connection, owner: int) -> None:
     with suppress(OSError):
         connection.close()
     if os.getpid() == owner:
@@ -257,8 +257,8 @@ class WorkerPool(ClosedAtExit):
         """Start so many workers; None: as many as are worth while."""
         count = workers or usual_jobs()
         self.limits = limits
-        self._idle = deque(Worker() for _ in range(count))
-        self._busy: dict[Connection, tuple[int, Worker]] = {}
+        self._idle = deque(TaskWorker() for _ in range(count))
+        self._busy: dict[Connection, tuple[int, TaskWorker]] = {}
 
     def close(self) -> None:
         """End the workers, whatever they are at."""
@@ -297,7 +297,7 @@ class WorkerPool(ClosedAtExit):
             # Left early: what is under way is nobody's.
             for _, worker in self._busy.values():
                 worker.close()
-                self._idle.append(Worker())
+                self._idle.append(TaskWorker())
             self._busy.clear()
 
     def _next(
@@ -312,7 +312,7 @@ class WorkerPool(ClosedAtExit):
             if not worker.idle:
                 # It died since, of which this item is not the cause.
                 worker.close()
-                worker = Worker()
+                worker = TaskWorker()
             file = None if name is None else name(item)
             worker.submit(function, item, limits=self.limits, file=file)
             self._busy[worker.connection] = at, worker
@@ -327,10 +327,10 @@ class WorkerPool(ClosedAtExit):
             if connection in ready or worker.stuck():
                 del self._busy[connection]
                 done[at] = _outcome(worker)
-                self._idle.append(worker if fit(worker) else Worker())
+                self._idle.append(worker if can_take_task(worker) else TaskWorker())
 
 
-def _outcome(worker: Worker) -> TaskOutcome[Any]:
+def _outcome(worker: TaskWorker) -> TaskOutcome[Any]:
     file = worker.file
     try:
         return TaskOutcome(worker.answer())
@@ -340,7 +340,7 @@ def _outcome(worker: Worker) -> TaskOutcome[Any]:
         return TaskOutcome(error=of_fault(fault, file))
 
 
-def fit(worker: Worker) -> bool:
+def can_take_task(worker: TaskWorker) -> bool:
     """Whether it can take another task; one that has grown too large is ended."""
     if worker.alive and worker.grown > GROWN_TOO_LARGE:
         worker.close()
@@ -359,7 +359,7 @@ def usual_jobs() -> int:
 KEPT = 4
 """Idle workers that are kept."""
 
-_idle: list[Worker] = []
+_idle: list[TaskWorker] = []
 """Each is taken out before it is used, which lists do in one step: threads never share one."""
 
 
@@ -377,11 +377,11 @@ def run_task(
     what the function raises, TaskLimitError for a task that is beyond its limits, WorkerDiedError
     for one that lost its worker.
     """
-    worker = Worker(terminal=True) if terminal else _taken()
+    worker = TaskWorker(terminal=True) if terminal else _taken()
     try:
         value = worker.call(function, *arguments, limits=limits, file=file, named=named)
     finally:
-        if terminal or not fit(worker) or len(_idle) >= KEPT:
+        if terminal or not can_take_task(worker) or len(_idle) >= KEPT:
             worker.close()
         else:
             _idle.append(worker)
@@ -394,10 +394,10 @@ def close_workers() -> None:
         _idle.pop().close()
 
 
-def _taken() -> Worker:
+def _taken() -> TaskWorker:
     while _idle:
         worker = _idle.pop()
         if worker.idle:
             return worker
         worker.close()
-    return Worker()
+    return TaskWorker()

@@ -28,8 +28,8 @@ from typing import Any, Protocol, cast
 
 from autoparser.analysis.core.errors import Limit
 
-from .worker_guard import data_bytes, guarded
-from .worker_limits import LimitReached, Limits, TaskLimitReached, beyond, of_fault
+from .worker_guard import data_bytes, hold_to_limits
+from .worker_limits import LimitReached, Limits, TaskLimitReached, limit_error, of_fault
 
 # What a worker and its parent send each other: pickled values.
 #
@@ -50,7 +50,7 @@ class TaskRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """How a task ended."""
 
     value: object = None
@@ -60,7 +60,7 @@ class Reply:
     """Bytes of data that the worker has more than when it began to serve; 0 where unknown."""
 
 
-def dumped(value: object) -> bytes:
+def pickle_value(value: object) -> bytes:
     """Pickle a value. Raises what pickle does for a value that cannot be."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
@@ -71,7 +71,7 @@ def dumped(value: object) -> bytes:
     return buffer.getvalue()
 
 
-def loaded(content: bytes) -> Any:
+def unpickle_value(content: bytes) -> Any:
     """Return the value that was pickled."""
     with _no_collection():
         return pickle.loads(content)  # noqa: S301 - from this program's own worker
@@ -105,7 +105,7 @@ _STANDARD = (0, 1, 2)
 _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 
-def serve(connection: Connection, *, interruptible: bool = False) -> None:
+def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
     """Run tasks until the pipe closes. An interrupt is the parent's affair, unless it says so."""
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -163,21 +163,21 @@ def _open_files() -> list[int]:
     return list(range(256))
 
 
-def _answer(content: bytes, has: int | None) -> Reply:
+def _answer(content: bytes, has: int | None) -> WorkerReply:
     """Run one task. What it raises is part of the answer."""
     file: str | None = None
     limits = Limits()
     try:
-        request: TaskRequest = loaded(content)
+        request: TaskRequest = unpickle_value(content)
         file, limits = request.file, request.limits
-        with guarded(limits, has):
+        with hold_to_limits(limits, has):
             value = request.function(*request.arguments, **request.named)
             # Here, so that a result too large to send is within the limits, too.
-            return Reply(value=dumped(value))
+            return WorkerReply(value=pickle_value(value))
     except (TaskLimitReached, LimitReached):
-        error: BaseException = beyond(Limit.TASK_TIME, limits, file)
+        error: BaseException = limit_error(Limit.TASK_TIME, limits, file)
     except MemoryError:
-        error = beyond(Limit.MEMORY, limits, file)
+        error = limit_error(Limit.MEMORY, limits, file)
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as raised:  # noqa: BLE001 - a fault of the task is not the worker's
@@ -189,7 +189,7 @@ def _answer(content: bytes, has: int | None) -> Reply:
     error.__traceback__ = None
     error.__context__ = None
     gc.collect()
-    return Reply(error=error)
+    return WorkerReply(error=error)
 
 
 def _remember_where(error: BaseException) -> None:
@@ -199,19 +199,19 @@ def _remember_where(error: BaseException) -> None:
     error.add_note(f"In a worker:\n{frames}".rstrip())
 
 
-def _sent(reply: Reply, grown: int) -> bytes:
+def _sent(reply: WorkerReply, grown: int) -> bytes:
     """Pickle an answer; an error that cannot be pickled is told in its words."""
     try:
-        return dumped(Reply(reply.value, reply.error, grown))
+        return pickle_value(WorkerReply(reply.value, reply.error, grown))
     except Exception as fault:  # noqa: BLE001 - pickling runs code of the error's class
         words = f"{type(reply.error).__name__}: {reply.error} ({fault})"
-        return dumped(Reply(error=RuntimeError(words), grown=grown))
+        return pickle_value(WorkerReply(error=RuntimeError(words), grown=grown))
 
 
 def main() -> None:
     """Serve the pipe whose number or handle is the first argument: a worker that was not forked."""
     number, interruptible = int(sys.argv[1]), sys.argv[2] == "1"
-    serve(_connection(number), interruptible=interruptible)
+    serve_tasks(_connection(number), interruptible=interruptible)
 
 
 def _connection(number: int) -> Connection:
@@ -264,7 +264,7 @@ _SERVE = "from autoparser.analysis.templates.worker_process import main; main()"
 _TASKS = Path("/proc/self/task")
 
 
-class Process(Protocol):
+class WorkerProcess(Protocol):
     """A process that was started here."""
 
     pid: int
@@ -299,14 +299,14 @@ class _Forked:
         return self._status
 
 
-def started(*, terminal: bool = False) -> tuple[Process, Connection]:
+def start_process(*, terminal: bool = False) -> tuple[WorkerProcess, Connection]:
     """Start a process that serves; return it and this end of its pipe.
 
     With `terminal` it has the standard files of this one and takes interrupts as this one does;
     else it reads nothing, prints nothing, and an interrupt leaves it alone.
     """
     here, there = Pipe()
-    start: Callable[[Connection, Connection, bool], Process]
+    start: Callable[[Connection, Connection, bool], WorkerProcess]
     start = _forked if _may_fork() else _fresh
     with _no_interrupt():
         process = start(here, there, terminal)
@@ -337,7 +337,7 @@ def _may_fork() -> bool:
         return True
 
 
-def _forked(here: Connection, there: Connection, terminal: bool) -> Process:
+def _forked(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     _flush()
     pid = os.fork()
     if pid:
@@ -350,7 +350,7 @@ def _forked(here: Connection, there: Connection, terminal: bool) -> Process:
         # the pages that both processes share.
         gc.freeze()
         let_go(there.fileno(), output=terminal)
-        serve(there, interruptible=terminal)
+        serve_tasks(there, interruptible=terminal)
         _flush()
         code = 0
     finally:
@@ -364,7 +364,7 @@ def _flush() -> None:
             stream.flush()
 
 
-def _fresh(here: Connection, there: Connection, terminal: bool) -> Process:
+def _fresh(here: Connection, there: Connection, terminal: bool) -> WorkerProcess:
     del here
     number = there.fileno()
     command = [sys.executable, "-c", _SERVE, str(number), str(int(terminal))]
@@ -375,14 +375,14 @@ def _fresh(here: Connection, there: Connection, terminal: bool) -> Process:
         os.set_handle_inheritable(number, True)
         startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [number]})
         return cast(
-            "Process",
+            "WorkerProcess",
             subprocess.Popen(  # noqa: S603 - the interpreter that runs this
                 command, stdin=files, stdout=files, env=variables, startupinfo=startup
             ),
         )
     shared = (number, *(handed_on() if terminal else ()))
     return cast(
-        "Process",
+        "WorkerProcess",
         subprocess.Popen(  # noqa: S603 - the interpreter that runs this
             command, stdin=files, stdout=files, env=variables, pass_fds=shared
         ),

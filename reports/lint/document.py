@@ -16,19 +16,17 @@ from autoparser.analysis.core.documents import (
     RuleCode,
     json_of,
 )
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.lint.hit import Confidence, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_settings import FailOn
-from autoparser.analysis.lint.project_sources import Problem
-from autoparser.analysis.lint.rule import Need, Profile
+from autoparser.analysis.lint.project_sources import InputProblem
+from autoparser.analysis.lint.rule import Profile, RuleNeed
 
-from .finding_words import line_place
-from .statistics import counted
-
-__all__ = ["LintDocument", "lint_document"]
+from .text import counted
+from .words import line_place
 
 
 class OriginDocument(JsonDocument, frozen=True):
@@ -88,7 +86,7 @@ class FindingDocument(JsonDocument, frozen=True):
     """What installed engines make of it, a sentence each; empty where none was asked."""
     evidence: tuple[LintEvidenceDocument, ...]
     """What shows it."""
-    rests_on: dict[Part, EvidenceKind]
+    rests_on: dict[TurnPart, EvidenceKind]
     """The part of a turn by whose format the rule goes, and what says how that is written; empty
     where it goes by renders alone."""
 
@@ -105,7 +103,7 @@ class LeftOutRuleDocument(JsonDocument, frozen=True):
     """A rule that could not look."""
 
     code: RuleCode
-    needs: Need
+    needs: RuleNeed
     """What it lacks."""
 
 
@@ -130,7 +128,7 @@ class LintedTemplateDocument(JsonDocument, frozen=True):
     """What else was in the way, such as a tokenizer that cannot be read."""
     left_out: tuple[LeftOutRuleDocument, ...]
     """Rules that could not look."""
-    evidence: dict[Part, EvidenceKind]
+    evidence: dict[TurnPart, EvidenceKind]
     """What says how each part of a turn is written, by which rules go; empty where it cannot be
     analysed."""
     unwritten_tokens: tuple[str, ...]
@@ -213,7 +211,7 @@ def lint_document(run: LintRun) -> dict[str, Json]:
     return json_of(document)
 
 
-def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
+def _template(template: InspectedTemplate, run: LintRun) -> LintedTemplateDocument:
     return LintedTemplateDocument(
         template.path,
         template.name,
@@ -229,7 +227,7 @@ def _template(template: Inspected, run: LintRun) -> LintedTemplateDocument:
     )
 
 
-def _finding(template: Inspected, finding: LintFinding, run: LintRun) -> FindingDocument:
+def _finding(template: InspectedTemplate, finding: LintFinding, run: LintRun) -> FindingDocument:
     place = line_place(template, finding.line)
     return FindingDocument(
         finding.code,
@@ -266,7 +264,7 @@ def _shown(shown: ShownText) -> ShownDocument:
     )
 
 
-def _problem(problem: Problem) -> ProblemDocument:
+def _problem(problem: InputProblem) -> ProblemDocument:
     return ProblemDocument(
         problem.path,
         problem.line,

@@ -10,23 +10,14 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.difference import LineOrigins, compared
 from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible
 
-from .evidence import messages_text, shown_origins, text_lines
-from .finding_words import (
-    message_words,
-    notes,
-    problem_words,
-    summary_words,
-    template_title,
-    unused_words,
-)
-
-__all__ = ["markdown_report"]
+from .text import messages_text, shown_origins, text_lines
+from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
 
 LONGEST = 60_000
 """Characters of a comment; GitHub refuses more than 65,536."""
@@ -71,7 +62,7 @@ def _left_out(count: int, what: str, more: str = "") -> str:
     return f"\n… and {count} {words}.\n" if count else ""
 
 
-def _by_weight(run: LintRun) -> Iterator[tuple[Inspected, LintFinding]]:
+def _by_weight(run: LintRun) -> Iterator[tuple[InspectedTemplate, LintFinding]]:
     """Return the findings, the weightiest first: what does not fit is at the end."""
     for severity in Severity:
         yield from (each for each in run.findings if each[1].severity is severity)
@@ -97,7 +88,7 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _place(template: Inspected, line: int | None) -> str:
+def _place(template: InspectedTemplate, line: int | None) -> str:
     in_file = template.line_in_file(line)
     return _code(f"{template.path}{'' if in_file is None else f':{in_file}'}")
 
@@ -108,7 +99,7 @@ def _details(run: LintRun) -> Iterator[str]:
             yield "\n".join(_detail(template, finding)) + "\n"
 
 
-def _detail(template: Inspected, finding: LintFinding) -> Iterator[str]:
+def _detail(template: InspectedTemplate, finding: LintFinding) -> Iterator[str]:
     title = _code(f"{finding.code} {template_title(template)}: {visible(finding.message)}")
     yield ""
     yield f"<details><summary>{title}</summary>"

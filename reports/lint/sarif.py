@@ -16,16 +16,14 @@ from urllib.parse import quote
 
 from autoparser.analysis.lint.baselines import digest_of
 from autoparser.analysis.lint.hit import Confidence, Severity
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.visible import visible
 
-from .finding_words import message_words, problem_words
 from .page import page_file, page_markdown
-
-__all__ = ["sarif_report"]
+from .words import message_words, problem_words
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -103,7 +101,7 @@ def _rule(rule: Rule, pages: str | None) -> Mapping[str, object]:
 
 
 def _result(
-    template: Inspected, finding: LintFinding, indices: Mapping[str, int]
+    template: InspectedTemplate, finding: LintFinding, indices: Mapping[str, int]
 ) -> Mapping[str, object]:
     fix = f"; {visible(finding.fix)}" if finding.fix else ""
     identity = "\0".join((template.name or "", finding.code, digest_of(finding)))
@@ -127,7 +125,7 @@ def _result(
     return found
 
 
-def _notification(problem: Problem) -> Mapping[str, object]:
+def _notification(problem: InputProblem) -> Mapping[str, object]:
     return {
         "level": "error",
         "message": {"text": _plain(problem_words(problem))},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from tests.fixture_analyses import TOKENS
 
 from .constraining.grammar.proofs import prove
@@ -44,7 +44,7 @@ def test_there_are_formats() -> None:
 def test_it_is_written_and_read(name: str) -> None:
     analysis = analysis_of(name)
     assert analysis.check.passed == analysis.check.total
-    lost = [case.title for case in battery() if difference(analysis.format, case.message)]
+    lost = [case.title for case in battery_messages() if difference(analysis.format, case.message)]
     expected = READ[name][1] if name in READ else analysis.check.total
     assert analysis.check.total - len(lost) == expected, lost
 

@@ -11,7 +11,7 @@ import yaml
 from markupsafe import escape
 
 from autoparser import AutoparserError, ChatTemplate, analyze, load_format
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.learning.output_calls import ends_in_opening, marked_word
 from autoparser.analysis.learning.outputs import (
@@ -84,7 +84,7 @@ def test_a_few_outputs_show_how_calls_are_written(name: str) -> None:
     assert found.calls == 3
     read = called(found, "Let us see.\n" + frame.format(arguments=new) + "<|eot|>")
     assert read == [("look", {"city": "Bonn", "days": 1})]
-    assert found.analysis.format.evidence[Part.CALLS] is EvidenceKind.OUTPUT
+    assert found.analysis.format.evidence[TurnPart.CALLS] is EvidenceKind.OUTPUT
 
 
 def test_ids_that_vary_are_ids() -> None:
@@ -433,11 +433,11 @@ def test_one_odd_output_beside_calls_of_the_template_teaches_nothing(
 
 def test_one_output_confirms_what_the_words_of_the_prompt_spell_out() -> None:
     before = analyze(ChatTemplate(WORDED)).format
-    assert before.evidence[Part.CALLS] is EvidenceKind.WORDS
+    assert before.evidence[TurnPart.CALLS] is EvidenceKind.WORDS
     text = 'Well.<ask>\n{"do": "look", "with": {"city": "Oslo"}}\n</ask><|eot|>'
     found = learnt([text], WORDED)
     assert (found.ok, found.widened) == (True, False)
-    assert found.analysis.format.evidence[Part.CALLS] is EvidenceKind.OUTPUT
+    assert found.analysis.format.evidence[TurnPart.CALLS] is EvidenceKind.OUTPUT
     read = found.analysis.parser(TOOLS).parse(text.replace("Well.", "Fine."))
     assert (read.content, [call.name for call in read.tool_calls]) == ("Fine.", ["look"])
 

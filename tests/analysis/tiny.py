@@ -6,8 +6,8 @@ from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import tool_for
 from autoparser.analysis.learning.observer import Observer
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
-from autoparser.analysis.learning.shape_negotiation import Negotiated, negotiate
-from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.shape_negotiation import Negotiated, negotiate_shape
+from autoparser.analysis.learning.suggestions import suggest_values
 
 USER = "{% if m.role == 'user' %}U:{{ m.content }}\n"
 REASONING = "{% if m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
@@ -47,7 +47,7 @@ def prober_of(template: ChatTemplate) -> Prober:
 
 def negotiated(template: ChatTemplate) -> Negotiated:
     """Find the shape that a template takes."""
-    return negotiate(prober_of(template), suggest(template.syntax_tree))
+    return negotiate_shape(prober_of(template), suggest_values(template.syntax_tree))
 
 
 def observer_of(template: ChatTemplate) -> Observer:

@@ -30,8 +30,14 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import AutoparserError, BridgeRefusal, RenderedTokens, Renderer
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult, User
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.conversation import (
+    Dialogue,
+    Message,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.learning.prober import choose_sentinels
 from tests.benchmarks.bridge import RESULT, TOOLS as BARE_TOOLS, analysed, timed, vocabulary
@@ -42,7 +48,7 @@ for each_tool in TOOLS:
     for parameter in each_tool["function"]["parameters"]["properties"].values():
         # Some templates do not render a parameter without one.
         parameter["description"] = "What to look for, or how much of it."
-QUESTION = User("How did it go?")
+QUESTION = UserMessage("How did it go?")
 TURNS = 10
 RUNS = 5
 MOST = 1000
@@ -85,7 +91,7 @@ class Conversation:
             result, said = ToolResult(f"{RESULT}{at}", call.name, call.id), f"And now? {RESULT}{at}"
             answers = at % 4 == 3
             turn = Message(f"It was {at}.") if answers else Message(calls=(call,))
-            added = (turn, User(said) if answers else result)
+            added = (turn, UserMessage(said) if answers else result)
             before, entries = self._prompt(entries), (*entries, *added)
             whole, short = self._prompt(entries), self._messages((QUESTION, *added))
             yield AskedTurn(
@@ -199,7 +205,7 @@ def bridges_of(name: str) -> BridgesOfTemplate | None:
     found = BridgesOfTemplate(name)
     try:
         analysis = analysed(name)
-        if analysis.format.calls is None or not shows(analysis, Part.CALLS):
+        if analysis.format.calls is None or not shows(analysis, TurnPart.CALLS):
             return None
         renderer = Renderer(analysis, vocabulary(analysis), thinking_retention="all")
         conversation = Conversation(analysis, renderer)

@@ -23,7 +23,7 @@ from llguidance import LLMatcher
 
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.mask_sampling import ModelSampler, choose_device, measure
+from autoparser.analysis.decoding.mask_sampling import ModelSampler, choose_device, measure_walks
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, GrammarObject, new_mask
 from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -249,7 +249,7 @@ def model_beside(tokenizer: ModelTokenizer) -> Iterator[str]:
                 free: list[GrammarObject] = [FreeGrammar(tokenizer) for _ in prompts]
                 bound: list[GrammarObject] = [backend.grammar(constraint) for _ in prompts]
                 sampler = ModelSampler(model, prompts, masked=masked)
-                return measure(bound if masked else free, tokenizer, sampler, limit)
+                return measure_walks(bound if masked else free, tokenizer, sampler, limit)
 
             speed(masked=True)
             with_mask, without = speed(masked=True), speed(masked=False)

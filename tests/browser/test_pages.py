@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from autoparser import analyze, load_template
-from autoparser.analysis.overview.comparison import compare
-from autoparser.analysis.overview.portrait import portray
+from autoparser.analysis.overview.comparison import compare_templates
+from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import record_of, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
@@ -24,16 +24,19 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"
 def _report() -> str:
     analysis = analyze(load_template(FOLDER / "history-last-query.jinja"))
     tokenizer = tiny("<|im_start|>", "<|im_end|>")
-    return report_page(portray(analysis, tokenizer=tokenizer, tokenizer_name="tiny"), "1")
+    return report_page(portray_template(analysis, tokenizer=tokenizer, tokenizer_name="tiny"), "1")
 
 
 def _hostile() -> str:
-    return report_page(portray(analyze(hostile())), "1")
+    return report_page(portray_template(analyze(hostile())), "1")
 
 
 def _comparison() -> str:
     return comparison_page(
-        compare(analyze(hostile()), analyze(load_template(FOLDER / "j1-json-in-tags.jinja"))), "1"
+        compare_templates(
+            analyze(hostile()), analyze(load_template(FOLDER / "j1-json-in-tags.jinja"))
+        ),
+        "1",
     )
 
 

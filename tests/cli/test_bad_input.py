@@ -44,7 +44,7 @@ def test_a_huge_file_is_refused_before_it_is_read(
     with source.open("wb") as file:
         file.truncate(1 << 30)
     # What is read of a file passes here; a byte would do to fail.
-    monkeypatch.setattr("autoparser.analysis.sources.local_files.decoded", pytest.fail)
+    monkeypatch.setattr("autoparser.analysis.sources.local_files.decode_text", pytest.fail)
     ran = autoparser("analyze", source)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (

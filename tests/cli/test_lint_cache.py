@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint.inspection import SeenHits, Task, inspect
+from autoparser.analysis.lint.inspection import InspectionTask, SeenHits, inspect_template
 from tests.cli.conftest import ROOT, Run
 
-LOOK = "autoparser.analysis.lint.project_run.inspect"
+LOOK = "autoparser.analysis.lint.project_run.inspect_template"
 FORMS = ("text", "concise", "json", "sarif", "github", "junit", "markdown")
 
 
@@ -24,9 +24,9 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the texts of the templates that were looked at."""
     texts: list[str] = []
 
-    def counting(task: Task) -> SeenHits:
+    def counting(task: InspectionTask) -> SeenHits:
         texts.append(task.template.text)
-        return inspect(task)
+        return inspect_template(task)
 
     monkeypatch.setattr(LOOK, counting)
     return texts

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 
 Run = Callable[..., Any]
 TABLE = Path(__file__).parents[2] / "fixtures" / "usual_form.yaml"
 TEMPLATES: dict[str, Any] = yaml.safe_load(TABLE.read_text("utf-8"))
 REVERSED, LOST = "arguments reversed", "user lost where tools are offered"
-ALL, CALLING = len(battery()), sum(bool(case.message.calls) for case in battery()) + 1
+ALL, CALLING = (
+    len(battery_messages()),
+    sum(bool(case.message.calls) for case in battery_messages()) + 1,
+)
 """Messages, and conversations with calls; all of these but the one without arguments are spoiled.
 """
 

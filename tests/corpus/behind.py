@@ -20,10 +20,10 @@ from autoparser.analysis.core.conversation import (
     Tool,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
     tool_for,
 )
-from autoparser.analysis.core.message_shape import Shape, offered
+from autoparser.analysis.core.message_shape import MessageShape, offered_tools
 
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
 _TYPED: dict[str, Json] = {
@@ -128,7 +128,7 @@ class Behind:
     silence: Silence | None = None
 
 
-USER = User("When do trains run?")
+USER = UserMessage("When do trains run?")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Asker:
     """Renders under one setting, tools being offered or not."""
 
     template: ChatTemplate
-    shape: Shape
+    shape: MessageShape
     variables: Mapping[str, object]
     """The setting, and what stands for special tokens."""
     tools: bool
@@ -146,13 +146,13 @@ class Asker:
     """The tools that are offered."""
 
     def render(
-        self, *messages: Message | User | ToolResult, generation: bool = False
+        self, *messages: Message | UserMessage | ToolResult, generation: bool = False
     ) -> str | None:
         """Render the user's message, and what follows it; None where the template refuses."""
         try:
             return self.template.render(
                 self.shape.messages((USER, *messages), "Answer briefly."),
-                offered(self.offer, self.shape) if self.tools else None,
+                offered_tools(self.offer, self.shape) if self.tools else None,
                 add_generation_prompt=generation,
                 **self.variables,  # type: ignore[arg-type] # none is named like a parameter
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from tests.analysis.reading.parsing.loop import difference
 from tests.analysis.reading.parsing.messages import random_messages
@@ -88,7 +88,7 @@ RANDOM = 25
 
 def loop_cases() -> Iterator[tuple[str, Message]]:
     """Return the battery, and random messages beside it."""
-    yield from ((case.title, case.message) for case in battery())
+    yield from ((case.title, case.message) for case in battery_messages())
     for at, message in enumerate(random_messages(RANDOM)):
         yield f"random message {at}", message
 

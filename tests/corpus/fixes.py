@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.editing.lint_fixes import FixedTemplate, Unfixed, fix_sources, fixes_apart
+from autoparser.analysis.editing.lint_fixes import (
+    FixedTemplate,
+    UnfixedReason,
+    fix_sources,
+    fixes_apart,
+)
 from autoparser.analysis.lint.linting import FindingFilter
 from autoparser.analysis.lint.project_run import LintRequest
 from autoparser.analysis.lint.project_settings import ProjectSettings, RuleChoice
@@ -35,7 +40,7 @@ class TriedFix:
 
     template: str
     code: str
-    reason: Unfixed | None
+    reason: UnfixedReason | None
     """None where it was fixed."""
     edits: int
     renders: int
@@ -74,7 +79,7 @@ def _kept(kept: Path | None) -> dict[str, list[TriedFix]]:
 
 def _tried_fix(row: dict[str, Any]) -> TriedFix:
     reason: Any = row.pop("reason")
-    return TriedFix(**row, reason=None if reason is None else Unfixed(reason))
+    return TriedFix(**row, reason=None if reason is None else UnfixedReason(reason))
 
 
 def _all_tried(codes: Sequence[str], path: Path) -> list[TriedFix]:
@@ -132,12 +137,12 @@ def _fixed(found: Sequence[TriedFix]) -> list[TriedFix]:
 
 
 _WIDTHS = {
-    Unfixed.UNSAFE: 6,
-    Unfixed.NO_EDIT: 8,
-    Unfixed.NOT_PROVEN: 10,
-    Unfixed.NOT_GONE: 5,
-    Unfixed.NEW: 5,
-    Unfixed.NOT_FINISHED: 5,
+    UnfixedReason.UNSAFE: 6,
+    UnfixedReason.NO_EDIT: 8,
+    UnfixedReason.NOT_PROVEN: 10,
+    UnfixedReason.NOT_GONE: 5,
+    UnfixedReason.NEW: 5,
+    UnfixedReason.NOT_FINISHED: 5,
 }
 """How wide the column of a reason is."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.core.turn_format import Formats
 
 from .each_template import of_each
@@ -160,7 +160,7 @@ def _gated(name: str, analysis: Analysis) -> Gated:
 
 
 def _words(analysis: Analysis, judged: Sequence[Verdict]) -> Iterator[TurnWord]:
-    turns = {Effect.TURN, Effect.CALLS}
+    turns = {SwitchEffect.TURN, SwitchEffect.CALLS}
     for switch in analysis.switches:
         for value, effects in zip(switch.values, switch.effects, strict=True):
             if not isinstance(value, str) or not turns & {*effects}:

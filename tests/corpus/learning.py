@@ -21,7 +21,7 @@ from typing import NamedTuple
 from autoparser import AutoparserError
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.message_battery import battery, battery_tools, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.learning.continuations import turns_after
@@ -29,7 +29,7 @@ from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_parts
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_of
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 
 from .closed_loop import loop_cases
@@ -117,7 +117,7 @@ def shown_of(analysis: Analysis) -> Iterator[ShownMessage]:
     turns = turns_after(format_, format_.openings[0], analysis.prober())
     if not turns.prompted.rendered:
         return
-    titles = {case.title for case in battery()}
+    titles = {case.title for case in battery_messages()}
     for title, given in loop_cases():
         message = format_.with_naming_ids(given)
         text = turns.written(message).continuation
@@ -236,7 +236,7 @@ def _spoil(examples: list[Example], chance: random.Random) -> tuple[int, ...]:
 def read_of(shown: Sequence[ShownMessage], formats: Formats, count: int) -> Reading:
     tools = loose_tools()
     parser = OutputParser(
-        build(formats, request_of(tools, begun=formats.default)),
+        build_expression(formats, request_of(tools, begun=formats.default)),
         offered=frozenset(str(tool["name"]) for tool in battery_tools()),
     )
     missed = tuple(each.title for each in shown if not _reads(parser, each))

@@ -19,7 +19,7 @@ from autoparser.analysis.lint.inspection import LintRun
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings
 from autoparser.analysis.lint.registry import all_rules
-from autoparser.analysis.lint.rule import Need, Rule
+from autoparser.analysis.lint.rule import Rule, RuleNeed
 
 from .outcomes import PROCESSES
 
@@ -62,7 +62,7 @@ def _lines(run: LintRun) -> Iterator[str]:
     for rule in run.rules:
         row = known.get(rule.code)
         before = "" if row is None else f"{row.hits}/{row.of}"
-        lacking = rule.needs in (Need.TOKENIZER, Need.DIRECTORY)
+        lacking = rule.needs in (RuleNeed.TOKENIZER, RuleNeed.DIRECTORY)
         lacks = f" (needs {rule.needs.value})" if lacking else ""
         yield f"{hits[rule.code]:>5} {before:>9}  {rule.code} {rule.name}{lacks}"
         if row is not None and row.why:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import Check
 
 from .each_template import of_each
@@ -113,7 +113,9 @@ def _ending(path: Path) -> Outcome:
         total=check.total,
         refused=check.refused,
         writes_calls=format_.calls is not None,
-        writes_reasoning=any(Part.REASONING in layout.parts for layout in format_.layouts.values()),
+        writes_reasoning=any(
+            TurnPart.REASONING in layout.parts for layout in format_.layouts.values()
+        ),
         spoiled="" if analysis.spoiled is None else analysis.spoiled.usual,
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Message, Presence
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import content_stops
 from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
@@ -64,7 +64,7 @@ def lost_texts(path: Path, words: Sequence[str], count: int) -> tuple[int, list[
     except AutoparserError:
         return 0, []
     layout = analysis.format.layouts.get(Presence(content=True))
-    if layout is None or layout.refusal or layout.parts != (Part.CONTENT,):
+    if layout is None or layout.refusal or layout.parts != (TurnPart.CONTENT,):
         return 0, []
     chance = random.Random(path.stem)
     lost: list[Lost] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.message_battery import battery, battery_tools, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools, loose_tools
 
 from .behind import MESSAGES, OFFERED, Asker, Behind
 from .gate_judge import asker
@@ -36,7 +36,7 @@ class RenderedTurns:
 def rendered_turns(analysis: Analysis) -> Iterator[RenderedTurns]:
     """Render both sets of messages, nothing being set."""
     plain = asker(analysis, analysis.formats.base, tools=True)
-    fixed = {case.title: case.message for case in battery()}
+    fixed = {case.title: case.message for case in battery_messages()}
     sets = (
         (replace(plain, offer=battery_tools()), loose_tools(), fixed),
         (plain, OFFERED, dict(MESSAGES)),

@@ -26,13 +26,13 @@ from autoparser.analysis.core.conversation import (
     Presence,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
 )
 from autoparser.analysis.core.message_battery import battery_tools
-from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import is_unit
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
@@ -85,11 +85,11 @@ def renderer(analysis: Analysis, **options: object) -> Renderer:
     return Renderer(analysis, tokenizer, **options)  # type: ignore[arg-type]
 
 
-def shows(analysis: Analysis, part: Part) -> bool:
+def shows(analysis: Analysis, part: TurnPart) -> bool:
     """Whether a turn of this part alone, or with content, is written."""
     presence = {
-        Part.CALLS: Presence(calls=True),
-        Part.REASONING: Presence(reasoning=True, content=True),
+        TurnPart.CALLS: Presence(calls=True),
+        TurnPart.REASONING: Presence(reasoning=True, content=True),
     }.get(part, Presence(content=True))
     layout = analysis.format.layouts.get(presence)
     return layout is not None and part in layout.parts and not layout.refusal
@@ -97,14 +97,14 @@ def shows(analysis: Analysis, part: Part) -> bool:
 
 def conversation(analysis: Analysis, *, reasoning: bool, calls: bool = True) -> list[Entry]:
     """Return ten turns of the model: calls that are answered, then an answer, as far as it goes."""
-    calls = calls and analysis.format.calls is not None and shows(analysis, Part.CALLS)
-    thought = reasoning and shows(analysis, Part.REASONING)
+    calls = calls and analysis.format.calls is not None and shows(analysis, TurnPart.CALLS)
+    thought = reasoning and shows(analysis, TurnPart.REASONING)
     entries: list[Entry] = []
     for turn, word in enumerate(WORDS[:TURNS]):
         thinking = f"Thinking it over, {word} as ever." if thought else ""
         cycle = turn % 4
         if cycle == 0 or not calls:
-            entries.append(User(f"A {word} question, please."))
+            entries.append(UserMessage(f"A {word} question, please."))
         if calls and cycle != 3:
             id_ = f"{word:a<8.8}{turn}"
             arguments: dict[str, Json] = {"city": f"{word.title()} Falls", "days": turn + 1}
@@ -123,7 +123,7 @@ def shaped(analysis: Analysis, entries: Sequence[Entry]) -> Messages:
 
 def tools_for(analysis: Analysis) -> list[object] | None:
     """Return the tools in that shape."""
-    return offered(battery_tools(), analysis.shape)  # type: ignore[return-value]
+    return offered_tools(battery_tools(), analysis.shape)  # type: ignore[return-value]
 
 
 def texts_of(message: dict[str, object]) -> list[str]:
@@ -263,7 +263,7 @@ def rounds_of(
 
 def setting_for(analysis: Analysis, *, reasoning: bool) -> Mapping[str, object]:
     """Return the switches under which the prompt leaves a turn open that reasons, or does not."""
-    presence = Presence(reasoning=reasoning and shows(analysis, Part.REASONING), content=True)
+    presence = Presence(reasoning=reasoning and shows(analysis, TurnPart.REASONING), content=True)
     layout = analysis.format.layouts[presence]
     openings = [each for each in analysis.format.openings if each.text]
     fitting = [each for each in openings if layout.literals[0].startswith(each.text)]
@@ -375,7 +375,9 @@ def _sampled(
         block = analysis.format.reasoning
         close, core = ("", "") if block is None else (block.close.core, block.open.core)
         opened = [
-            each.text for each in analysis.format.openings if each.written is Written.REASONING_OPEN
+            each.text
+            for each in analysis.format.openings
+            if each.written is PromptProgress.REASONING_OPEN
         ]
         # After the result of a call the prompt may open the reasoning without a header.
         begun = bool(core) and shown.rstrip().endswith(core)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
-from autoparser.analysis.core.conversation import Json, ToolResult, User
+from autoparser.analysis.core.conversation import Json, ToolResult, UserMessage
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
@@ -147,7 +147,7 @@ class _Judge:
     def _follows(self, turn: Behind) -> str:
         """Return what stands after a turn once the next message is there, its text included."""
         results = [ToolResult(NEXT, call.name, call.id) for call in turn.message.calls]
-        for later in ([User(NEXT)], results):
+        for later in ([UserMessage(NEXT)], results):
             whole = (self.asked.render(turn.message, *later) or "") if later else ""
             if whole.startswith(turn.whole):
                 return whole[len(turn.whole) :]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.editing.lint_fixes import Unfixed
+from autoparser.analysis.editing.lint_fixes import UnfixedReason
 from autoparser.analysis.lint.inspection import LintRun
 from autoparser.analysis.lint.registry import all_rules
 
@@ -42,9 +42,9 @@ def test_what_is_known_is_known_of_rules_of_these_groups() -> None:
 
 
 def test_the_table_of_fixes_counts_every_reason_once() -> None:
-    reasons = [None, None, *(each for each in Unfixed if each is not Unfixed.MISSING)]
+    reasons = [None, None, *(each for each in UnfixedReason if each is not UnfixedReason.MISSING)]
     found = [TriedFix("a", "AP109", each, 1, 2, 3, "") for each in reasons]
-    found.append(TriedFix("a", "AP201", Unfixed.MISSING, 0, 0, 0, ""))
+    found.append(TriedFix("a", "AP201", UnfixedReason.MISSING, 0, 0, 0, ""))
     row = next(line for line in fix_table(found).splitlines() if "AP109" in line)
     counts = list(map(int, row.split("  AP109")[0].split()))
-    assert counts == [len(reasons), 2, *[1] * (len(Unfixed) - 1)]
+    assert counts == [len(reasons), 2, *[1] * (len(UnfixedReason) - 1)]

@@ -13,9 +13,9 @@ from typing import Any
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
-from autoparser.analysis.export.response_template import tools
-from autoparser.analysis.parsing.turn_expression import build
-from autoparser.analysis.parsing.turn_request import Request
+from autoparser.analysis.export.response_template import trial_tools
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import ParserRequest
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 WORKER = Path(__file__).with_name("response_template_worker.py")
@@ -56,10 +56,10 @@ class ExportReader(ClosedAtExit):
 
         Raises RefusedExportError with the engine's words.
         """
-        turn = build(Formats.of(format_.whole), Request())
+        turn = build_expression(Formats.of(format_.whole), ParserRequest())
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._document = export.document
-        answer = self._ask(load=export.document, tools=tools())
+        answer = self._ask(load=export.document, tools=trial_tools())
         if "error" in answer:
             raise RefusedExportError(answer["error"])
         return replace(export, limits=(*export.limits, _NUMBERED))

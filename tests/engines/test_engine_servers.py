@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.engines.engine_server import Rung
+from autoparser.analysis.engines.engine_server import TextRoute
 from autoparser.analysis.engines.probe_client import ProbeClient
 from autoparser.analysis.engines.probed_texts import ReadVerdict
 from autoparser.analysis.engines.server_probe import probe_server, server_at
@@ -125,7 +125,7 @@ def test_a_probe_has_every_text_of_the_template_read_as_it_is_meant(served: Serv
         pytest.skip("asked of vLLM with the plugin, where the prompt opens no reasoning")
     with ProbeClient(running.url, timeout=TIMEOUT) as client:
         server = server_at(client)
-        found = probe_server(server, analysis_of(name), url=running.url, rung=Rung.FORCED)
+        found = probe_server(server, analysis_of(name), url=running.url, rung=TextRoute.FORCED)
     assert not found.prompts_differ
     assert {each.verdict for each in found.texts} == {ReadVerdict.EXACT}
     assert len(found.texts) + len(found.not_asked) >= 15

@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.export.export_limits import TemplateDialect
 from autoparser.analysis.export.response_template import response_template, try_out
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
@@ -68,7 +68,7 @@ def test_an_export_loads_and_gives_back_what_it_promises(
     format_ = analysis.formats.united
     promised = reader.load(format_, response_template(format_))
     trial = try_out(format_, promised, reader, analysis.prober())
-    calling = {case.title for case in battery() if case.message.calls}
+    calling = {case.title for case in battery_messages() if case.message.calls}
     known = calling if called == TWICE_READ else set[str]()
     strange = [each for each in trial.mismatches if each.title not in known]
     assert not strange, strange[0]

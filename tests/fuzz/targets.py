@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ReasoningIn
@@ -56,7 +56,7 @@ def target_of(template: ChatTemplate, *, name: str) -> Target | None:
     except AutoparserError:
         return None
     turns: list[tuple[str, OutputParser]] = []
-    for case in battery():
+    for case in battery_messages():
         try:
             turn = format_.write(with_ids(format_, case.message))
         except RefusedMessageError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -130,6 +131,10 @@ RESPONSE_SCHEMA: Mapping[str, Any] = {
 }
 
 
+_OWN_MODULE = re.compile(r"\bautoparser(?:\.[a-z_]+)+\.(?=[A-Z])")
+"""Before the name of a class, which Jinja's errors give with its module, wherever that lies."""
+
+
 def template_paths() -> dict[str, Path]:
     """Return the templates by their names, sorted; others' only where their package is there."""
     places = {
@@ -168,17 +173,17 @@ def answers(path: Path) -> dict[str, Json]:
 def text_of(answer: Json) -> str:
     """Return an answer as a person compares it; texts inside it keep their lines."""
     if isinstance(answer, str):
-        return answer
+        return _OWN_MODULE.sub("", answer)
     if isinstance(answer, dict) and any(isinstance(value, str) for value in answer.values()):
         return "\n".join(f"== {key}\n{text_of(value)}" for key, value in answer.items())
-    return json.dumps(answer, ensure_ascii=False, indent=1)
+    return _OWN_MODULE.sub("", json.dumps(answer, ensure_ascii=False, indent=1))
 
 
 def digest_of(answer: Json) -> str:
     """Return the digest of an answer; a dash for none."""
     if answer is None:
         return "-"
-    text = json.dumps(answer, ensure_ascii=False)
+    text = _OWN_MODULE.sub("", json.dumps(answer, ensure_ascii=False))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
 
 

@@ -9,19 +9,26 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.decoding.answer_judge import DecodedAnswer, DecodingReport, JudgedAnswer
 from autoparser.analysis.decoding.answer_writers import ModelFigures
-from autoparser.analysis.decoding.message_rendering import Complaint, Fault, Judgement, Rendering
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerComplaint,
+    AnswerFault,
+    AnswerJudgment,
+    MessageRendering,
+)
 from autoparser.reports import DecodeSetting, decode_document, decode_report
 
 DETAIL = "\x1b[31m" + "x" * 500
-JUNK = Judgement((Complaint(Fault.JUNK, DETAIL),))
-CUT = Judgement((Complaint(Fault.NOT_ENDED, "9 tokens, and no end"),))
-CLEAN = Judgement((), Rendering.SAME, calls=2)
-SPELLED = Judgement((), Rendering.SPELLING, "after '1' stands '.0', rendered ''", calls=1)
-UNASKED = Judgement((), Rendering.UNWRITTEN, "the template refuses it: two calls")
+JUNK = AnswerJudgment((AnswerComplaint(AnswerFault.JUNK, DETAIL),))
+CUT = AnswerJudgment((AnswerComplaint(AnswerFault.NOT_ENDED, "9 tokens, and no end"),))
+CLEAN = AnswerJudgment((), MessageRendering.SAME, calls=2)
+SPELLED = AnswerJudgment(
+    (), MessageRendering.SPELLING, "after '1' stands '.0', rendered ''", calls=1
+)
+UNASKED = AnswerJudgment((), MessageRendering.UNWRITTEN, "the template refuses it: two calls")
 TOKENS = (0,) * 100
 
 
-def judged(*judgements: Judgement) -> tuple[JudgedAnswer, ...]:
+def judged(*judgements: AnswerJudgment) -> tuple[JudgedAnswer, ...]:
     return tuple(
         JudgedAnswer(DecodedAnswer(f"walk {at}", f"Hel\x1blo {at}.", TOKENS, forced=3), judgement)
         for at, judgement in enumerate(judgements)
@@ -110,5 +117,5 @@ def test_every_answer_is_shown_where_that_is_asked() -> None:
     assert "\x1b" not in text
     words = " ".join(text.split())
     assert "walk 3 is clean answer Hel\\x1blo 3." in words
-    assert f"walk 5 is {Rendering.SPELLING.value}: {SPELLED.difference} answer" in words
+    assert f"walk 5 is {MessageRendering.SPELLING.value}: {SPELLED.difference} answer" in words
     assert "walk 2 is does not end: 9 tokens, and no end answer" in words

@@ -5,17 +5,21 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
-from autoparser.analysis.export.response_template import ComparedMessage, ExportTrial, Mismatch
+from autoparser.analysis.export.response_template import (
+    ComparedMessage,
+    ExportMismatch,
+    ExportTrial,
+)
 from autoparser.reports import export_report
 
 READ = ComparedMessage(None, "Hello.")
-LOST = Mismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, ComparedMessage(None, None))
-RAISED = Mismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
+LOST = ExportMismatch("content", "…" * 80 + "A:", "Hel\x1blo.\n", READ, ComparedMessage(None, None))
+RAISED = ExportMismatch("1 call", "A:", "{", READ, None, "ValueError('no JSON')")
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("mismatch", [LOST, RAISED])
-def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: Mismatch, width: int) -> None:
+def test_a_mismatch_is_shown_as_a_person_can_see_it(mismatch: ExportMismatch, width: int) -> None:
     limit = ExportLimit(MessagePiece.IDS, "they stand after the arguments, which is too late")
     trial = ExportTrial(3, 5, 2, 1, (mismatch, RAISED))
     text = export_report(Export({}, (limit,), needs_tools=True), trial, width).plain

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from autoparser import MarkerRegistry
-from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.formats.format_view import (
     CallIdPosition,
     ContentMode,
-    Flags,
+    FormatFlags,
     ReasoningMode,
     ToolFormat,
 )
@@ -73,8 +73,8 @@ def test_a_marker_is_in_its_template(marker: str, text: str, fixture: str) -> No
 
 
 def test_every_flag_effect_and_phase_is_explained() -> None:
-    assert [code(row[0]) for row in table("Flags")] == [each.name for each in fields(Flags)]
-    assert [code(row[0]) for row in table("What a switch changes")] == [*Effect]
+    assert [code(row[0]) for row in table("Flags")] == [each.name for each in fields(FormatFlags)]
+    assert [code(row[0]) for row in table("What a switch changes")] == [*SwitchEffect]
     phases = [finding.phase for finding in analysed("a1-function-parameter").phases]
     assert [code(row[0]) for row in table("Phases")] == phases
 

@@ -16,9 +16,9 @@ from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, 
 from autoparser.analysis.learning.template_turns import QUESTION
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Profile
-from autoparser.analysis.overview.comparison import compare
-from autoparser.analysis.overview.portrait import portray, switch_views
-from autoparser.analysis.overview.survey import SURVEY, Record, SurveyCheck, summary_of
+from autoparser.analysis.overview.comparison import compare_templates
+from autoparser.analysis.overview.portrait import portray_template, switch_views
+from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
@@ -174,7 +174,7 @@ def checked(text: str, script: str = "", beside: frozenset[str] = frozenset()) -
 
 @cache
 def page_of(name: str) -> str:
-    return report_page(portray(analysed(name)), "1.2.3")
+    return report_page(portray_template(analysed(name)), "1.2.3")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,23 +186,23 @@ def test_a_page_is_whole(name: str) -> None:
 
 def test_the_same_template_gives_the_same_page() -> None:
     name = NAMES[0]
-    again = report_page(portray(analyze(analysed(name).template)), "1.2.3")
+    again = report_page(portray_template(analyze(analysed(name).template)), "1.2.3")
     assert again == page_of(name)
 
 
 def test_a_hostile_template_is_text() -> None:
     analysis = analyze(hostile())
-    text = report_page(portray(analysis), "1.2.3")
+    text = report_page(portray_template(analysis), "1.2.3")
     checked(text)
     assert "&lt;script&gt;document.title=&#34;owned&#34;&lt;/script&gt;" in text
     assert "\\u202e\\u200b\\u115f" in text.replace('</span><span class="sign">', "")
-    checked(comparison_page(compare(analysis, analysed("content-plain")), "1"))
+    checked(comparison_page(compare_templates(analysis, analysed("content-plain")), "1"))
 
 
 def test_a_hostile_corpus_is_text() -> None:
     records = [
-        Record.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>"),
-        Record(
+        SurveyRecord.failed("<script>x()</script>.jinja", "0", "</td><script>x()</script>"),
+        SurveyRecord(
             SURVEY,
             "b\u202e.jinja",
             "1",
@@ -231,7 +231,7 @@ def test_a_hostile_corpus_is_text() -> None:
 
 def test_with_a_tokenizer_strips_are_tokens_and_masks_are_timed() -> None:
     analysis = analysed("history-last-query")
-    portrait = portray(
+    portrait = portray_template(
         analysis, tokenizer=tiny("<|im_start|>", "<|im_end|>"), tokenizer_name="tiny"
     )
     text = report_page(portrait, "1.2.3")
@@ -270,7 +270,7 @@ def test_every_value_of_a_switch_is_rendered() -> None:
 
 def test_findings_name_their_place() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
-    text = report_page(portray(analyze(ChatTemplate(source, origin="own/x.jinja"))), "1")
+    text = report_page(portray_template(analyze(ChatTemplate(source, origin="own/x.jinja"))), "1")
     checked(text)
     summaries = text[text.index('id="findings"') :].split("</summary>")
     assert any("<small>own/x.jinja:2:3</small>" in each for each in summaries[:-1])
@@ -278,7 +278,7 @@ def test_findings_name_their_place() -> None:
 
 def test_findings_that_the_usual_profile_of_lint_does_not_show_are_folded() -> None:
     source = "{% for m in messages %}\n  {{- m.role ~ ':' ~ m.content|trim }}\n{% endfor %}"
-    portrait = portray(analyze(ChatTemplate(source)))
+    portrait = portray_template(analyze(ChatTemplate(source)))
     shown = [
         each for each in portrait.lint.findings if Profile.RELEASE.shows(each.rule, each.severity)
     ]
@@ -296,7 +296,7 @@ def test_findings_that_the_usual_profile_of_lint_does_not_show_are_folded() -> N
 
 def test_a_self_check_that_fails_shows_both_texts() -> None:
     source = "{% for m in messages %}{{ m.role }}:{{ m.content|replace('a', 'b') }}\n{% endfor %}"
-    text = report_page(portray(analyze(ChatTemplate(source))), "1.2.3")
+    text = report_page(portray_template(analyze(ChatTemplate(source))), "1.2.3")
     checked(text)
     assert "the analysis writes" in text
     assert "fixed messages come out otherwise" in text
@@ -314,8 +314,8 @@ def test_pages_of_comparisons() -> None:
         analyze(load_template(FOLDER / f"{name}.jinja"))
         for name in ("history-last-query", "history-tool-cycle")
     )
-    page = checked(comparison_page(compare(left, right), "1.2.3"))
+    page = checked(comparison_page(compare_templates(left, right), "1.2.3"))
     assert {"summary", "format", "renders", "round-trips"} <= set(page.ids)
-    same = comparison_page(compare(left, left), "1.2.3")
+    same = comparison_page(compare_templates(left, left), "1.2.3")
     assert "They are the same text; they are alike in what was asked: " in same
     assert "What was asked" in same

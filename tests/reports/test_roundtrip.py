@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from rich.cells import cell_len
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.history.round_trips import RoundTrip, fixing, round_trip
+from autoparser.analysis.history.round_trips import RoundTrip, fixing_setting, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
@@ -111,7 +111,7 @@ def test_the_screen_counts_every_break_and_fits_an_ordinary_terminal(name: str) 
 def test_a_note_on_a_setting_is_printed_once() -> None:
     report = roundtrip_report(*played("history-last-query"), 80).plain
     assert report.count("holds with preserve_thinking=true") == 1
-    assert len([row for row in played("history-last-query")[1].rows if fixing(row)]) > 1
+    assert len([row for row in played("history-last-query")[1].rows if fixing_setting(row)]) > 1
 
 
 def test_without_a_tokenizer_the_tokens_are_not_judged_and_the_report_says_so() -> None:

@@ -61,11 +61,11 @@ def _started(asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the server, or what it said when it did not start."""
     xllamacpp = import_module("xllamacpp")
     # The worker that asks its parser has the model, too, and nothing of this package is installed.
-    sys.path.append(str(Path(__file__).parents[3] / "engines"))
-    scripted_model = import_module("engine_worker.scripted_model")
+    sys.path.append(str(Path(__file__).parents[2] / "engines"))
+    reader = import_module("engine_worker.llama_reader")
     with TemporaryDirectory() as folder, TemporaryFile() as said:
         model = Path(folder) / "blank.gguf"
-        scripted_model.write_scripted_model(model, asked["bos"], asked["eos"], [])
+        reader.write_scripted_model(model, asked["bos"], asked["eos"], [])
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         params.port = 0

@@ -3,24 +3,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called, calling, lacking
+from autoparser.analysis.lint.rule_conversations import (
+    call_messages,
+    render_last_call,
+    without_field,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP110")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call beside content as the template wants it, and with no content key."""
-    usual = called(subject)
+    """Render a call beside content as the template expects it, and without the content key."""
+    usual = render_last_call(subject)
     absent = subject.render(
-        lacking(calling(subject), "content"),
+        without_field(call_messages(subject), "content"),
         tools=subject.offered,
         setting=subject.usual_setting,
     )
     if usual.rendered and absent.error is not None:
         yield raising_hit(
-            f"a message with calls and no content {failed(absent)}",
+            f"a message with calls and no content {failure_words(absent)}",
             absent,
             "no content key",
             usual,

@@ -15,7 +15,7 @@ _ADDRESS = re.compile(
 
 @rule("AP907")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at all that may be written, with every branch taken."""
+    """Search for addresses in everything that any branch can write."""
     text = subject.forced.text
     found = dict.fromkeys(match[0].rstrip(".,;:") for match in _ADDRESS.finditer(text))
     if found:

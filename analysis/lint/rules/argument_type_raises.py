@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import Render, raising_hit
 from autoparser.analysis.lint.registry import rule
@@ -24,13 +24,13 @@ VALUES: dict[JsonType, Json] = {
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call with arguments of all types; where that raises, one by one."""
     marks = subject.marks
-    usual = calling(subject, **{marks.keys[0]: marks.values[0]})
+    usual = render_call(subject, **{marks.keys[0]: marks.values[0]})
     every = {marks.typed_keys[kind]: value for kind, value in VALUES.items()}
-    if not usual.rendered or calling(subject, **every).rendered:
+    if not usual.rendered or render_call(subject, **every).rendered:
         return
     raising: dict[str, Render] = {}
     for kind, value in VALUES.items():
-        render = calling(subject, **{marks.typed_keys[kind]: value})
+        render = render_call(subject, **{marks.typed_keys[kind]: value})
         if not render.rendered:
             raising[str(kind)] = render
     for render in [*raising.values()][:1]:

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP902")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Take every branch, and read what the sandbox refused inside filters."""
+    """Run every branch, and report what the sandbox refused inside filters."""
     names = [*subject.forced.by_name]
     if names:
         yield Hit(

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone
+from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP209")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Count the token in a conversation, as text and as the tokenizer adds it."""
+    """Count the begin token in a conversation, as text and as the tokenizer adds it."""
     token = subject.tokens.get("bos_token")
     dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
     render = subject.play(dialogue, generation=True)
     if not token or not render.rendered:
         return
-    evidence = (alone(render, "two user messages and an answer"),)
+    evidence = (show_render(render, "two user messages and an answer"),)
     count = render.text.count(token)
     if token * 2 in render.text:
         yield Hit("the prompt begins with two begin tokens in a row", evidence, severity=_HEAVY)

@@ -14,7 +14,7 @@ MADE = "call_Ab12Cd34Ef56Gh78Ij90Kl12"
 
 @rule("AP518")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call and its answer with an id of nine letters, and with one of that form."""
+    """Render a call and its result with an id of nine letters, and with one as in chat APIs."""
     call = subject.call()
     other = ToolCall(call.name, call.arguments, MADE)
     plain, made = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -24,6 +24,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "the prompt depends on call ids: with ids that an engine makes anew, nothing after"
             " the first call is found in the prefix cache",
-            (compared(one, "one id", other, "another id"),),
+            (compare_renders(one, "one id", other, "another id"),),
             line=one.line_of(ids[0]),
         )

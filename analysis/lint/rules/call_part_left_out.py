@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import ToolCall
 from autoparser.analysis.lint.call_texts import CallSpan, call_spans
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called
+from autoparser.analysis.lint.rule_conversations import render_last_call
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP532")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for names and keys of calls where their values are written."""
+    """Search for names and keys of calls where their values are written."""
     if subject.format.calls is None:
         yield from _nameless(subject)
         return
@@ -23,7 +23,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if part:
                 yield Hit(
                     f"{part} is not written in '{played.name}'",
-                    (alone(played.render, played.name),),
+                    (show_render(played.render, played.name),),
                     line=played.render.line_at(span.texts[0].start),
                     setting=played.conversation.setting,
                 )
@@ -31,20 +31,20 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _nameless(subject: Subject) -> Iterator[Hit]:
-    """Look for a call whose arguments are all that is written of it."""
-    call, render = subject.call(), called(subject)
+    """Search for a call of which only the arguments are written."""
+    call, render = subject.call(), render_last_call(subject)
     value = subject.marks.values[0]
     behind = render.text.partition(subject.marks.user)[2]
     if value in behind and call.name not in behind and call.id not in behind:
         yield Hit(
             "the name of a called function is never written",
-            (alone(render, "a call"),),
+            (show_render(render, "a call"),),
             line=render.line_of(value),
         )
 
 
 def _missing(span: CallSpan) -> str:
-    """Say what of the calls is not in the text around their values; empty for nothing."""
+    """Return the parts of calls missing around their values, in words; empty if none is."""
     calls: list[ToolCall] = []
     for text in span.texts:
         call = text.spoken.call

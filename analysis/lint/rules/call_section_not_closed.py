@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP522")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands after one call with what stands after two."""
+    """Compare the text after one call with the text after two."""
     calls = subject.format.calls
     if calls is None or not calls.later_close.strip():
         return
@@ -25,6 +25,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if one.rendered and two.rendered and close in two.text and close not in one.text:
         yield Hit(
             f"after one call the model does not read {close.strip()!r}, which closes two",
-            (compared(one, "one call", two, "two calls"),),
+            (compare_renders(one, "one call", two, "two calls"),),
             line=two.line_of(close.strip()),
         )

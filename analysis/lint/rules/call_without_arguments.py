@@ -3,22 +3,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP525")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call with an empty object, and with the same in its other forms."""
+    """Render a call with an empty object, and with the other forms of no arguments."""
     usual = subject.play(subject.turn(Message(calls=(subject.call(),))), tools=True)
-    empty = calling(subject)
+    empty = render_call(subject)
     name = subject.marks.names[0]
     if not usual.rendered:
         return
-    evidence = (compared(empty, "without arguments", usual, "with one argument"),)
+    evidence = (compare_renders(empty, "without arguments", usual, "with one argument"),)
     if empty.error is not None:
         yield Hit(
             f"requests fail whose history has a call without arguments: {empty.reason}",

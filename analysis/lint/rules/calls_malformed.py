@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from autoparser.analysis.lint.call_texts import CallSpan, DocumentKind, call_spans, document_kind
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone, quoted
-from autoparser.analysis.lint.marker_pairs import crossed
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
+from autoparser.analysis.lint.marker_pairs import crossed_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,7 +21,7 @@ _PAIRS = (
 
 @rule("AP531")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Read the calls of every conversation as JSON and as Python, and count their brackets."""
+    """Parse the calls of every conversation as JSON and as Python, and count their brackets."""
     calling = [each for each in subject.matrix if any(each.said(Voice.CALL))]
     usual: DocumentKind | None = None
     for played in calling:
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         words = _flaw(subject, played, spans, usual)
         if words:
             severity = Severity.WARNING if words == GLUED else None
-            shown = (alone(played.render, played.name),)
+            shown = (show_render(played.render, played.name),)
             line = played.render.line_at(spans[0].texts[0].start) if spans else None
             yield Hit(f"{words} in '{played.name}'", shown, line=line, severity=severity)
             return
@@ -44,7 +44,7 @@ GLUED = "nothing stands between two calls"
 
 
 def _kind(spans: Sequence[CallSpan]) -> DocumentKind | None:
-    """Return what a single call is a part of."""
+    """Return the kind of document that a single call is part of."""
     return next((document_kind(each, each.texts[0]) for each in spans), None)
 
 
@@ -54,24 +54,25 @@ def _flaw(
     spans: Sequence[CallSpan],
     usual: DocumentKind | None,
 ) -> str:
-    """Say what is wrong with the calls of a conversation; empty where nothing is."""
+    """Return what is wrong with the calls of a conversation, in words; empty if nothing is."""
     # Results may stand in brackets of their own: the whole history has to have them in pairs.
     history = played.render.text.partition(subject.matrix[0].conversation.spoken[0].text)[2]
     for bracket, opening, closing in _PAIRS:
         opened, closed = len(opening.findall(history)), len(closing.findall(history))
         if opened != closed:
-            return f"{opened} times {quoted(bracket)} is opened and {closed} times closed"
+            return f"{opened} times {quote_text(bracket)} is opened and {closed} times closed"
     if history.count('"') % 2:
         return f"a quote is not closed ({history.count(chr(34))} of them)"
     for span in spans:
-        crossing = crossed(span.text)
+        crossing = crossed_marker(span.text)
         if crossing is not None:
             inner, closer = crossing
-            return f"{quoted(closer)} stands before what closes {quoted(inner)}, which it holds"
+            behind = f"what closes {quote_text(inner)}, which it holds"
+            return f"{quote_text(closer)} stands before {behind}"
         for text in span.texts:
             kind = document_kind(span, text)
             if usual is not None and kind is not usual:
-                return f"a call is not in {usual.value} as it is elsewhere: {quoted(span.text)}"
+                return f"a call is not in {usual.value} as it is elsewhere: {quote_text(span.text)}"
         for joint, name in span.joints:
             if not re.sub(r"[\"'\])}\s]", "", joint.partition(name)[0]) and _GLUED.search(joint):
                 return GLUED

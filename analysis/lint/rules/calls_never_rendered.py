@@ -6,7 +6,7 @@ from typing import Any
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.errors import TemplateRenderError
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -14,7 +14,7 @@ FIELD = "tool_calls"
 
 
 class WatchedMessage(dict[str, Any]):
-    """A message that remembers which of its fields were asked for."""
+    """A message that records which of its fields are read."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         why = "it is told of tools" if defined else "the template reads them"
         yield Hit(
             f"the model never sees its own tool calls: {why}, but nothing of a call is written",
-            (compared(hidden[-1], "with a tool call", plain, "with an answer instead"),),
+            (compare_renders(hidden[-1], "with a tool call", plain, "with an answer instead"),),
             line=parting_line(hidden[0], plain),
         )
 

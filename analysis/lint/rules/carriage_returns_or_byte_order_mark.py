@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.other_environments import ordinary
+from autoparser.analysis.lint.lint_renders import show_render
+from autoparser.analysis.lint.other_environments import ordinary_conversations
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -13,13 +13,13 @@ UNWANTED = {"\r": "a carriage return", "\ufeff": "a byte order mark"}
 
 @rule("AP807")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for either in ordinary conversations, whose own texts have none."""
-    for what, render, _ in ordinary(subject):
+    """Search for either in ordinary conversations, whose own texts have none."""
+    for what, render, _ in ordinary_conversations(subject):
         found = next((each for each in UNWANTED if each in render.text), None)
         if found is not None:
             yield Hit(
                 f"the prompt of {what} has {UNWANTED[found]}",
-                (alone(render, what),),
+                (show_render(render, what),),
                 line=render.line_of(found),
             )
             return

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -14,5 +14,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     one = subject.play((subject.user,))
     two = subject.play((subject.user, subject.next_user))
     if one.rendered and two.error is not None:
-        message = f"a second user message after the first {failed(two)}"
+        message = f"a second user message after the first {failure_words(two)}"
         yield raising_hit(message, two, "two in a row", one, "one user message")

@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from autoparser.analysis.core.conversation import Message, User
+from autoparser.analysis.core.conversation import Message, UserMessage
 from autoparser.analysis.core.message_battery import long_text
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, said
+from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject
 
 HOSTILE = " 3 > 2 < 4 & \"q\" 'p' \\n {r} [s] %} ÄÖ🚀\n\n\n\t  "
@@ -20,7 +20,7 @@ _END = 30
 
 @rule("AP311")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give all roles such contents at once; where not all come out, give them to each alone."""
+    """Render such contents in all roles at once; where some are altered, in each role alone."""
     words = _words(subject)
     together = subject.render(
         _chat(subject, {role: _whole(word) for role, word in words.items()}),
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
-    """Look at what becomes of signs between two words, and of a long text."""
+    """Report alterations of signs between two words, and of a long text."""
     plain = subject.render(_chat(subject, {role: word}), setting=subject.usual_setting)
     text = f"{word}{HOSTILE}{word}"
     render = subject.render(_chat(subject, {role: text}), setting=subject.usual_setting)
@@ -46,8 +46,9 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
             if wrote == given:
                 given, wrote = word, render.text[at : at + len(word)]
         yield Hit(
-            f"the content of {role} messages is changed: {quoted(given)} becomes {quoted(wrote)}",
-            (compared(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
+            f"the content of {role} messages is changed: {quote_text(given)} becomes"
+            f" {quote_text(wrote)}",
+            (compare_renders(render, f"{role}: a text with signs", plain, f"{role}: a word"),),
             line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
@@ -58,8 +59,8 @@ def _changed(subject: Subject, role: str, word: str) -> Iterator[Hit]:
         what = "changed" if text[-_END:] in render.text[start:] else "cut"
         yield Hit(
             f"the content of {role} messages is {what}: of {len(text):,} characters {kept:,} are"
-            f" written as they are, up to {quoted(text[kept:][:_END])}",
-            (compared(render, f"{role}: a long text", plain, f"{role}: a word"),),
+            f" written as they are, up to {quote_text(text[kept:][:_END])}",
+            (compare_renders(render, f"{role}: a long text", plain, f"{role}: a word"),),
             line=render.line_of(word),
         )
 
@@ -74,11 +75,11 @@ def _whole(word: str) -> str:
 
 
 def _chat(subject: Subject, texts: Mapping[str, str]) -> Chat:
-    """Return a question, and what else has a text here."""
+    """Return a question, and the other messages that have a text here."""
     shape, marks = subject.shape, subject.marks
     answers = [Message(texts["assistant"])] if "assistant" in texts else []
-    asked = shape.messages((User(texts.get("user", marks.user)), *answers), marks.system)
+    asked = shape.messages((UserMessage(texts.get("user", marks.user)), *answers), marks.system)
     if "system" not in texts:
         return asked
-    first = [said("system", shape.user_text(texts["system"]))]
+    first = [role_message("system", shape.user_text(texts["system"]))]
     return [*first, *(each for each in asked if each["role"] != "system")]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -18,6 +18,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if both.rendered and call.name in both.text and marks.content not in both.text:
         yield Hit(
             "the model does not see what it said beside its call",
-            (compared(both, "with content", bare, "without content"),),
+            (compare_renders(both, "with content", bare, "without content"),),
             line=both.line_of(marks.values[0]),
         )

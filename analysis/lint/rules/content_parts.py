@@ -5,14 +5,20 @@ from enum import StrEnum
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    list_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, question, said
+from autoparser.analysis.lint.rule_conversations import Chat, role_message, user_question
 from autoparser.analysis.lint.subject import Subject
 
 
 class TextPartOutcome(StrEnum):
-    """What becomes of a text part."""
+    """How the template treats a text part."""
 
     RAISES = "raises"
     PRINTED = "is printed as a list, brackets and all"
@@ -21,7 +27,7 @@ class TextPartOutcome(StrEnum):
 
 @rule("AP108")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give each role's content as a text and as a list of one part."""
+    """Render each role's content as a text and as a list of one part."""
     found: dict[TextPartOutcome, list[tuple[str, Render, Render]]] = {}
     for role, content in (
         ("system", subject.marks.system),
@@ -38,10 +44,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _chat(subject: Subject, role: str, content: Json) -> Chat:
-    message = said(role, content)
+    message = role_message(role, content)
     if role == "user":
         return [message]
-    return [message, *question(subject)] if role == "system" else [*question(subject), message]
+    return (
+        [message, *user_question(subject)]
+        if role == "system"
+        else [*user_question(subject), message]
+    )
 
 
 def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
@@ -56,14 +66,14 @@ def _outcome(parts: Render, word: str) -> TextPartOutcome | None:
 
 def _hit(outcome: TextPartOutcome, cases: list[tuple[str, Render, Render]]) -> Hit:
     _, parts, text = cases[0]
-    what = failed(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
+    what = failure_words(parts) if outcome is TextPartOutcome.RAISES else str(outcome)
     printed = outcome is TextPartOutcome.PRINTED
     line = parts.line_of("type") if printed else parting_line(parts, text)
     evidence: list[HitEvidence] = [
-        compared(one, f"{name}: a list of parts", other, f"{name}: text")
+        compare_renders(one, f"{name}: a list of parts", other, f"{name}: text")
         for name, one, other in cases
     ]
-    roles = listed([name for name, *_ in cases])
+    roles = list_words([name for name, *_ in cases])
     return Hit(
         f"content given as a list of text parts ({roles}) {what}",
         tuple(evidence),

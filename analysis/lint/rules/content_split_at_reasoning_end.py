@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 SHORTEST, LONGEST = 3, 60
@@ -13,7 +13,7 @@ SHORTEST, LONGEST = 3, 60
 
 @rule("AP304")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Put the template's own text constants into a content, and see what is lost."""
+    """Insert the template's own text constants into content, and report what is lost."""
     before, behind = subject.marks.reasoning, subject.marks.content
     usual = _renders(subject, behind)
     if not all(behind in render.text for render in usual):
@@ -29,16 +29,16 @@ def check(subject: Subject) -> Iterator[Hit]:
         for render, plain in zip(marked, usual, strict=True):
             if behind in render.text and before not in render.text:
                 yield Hit(
-                    f"of a content that holds {quoted(constant.strip())}, what stands before it"
+                    f"of a content that holds {quote_text(constant.strip())}, what stands before it"
                     " is lost",
-                    (compared(render, "with the marker", plain, "without"),),
+                    (compare_renders(render, "with the marker", plain, "without"),),
                     line=render.line_of(behind),
                 )
                 return
 
 
 def _constants(subject: Subject) -> list[str]:
-    """Give what may be the reasoning's end: what the analysis took for it, then by length."""
+    """Return candidates for the end of reasoning: that of the analysis first, then by length."""
     known = subject.analysis.markers.reasoning_end
     others = {
         text
@@ -49,4 +49,4 @@ def _constants(subject: Subject) -> list[str]:
 
 
 def _renders(subject: Subject, content: str) -> tuple[Render, Render]:
-    return told(subject, content), went_on(subject, content)
+    return render_answer(subject, content), went_on(subject, content)

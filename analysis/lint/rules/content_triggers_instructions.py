@@ -6,7 +6,7 @@ from itertools import islice
 
 from autoparser.analysis.core.text_alignment import differing_parts
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @rule("AP905")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Let a user say each text that the template may look for."""
+    """Render a user message with each text that the template may search for."""
     # Without the edges: that a template strips them is not news.
     constants = [each.strip() for each in subject.suggestions.constants if _WORD.search(each)]
     plain = _said(subject, subject.marks.user)
@@ -58,7 +58,7 @@ def _said(subject: Subject, text: str) -> Render:
 
 
 def _change(plain: Render, render: Render, user: str, text: str) -> tuple[str, str] | None:
-    """Give what was written without the text and with it, besides the text; None: nothing."""
+    """Return what is written without the text and with it, besides the text, or None if equal."""
     if not render.rendered:
         return None
     expected, found = plain.text.replace(user, text), render.text
@@ -73,7 +73,7 @@ def _hit(constant: str, change: tuple[str, str], render: Render, plain: Render) 
     what = f"{before[:60]!r} becomes {after[:60]!r}"
     return Hit(
         f"where a user says {constant!r}, the prompt changes elsewhere, too: {what}",
-        (compared(render, f"with {constant!r}", plain, "without"),),
+        (compare_renders(render, f"with {constant!r}", plain, "without"),),
         line=parting_line(render, plain),
         severity=Severity.WARNING if inserted > FEW_WORDS else Severity.INFO,
     )

@@ -7,7 +7,7 @@ from autoparser.analysis.core.conversation import ToolResult
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.conversation_matrix import Voice, WholeConversation
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -17,7 +17,7 @@ CONTEXT = 30
 
 @rule("AP609")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold the whole conversations against the beginnings at which a prompt is sent."""
+    """Compare whole conversations with their beginnings at which a prompt is sent."""
     for played in subject.matrix:
         conversation = played.conversation
         # Reasoning is left out of histories on purpose, and has rules of its own.
@@ -30,9 +30,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                 at = prefix_length(render.text, whole.text)
                 yield Hit(
                     f"in '{played.name}' the prompt of its first {len(begun.dialogue)} messages"
-                    f" changes: {quoted(render.text[at : at + CONTEXT])} becomes"
-                    f" {quoted(whole.text[at : at + CONTEXT])}",
-                    (compared(render, "the beginning", whole, "the whole conversation"),),
+                    f" changes: {quote_text(render.text[at : at + CONTEXT])} becomes"
+                    f" {quote_text(whole.text[at : at + CONTEXT])}",
+                    (compare_renders(render, "the beginning", whole, "the whole conversation"),),
                     line=render.line_at(at),
                     setting=conversation.setting,
                 )
@@ -40,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _beginnings(conversation: WholeConversation) -> Iterator[WholeConversation]:
-    """Return the conversation up to each message that a prompt may end with."""
+    """Return the conversation up to each message that a prompt can end with."""
     dialogue = conversation.dialogue
     for end in range(1, len(dialogue)):
         # Nobody asks for an answer between a call and its last result.

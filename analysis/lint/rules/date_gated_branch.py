@@ -7,7 +7,7 @@ from datetime import datetime
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.lint_renders import NOON, compare_renders
 from autoparser.analysis.lint.other_environments import CLOCK
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -36,7 +36,7 @@ _OF_DATE = re.compile(rf"\b(?:{'|'.join(sorted(_NAMES, key=len, reverse=True))}|
 
 @rule("AP908")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render conversations on several days, and compare them without what names a day."""
+    """Render conversations on several days, and compare them without the dates."""
     if CLOCK not in subject.suggestions.names:
         return
     marks = subject.marks
@@ -49,7 +49,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 yield Hit(
                     f"on {day:%Y-%m-%d} the prompt says something else than on {NOON:%Y-%m-%d},"
                     " besides the date",
-                    (compared(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
+                    (compare_renders(other, f"on {day:%Y-%m-%d}", usual, f"on {NOON:%Y-%m-%d}"),),
                 )
                 return
 

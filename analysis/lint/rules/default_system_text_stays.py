@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP322")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Find what a system message replaces with tools or without, and look for it in the other."""
+    """Find the text that a system message replaces with tools or without, and search the other."""
     told = [
         (one, other)
         for one in _questions(subject)
@@ -26,9 +26,9 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             if text in beside.render.text and any(map(beside.holds, beside.said(Voice.SYSTEM))):
                 yield Hit(
-                    f"in '{beside.name}' the default {quoted(text)} is written, too;"
+                    f"in '{beside.name}' the default {quote_text(text)} is written, too;"
                     f" in '{given.name}' the given system message takes its place",
-                    (compared(beside.render, beside.name, given.render, given.name),),
+                    (compare_renders(beside.render, beside.name, given.render, given.name),),
                     line=beside.render.line_of(text),
                 )
                 return
@@ -46,7 +46,7 @@ def _questions(subject: Subject) -> list[PlayedConversation]:
 
 
 def _replaced(given: PlayedConversation, default: PlayedConversation) -> str:
-    """Return the words that stand where the given system message stands; empty for none."""
+    """Return the text that the given system message replaces; empty if there is none."""
     before, _, after = given.render.text.partition(given.conversation.system)
     text = default.render.text
     if not (text.startswith(before) and text.endswith(after)):

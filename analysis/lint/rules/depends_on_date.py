@@ -6,7 +6,7 @@ from datetime import timedelta
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import NOON, compared
+from autoparser.analysis.lint.lint_renders import NOON, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             line = now.text[start:].partition("\n")[0]
             yield Hit(
                 f"another day makes another prompt: {line[:60]!r}",
-                (compared(now, "on one day", later, "on another"),),
+                (compare_renders(now, "on one day", later, "on another"),),
                 line=now.line_at(at),
             )
             return

@@ -4,7 +4,12 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.other_environments import compiled, elsewhere, engines_at, environment
+from autoparser.analysis.lint.other_environments import (
+    compile_anew,
+    engines_at,
+    other_environment,
+    render_elsewhere,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -18,8 +23,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render without the two settings."""
     if not _affected(subject.template.text):
         return
-    other = environment(trim=False)
-    for each in elsewhere(subject, other, compiled(subject, other)):
+    other = other_environment(trim=False)
+    for each in render_elsewhere(subject, other, compile_anew(subject, other)):
         if each.differs:
             yield Hit(
                 f"without trim_blocks and lstrip_blocks {each.what} has other whitespace",
@@ -36,7 +41,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _affected(text: str) -> bool:
-    """Whether the settings have anything to do: a quick way out.
+    """Whether the settings can change anything, as a shortcut.
 
     Where a tag next to it takes the whitespace away, they change nothing.
     """

@@ -10,6 +10,6 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP811")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for conversations whose prompt is another, by the place that wrote what differs."""
+    """Group conversations whose prompts differ by the place that wrote the difference."""
     for comparison in subject.in_other_jinjas:
         yield from hits_of(comparison, subject.matrix, failed=False)

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP101")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compile it."""
+    """Compile the template."""
     error = subject.syntax_error
     if error is not None:
         yield Hit(

@@ -3,31 +3,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP408")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the reasoning's two markers, with nothing between, in turns without any."""
+    """Search turns without reasoning for its two markers with nothing between them."""
     markers = subject.analysis.markers
     opening, close = markers.reasoning_start, markers.reasoning_end
     if not opening or not close:
         return
     for render, when in (
-        (told(subject), "as the last message"),
+        (render_answer(subject), "as the last message"),
         (went_on(subject), "in the history"),
     ):
         _, _, turn = render.text.rpartition(subject.marks.user)
         before, found, after = turn.partition(opening)
         if found and after.lstrip().startswith(close) and subject.marks.content not in before:
-            reasoned = told(subject, reasoning=subject.marks.reasoning)
+            reasoned = render_answer(subject, reasoning=subject.marks.reasoning)
             yield Hit(
-                f"an answer without reasoning is written with an empty {quoted(opening + close)}"
-                f" {when}",
-                (compared(render, "without reasoning", reasoned, "with reasoning"),),
+                "an answer without reasoning is written with an empty"
+                f" {quote_text(opening + close)} {when}",
+                (compare_renders(render, "without reasoning", reasoned, "with reasoning"),),
                 line=render.line_of(opening),
             )
             return

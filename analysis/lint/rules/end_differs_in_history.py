@@ -3,18 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP203")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare what stands after the content of the last message and of an earlier one."""
+    """Compare the text after the content of the last message and of an earlier one."""
     content = subject.marks.content
-    last, later = told(subject), went_on(subject)
+    last, later = render_answer(subject), went_on(subject)
     if content not in last.text or subject.marks.next_user not in later.text:
         return
     if content not in later.text:
@@ -25,8 +25,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     if behind.strip().startswith(end) or (header and header in end):
         return
     yield Hit(
-        f"a turn ends in {quoted(end)} as the last, and goes on with {quoted(behind)} in the"
-        " history",
-        (compared(last, "as the last message", later, "before another message"),),
+        f"a turn ends in {quote_text(end)} as the last, and goes on with {quote_text(behind)}"
+        " in the history",
+        (compare_renders(last, "as the last message", later, "before another message"),),
         line=last_line(last),
     )

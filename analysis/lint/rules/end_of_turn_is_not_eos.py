@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.errors import is_list
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone, listed, quoted
+from autoparser.analysis.lint.lint_renders import list_words, quote_text, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told
+from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.local_files import read_json_object
 
@@ -16,7 +16,7 @@ CONFIG = "generation_config.json"
 
 @rule("AP211")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the stop strings with the end token, where that is known."""
+    """Compare the stop strings with the end token, if it is known."""
     eos = subject.template.special_tokens.get("eos_token")
     stops = subject.format.stop_strings
     if not eos or not stops or any(eos in stop for stop in stops):
@@ -24,19 +24,19 @@ def check(subject: Subject) -> Iterator[Hit]:
     configured = _configured(subject)
     if configured is not None and not configured.isdisjoint(stops):
         return
-    render = told(subject)
+    render = render_answer(subject)
     neither = ", nor does the generation config stop there" if configured is not None else ""
     yield Hit(
-        f"turns end in {listed([quoted(stop) for stop in stops])}, and eos_token is"
-        f" {quoted(eos)}{neither}",
-        (alone(render, "an answer"),),
+        f"turns end in {list_words([quote_text(stop) for stop in stops])}, and eos_token is"
+        f" {quote_text(eos)}{neither}",
+        (show_render(render, "an answer"),),
         line=render.line_of(stops[0]),
         severity=Severity.WARNING if neither else None,
     )
 
 
 def _configured(subject: Subject) -> set[str] | None:
-    """Give the tokens at which the generation config stops; None where they are not known."""
+    """Return the tokens at which the generation config stops, or None if they are not known."""
     directory, tokenizer = subject.directory, subject.tokenizer
     if directory is None or tokenizer is None or not (directory / CONFIG).is_file():
         return None

@@ -3,23 +3,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told
+from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP212")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Encode what ends a turn."""
+    """Encode the text that ends a turn."""
     if subject.tokenizer is None or subject.failure is not None:
         return
     for stop in subject.format.stop_strings:
         tokens = subject.tokenizer.encode(stop, add_special_tokens=False).tokens
         if len(tokens) > 1:
-            render = told(subject)
+            render = render_answer(subject)
             yield Hit(
-                f"{quoted(stop)}, which ends a turn, is {len(tokens)} tokens",
-                (alone(render, "an answer"),),
+                f"{quote_text(stop)}, which ends a turn, is {len(tokens)} tokens",
+                (show_render(render, "an answer"),),
                 line=render.line_of(stop),
             )

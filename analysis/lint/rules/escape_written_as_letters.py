@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,7 +15,7 @@ SHOWN = 30
 
 @rule("AP219")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for such letters in what stands between and after the texts of conversations."""
+    """Search the text between and after the messages of conversations for such escapes."""
     for played in subject.matrix:
         # Instructions and tools, which may well show escapes, stand before the first text or there.
         conversation = played.conversation
@@ -28,8 +28,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 shown = text.after[max(0, found.start() - SHOWN) : found.end() + SHOWN]
                 yield Hit(
                     f"'{played.name}' has a backslash and a letter where a line break is meant:"
-                    f" {quoted(shown)}",
-                    (alone(played.render, played.name),),
+                    f" {quote_text(shown)}",
+                    (show_render(played.render, played.name),),
                     line=played.render.line_at(place),
                     setting=conversation.setting,
                 )

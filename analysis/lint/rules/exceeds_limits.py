@@ -23,7 +23,7 @@ LIMITS = Limits(render_seconds=2.0, seconds=10.0, memory=500_000_000, characters
 
 @rule("AP904")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a question and its answer under limits: in a worker, if this is none."""
+    """Render a question and its answer under limits: in a worker, unless this is one."""
     marks = subject.marks
     messages = [
         {"role": "user", "content": marks.user},
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _elsewhere(subject: Subject) -> Iterator[Hit]:
-    """Look at the conversations of the analysis: tools, or a second call, may be what it takes."""
+    """Render the conversations of the analysis: it may take tools, or a second call."""
     failure = subject.failure
     if isinstance(failure, TemplateLimitError):
         words = _words(failure)

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP901")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Take every branch, and read what the sandbox refused."""
+    """Run every branch, and report what the sandbox refused."""
     seen = subject.forced
     names = [each for each in seen.forbidden if each not in seen.by_name]
     if names:

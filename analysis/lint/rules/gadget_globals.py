@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP903")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Take every branch, and read which of them were called."""
+    """Run every branch, and report which of the globals were called."""
     names = [*subject.forced.gadgets]
     if names:
         yield Hit(

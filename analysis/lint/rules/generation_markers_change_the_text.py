@@ -3,7 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.other_environments import compiled, elsewhere, environment
+from autoparser.analysis.lint.other_environments import (
+    compile_anew,
+    other_environment,
+    render_elsewhere,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -13,8 +17,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render with tags that open no scope."""
     if not subject.template.marks_generation:
         return
-    other = environment(scoped=False)
-    for each in elsewhere(subject, other, compiled(subject, other)):
+    other = other_environment(scoped=False)
+    for each in render_elsewhere(subject, other, compile_anew(subject, other)):
         if each.differs:
             yield Hit(
                 f"{each.what} is another text without the generation tags",

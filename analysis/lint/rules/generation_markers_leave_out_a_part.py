@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.marker_pairs import render_marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP706")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each part of a turn in the blocks."""
+    """Search the generation blocks for each part of a turn."""
     if not subject.template.marks_generation:
         return
     marks, call = subject.marks, subject.call()
@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         ("a tool call", Message(calls=(call,)), marks.values[0]),
     )
     for what, message, word in parts:
-        found = marked(subject, subject.turn(message), tools=bool(message.calls))
+        found = render_marked(subject, subject.turn(message), tools=bool(message.calls))
         if found is None or word not in found.render.text:
             continue
         if not any(word in block for block in found.blocks):

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.marker_pairs import render_marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP702")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands after the last block of a conversation that ends with the turn."""
+    """Report the text after the last block of a conversation that ends with the turn."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content
-    found = marked(subject, (subject.user, Message(content)))
+    found = render_marked(subject, (subject.user, Message(content)))
     if found is None or not found.blocks or content not in found.blocks[-1]:
         return
     inside = found.blocks[-1].rpartition(content)[2].strip()

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.marker_pairs import render_marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP703")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare how the block begins with what the generation prompt adds."""
+    """Compare the beginning of the block with the generation prompt."""
     if not subject.template.marks_generation:
         return
     content = subject.marks.content
-    found = marked(subject, (subject.user, Message(content)))
+    found = render_marked(subject, (subject.user, Message(content)))
     alone = subject.play((subject.user,))
     prompt = subject.play((subject.user,), generation=True)
     if found is None or not found.blocks or not prompt.text.startswith(alone.text):

@@ -3,18 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import under
+from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP204")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one user message with a generation prompt and without."""
-    without = under(subject, (subject.user,), {})
-    prompt = under(subject, (subject.user,), {}, generation=True)
+    without = render_with(subject, (subject.user,), {})
+    prompt = render_with(subject, (subject.user,), {}, generation=True)
     if not prompt.rendered or prompt.text != without.text:
         return
     header = subject.format.header.strip()
@@ -22,12 +22,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not header:
         message, severity = "add_generation_prompt has no effect; turns have no header", _LIGHT
     elif prompt.text.rstrip().endswith(header):
-        message = f"the generation prompt {quoted(header)} is written even where none is asked for"
+        message = (
+            f"the generation prompt {quote_text(header)} is written even where none is asked for"
+        )
     else:
-        message = f"add_generation_prompt has no effect: the model must write {quoted(header)}"
+        message = f"add_generation_prompt has no effect: the model must write {quote_text(header)}"
     yield Hit(
         message,
-        (compared(prompt, "with a generation prompt", without, "without"),),
+        (compare_renders(prompt, "with a generation prompt", without, "without"),),
         line=last_line(prompt),
         severity=severity,
     )

@@ -3,15 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.marker_pairs import beginnings, beginnings_of_calls
+from autoparser.analysis.lint.marker_pairs import beginnings_of_calls, turn_beginnings
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP207")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold each prompt that begins a turn of content against turns of calls."""
-    pairs = zip(beginnings(subject), beginnings_of_calls(subject), strict=True)
+    """Compare each prompt that begins a turn of content with turns of calls."""
+    pairs = zip(turn_beginnings(subject), beginnings_of_calls(subject), strict=True)
     for plain, each in pairs:
         begins_others = plain.begins_plain or plain.begins_reasoned
         begins = each.begins_plain or each.begins_reasoned

@@ -2,25 +2,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
-from autoparser.analysis.lint.marker_pairs import beginnings
+from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.marker_pairs import turn_beginnings
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP208")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold the usual prompt against a turn whose reasoning the template writes."""
-    for each in beginnings(subject):
-        if each.opening.setting or each.opening.written is Written.REASONING_CLOSED:
+    """Compare the usual prompt with a turn whose reasoning the template writes."""
+    for each in turn_beginnings(subject):
+        if each.opening.setting or each.opening.written is PromptProgress.REASONING_CLOSED:
             continue
         shows = subject.marks.reasoning in each.reasoned.text
         if shows and not each.begins_plain and not each.begins_reasoned and each.prompt.rendered:
             yield Hit(
                 "the generation prompt does not begin a turn whose reasoning is given back:"
                 f" {each.where(reasoned=True)}",
-                (compared(each.prompt, "the prompt", each.reasoned, "the turn with reasoning"),),
+                (
+                    compare_renders(
+                        each.prompt, "the prompt", each.reasoned, "the turn with reasoning"
+                    ),
+                ),
                 line=each.line,
             )

@@ -3,15 +3,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.marker_pairs import beginnings
+from autoparser.analysis.lint.marker_pairs import turn_beginnings
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP206")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Hold each setting's prompt against the turn, with reasoning and without."""
-    for each in beginnings(subject):
+    """Compare each setting's prompt with the turn, with reasoning and without."""
+    for each in turn_beginnings(subject):
         if each.known and not each.begins_plain and not each.begins_reasoned:
             yield each.departing(subject, "the assistant's turn")
             return

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import under
+from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -17,8 +17,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     marks = subject.marks
     longer: Dialogue = (subject.user, Message(marks.content), subject.next_user)
     for dialogue, word in (((subject.user,), marks.user), (longer, marks.next_user)):
-        without = under(subject, dialogue, {})
-        prompt = under(subject, dialogue, {}, generation=True)
+        without = render_with(subject, dialogue, {})
+        prompt = render_with(subject, dialogue, {}, generation=True)
         if not prompt.rendered or not without.rendered or prompt.text.startswith(without.text):
             continue
         yield _hit(without, prompt, word)
@@ -32,12 +32,12 @@ def _hit(without: Render, prompt: Render, word: str) -> Hit:
     what = (
         "the generation prompt changes what was said before it"
         if within
-        else f"without a generation prompt the conversation ends in {quoted(ends)}, which the"
+        else f"without a generation prompt the conversation ends in {quote_text(ends)}, which the"
         " prompt does not have"
     )
     return Hit(
         what,
-        (compared(prompt, "with a generation prompt", without, "without"),),
+        (compare_renders(prompt, "with a generation prompt", without, "without"),),
         line=None if within else last_line(without),
         severity=Severity.ERROR if within else None,
     )

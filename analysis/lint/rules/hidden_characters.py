@@ -14,7 +14,7 @@ _PLAIN = frozenset("\n\t\r\ufeff")
 
 @rule("AP906")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at all that may be written, with every branch taken."""
+    """Search everything that any branch can write for invisible characters."""
     text = subject.forced.text
     found = dict.fromkeys(each for each in text if not each.isprintable() and _hidden(each))
     if not found:

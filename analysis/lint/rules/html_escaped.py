@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import calling, written
+from autoparser.analysis.lint.call_texts import render_call, value_writing
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -13,25 +13,25 @@ LESS, ENTITIES = "<", ("&lt;", "&#60;")
 
 @rule("AP513")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a string with a character that HTML escapes, and look at a plain call's markup."""
+    """Render a string with a character that HTML escapes, and check a plain call's markup."""
     marks = subject.marks
     value = f"{marks.values[0]} {LESS} {marks.values[1]}"
-    seen = written(subject, value)
+    seen = value_writing(subject, value)
     entity = next((each for each in ENTITIES if seen and each in seen.text), None)
     if seen is not None and entity is not None and LESS not in seen.text:
         yield Hit(
             f"the model reads {entity} where its call said {LESS}",
-            (alone(seen.render, f"a call with {LESS} in a string"),),
+            (show_render(seen.render, f"a call with {LESS} in a string"),),
             line=seen.render.line_of(entity),
         )
         return
-    plain = calling(subject, **{marks.keys[0]: marks.values[0]})
+    plain = render_call(subject, **{marks.keys[0]: marks.values[0]})
     call = plain.text[plain.text.rfind(marks.user) :]
     entity = next((each for each in ENTITIES if each in call), None)
     # A template may mean to write an entity; then its source has it.
     if entity is not None and entity not in subject.template.text:
         yield Hit(
             f"the model reads {entity} for {LESS} in the markup of its own call",
-            (alone(plain, "a plain call"),),
+            (show_render(plain, "a plain call"),),
             line=plain.line_of(entity),
         )

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP911")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Take every branch, and read what was asked for."""
+    """Run every branch, and report which templates were requested."""
     names = [*subject.forced.loaded]
     if names:
         yield Hit(f"requests fail, since there is nothing to load: {', '.join(names)}")

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP536")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for escaped quotes before the names in tools, and before the keys of a call."""
+    """Search for escaped quotes before the names in tools, and before the keys of a call."""
     usual = [
         each
         for each in subject.matrix
@@ -40,7 +40,7 @@ def _hit(
 ) -> Hit:
     return Hit(
         f"{what} are JSON text in a JSON string: each quote has a backslash before it",
-        (alone(played.render, played.name),),
+        (show_render(played.render, played.name),),
         line=played.render.line_of(_escaped(played.render.text, words)),
         confidence=confidence,
     )

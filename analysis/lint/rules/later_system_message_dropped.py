@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, failed, line_of_the_lost
+from autoparser.analysis.lint.lint_renders import compare_renders, failure_words, line_of_the_lost
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -14,7 +14,7 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a system message first, and before the last user message."""
     marks, shape = subject.marks, subject.shape
-    system = said("system", shape.user_text(marks.system))
+    system = role_message("system", shape.user_text(marks.system))
     chat = shape.messages((subject.user, Message(marks.content), subject.next_user))
     setting = subject.usual_setting
     first = subject.render([system, *chat], generation=True, setting=setting)
@@ -22,10 +22,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if marks.system not in first.text or marks.system in later.text:
         return
     error = later.error
-    what = "is dropped" if error is None else failed(later)
+    what = "is dropped" if error is None else failure_words(later)
     yield Hit(
         f"a system message in the middle of a conversation {what}",
-        (compared(later, "in the middle", first, "as the first message"),),
+        (compare_renders(later, "in the middle", first, "as the first message"),),
         line=line_of_the_lost(later, first, marks.system),
         severity=None if error is None or not error.refused else Severity.INFO,
         cause=later.cause,

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,7 +15,7 @@ MEANT = "/0123456789"
 
 @rule("AP217")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the markers of every conversation among the tokenizer's added tokens."""
+    """Compare the markers of every conversation with the tokenizer's added tokens."""
     tokenizer = subject.tokenizer
     if tokenizer is None:
         return
@@ -23,21 +23,21 @@ def check(subject: Subject) -> Iterator[Hit]:
     seen: set[str] = set()
     for played in subject.matrix:
         markup = {each.before for each in played.written} | {each.after for each in played.written}
-        markers = {marker for text in markup for marker in Literal.of(text).markers}
+        markers = {marker for text in markup for marker in TemplateLiteral.of(text).markers}
         for marker in sorted(markers - seen - added):
             seen.add(marker)
             near = next((token for token in sorted(added) if misspelt(marker, token)), "")
             if near and tokenizer.token_to_id(marker) is None:
                 yield Hit(
-                    f"{quoted(marker)} is not a token, and {quoted(near)} is",
-                    (alone(played.render, played.name),),
+                    f"{quote_text(marker)} is not a token, and {quote_text(near)} is",
+                    (show_render(played.render, played.name),),
                     line=played.render.line_of(marker),
                     setting=played.conversation.setting,
                 )
 
 
 def misspelt(marker: str, token: str) -> bool:
-    """Whether one letter was left out, put in or changed, or two were swapped."""
+    """Whether one letter is missing, added or changed, or two are swapped."""
     one, other = sorted((marker, token), key=len)
     at = next(
         (at for at, (a, b) in enumerate(zip_longest(one, other)) if a != b),

@@ -5,22 +5,22 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import MEDIA_FORMS, Json, MediaForm
 from autoparser.analysis.core.text_format import PartsOutcome
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, listed, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP315")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at what becomes of each kind of part, and of each form of the kinds that are taken."""
+    """Check each kind of part, and each form of the kinds that are accepted."""
     media = subject.analysis.content_parts.media
     lost = [each.kind for each in media if each.outcome is PartsOutcome.DROPPED]
     if lost:
         forms = [next(form for form in MEDIA_FORMS if form.kind is kind) for kind in lost]
         pairs = [_with_and_without(subject, form) for form in forms]
         yield Hit(
-            f"parts of a message are not in the prompt: {listed(lost)}",
+            f"parts of a message are not in the prompt: {list_words(lost)}",
             tuple(map(_evidence, forms, pairs)),
             line=parting_line(*pairs[0]),
             severity=Severity.INFO,
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if form.kind is each.kind and each.forms[form.name] is PartsOutcome.DROPPED
         ]
         if each.outcome is PartsOutcome.WRITTEN and dropped:
-            names = listed([form.name for form in dropped])
+            names = list_words([form.name for form in dropped])
             pairs = [_with_and_without(subject, form) for form in dropped]
             yield Hit(
                 f"a part of type {each.kind} is written, but dropped as {names}",
@@ -44,13 +44,13 @@ def check(subject: Subject) -> Iterator[Hit]:
 def _with_and_without(subject: Subject, form: MediaForm) -> tuple[Render, Render]:
     marks = subject.marks
     text: Json = {"type": "text", "text": marks.user}
-    without = subject.render([said("user", [text])], setting=subject.usual_setting)
+    without = subject.render([role_message("user", [text])], setting=subject.usual_setting)
     given = subject.render(
-        [said("user", [form.part(marks.values[0]), text])], setting=subject.usual_setting
+        [role_message("user", [form.part(marks.values[0]), text])], setting=subject.usual_setting
     )
     return given, without
 
 
 def _evidence(form: MediaForm, both: tuple[Render, Render]) -> HitEvidence:
     given, without = both
-    return compared(given, f"with {form.name}", without, "without it")
+    return compare_renders(given, f"with {form.name}", without, "without it")

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import MEDIA_FORMS, Json
 from autoparser.analysis.core.text_format import MediaTreatment, PartsOutcome
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, said
+from autoparser.analysis.lint.rule_conversations import Chat, role_message
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP316")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at two parts of a kind, at the texts beside one, and at what later messages change."""
+    """Check two parts of a kind, the texts beside one, and what later messages change."""
     for media in subject.analysis.content_parts.media:
         for words, messages in _faults(subject, media):
             shown = subject.render(messages, setting=subject.usual_setting)
-            yield Hit(words, (alone(shown, "the messages"),))
+            yield Hit(words, (show_render(shown, "the messages"),))
 
 
 def _faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat]]:
@@ -27,17 +27,17 @@ def _faults(subject: Subject, media: MediaTreatment) -> Iterator[tuple[str, Chat
         lone = _part(media, PartsOutcome.SPREAD, marks.values[0])
         yield (
             f"a text beside a part of type {kind} is not in the prompt",
-            [said("user", [one, lone, other])],
+            [role_message("user", [one, lone, other])],
         )
     if media.outcome is not PartsOutcome.WRITTEN:
         return
     part = _part(media, PartsOutcome.WRITTEN, marks.values[0])
     if not media.each:
-        both = [said("user", [part, one, part, other])]
+        both = [role_message("user", [part, one, part, other])]
         yield f"two parts of type {kind} of one message have one placeholder", both
     if not media.earlier:
-        answer = said("assistant", marks.content)
-        later = [said("user", [part, one]), answer, said("user", [other])]
+        answer = role_message("assistant", marks.content)
+        later = [role_message("user", [part, one]), answer, role_message("user", [other])]
         yield f"a part of type {kind} is not in the prompt once later messages follow", later
 
 
@@ -46,6 +46,6 @@ def _text(word: str) -> Json:
 
 
 def _part(media: MediaTreatment, outcome: PartsOutcome, data: str) -> Json:
-    """Return a part in the first form that this becomes of."""
+    """Return a part in the first form that has this outcome."""
     forms = (form for form in MEDIA_FORMS if form.kind is media.kind)
     return next(form for form in forms if media.forms[form.name] is outcome).part(data)

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, compared, quoted
-from autoparser.analysis.lint.marker_pairs import closes
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
+from autoparser.analysis.lint.marker_pairs import closes_marker
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -17,7 +17,7 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.ANSWER, Voice.RESULT)
 
 @rule("AP216")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for what ends messages after each voice's texts, and count it against what begins."""
+    """Search each voice's texts for the marker that ends messages, and count it."""
     played = [
         each
         for each in subject.matrix
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
-    """Find a voice that lacks the marker which stands after all other voices."""
+    """Find a voice that lacks the marker after all other voices."""
     after: dict[Voice, frozenset[str]] = {}
     before: list[frozenset[str]] = []
     """What stands before results: the end of the message that called, unless they are in it."""
@@ -52,29 +52,30 @@ def _unended(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
                 continue
             shown = next(each for each in played if any(each.said(voice)))
             yield Hit(
-                f"{voice} is not ended by {quoted(end)}, which ends all other messages",
-                (alone(shown.render, shown.name),),
+                f"{voice} is not ended by {quote_text(end)}, which ends all other messages",
+                (show_render(shown.render, shown.name),),
                 line=shown.render.line_of(next(shown.said(voice)).text),
             )
     yield from _unended_calls(played, _common(after.values()))
 
 
 def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) -> Iterator[Hit]:
-    """Look for what ends messages between a call and its result, where that is a message, too."""
+    """Search for the end of a message between a call and its result, if that is a message, too."""
     shown, joint = next(_after_calls(played, Voice.RESULT), (None, ""))
     if shown is None:
         return
     # What also stands between two calls closes each of them.
     own = {unit for _, text in _after_calls(played, Voice.CALL) for unit in _markers(text)}
-    units = Literal.of(joint).markers
+    units = TemplateLiteral.of(joint).markers
     begins = next((at for at, unit in enumerate(units) if unit in usual), None)
     # Another marker than those that close the call may be how a message with calls ends.
-    if begins is None or not all(each in own or closes(each) for each in units[:begins]):
+    if begins is None or not all(each in own or closes_marker(each) for each in units[:begins]):
         return
     for end in sorted(usual - set(units)):
         yield Hit(
-            f"a message with calls is not ended by {quoted(end)}, which ends all other messages",
-            (alone(shown.render, shown.name),),
+            f"a message with calls is not ended by {quote_text(end)}, which ends all other"
+            " messages",
+            (show_render(shown.render, shown.name),),
             line=shown.render.line_at(shown.render.text.index(joint)),
         )
 
@@ -82,7 +83,7 @@ def _unended_calls(played: Sequence[PlayedConversation], usual: frozenset[str]) 
 def _after_calls(
     played: Sequence[PlayedConversation], next_voice: Voice
 ) -> Iterator[tuple[PlayedConversation, str]]:
-    """Return what stands between a call and a text of this voice that is not its own."""
+    """Return the text between a call and a text of this voice that is not its own."""
     for each in played:
         for text, following in pairwise(each.written):
             one, other = text.spoken, following.spoken
@@ -93,7 +94,7 @@ def _after_calls(
 
 @lru_cache(maxsize=128)
 def _markers(text: str) -> frozenset[str]:
-    return frozenset(Literal.of(text).markers)
+    return frozenset(TemplateLiteral.of(text).markers)
 
 
 def _common(markers: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -113,9 +114,9 @@ def _uncounted(played: Sequence[PlayedConversation]) -> Iterator[Hit]:
             text = each.render.text
             if chat is not None and text.count(begin) - text.count(end) != usual:
                 yield Hit(
-                    f"'{each.name}' begins {text.count(begin)} messages with {quoted(begin)}"
-                    f" and ends {text.count(end)} with {quoted(end)}",
-                    (compared(each.render, each.name, chat.render, chat.name),),
+                    f"'{each.name}' begins {text.count(begin)} messages with {quote_text(begin)}"
+                    f" and ends {text.count(end)} with {quote_text(end)}",
+                    (compare_renders(each.render, each.name, chat.render, chat.name),),
                     line=each.render.line_of(begin),
                 )
                 return

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 ORDERS = (
@@ -20,7 +20,7 @@ content beside calls after them, which another rule is about."""
 
 @rule("AP320")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the first two texts of each conversation that stand the wrong way round."""
+    """Search for the first two texts of each conversation that are in the wrong order."""
     seen: set[tuple[Voice, Voice]] = set()
     for played in subject.matrix:
         for one, other in _turned(played):
@@ -30,10 +30,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             seen.add(pair)
             yield Hit(
                 f"{_words(one, other)} in '{played.name}'",
-                (alone(played.render, played.name),),
+                (show_render(played.render, played.name),),
                 line=played.render.line_of(other.text),
                 setting=played.conversation.setting,
-                severity=None if appends(subject) else Severity.WARNING,
+                severity=None if appends_answer(subject) else Severity.WARNING,
             )
 
 

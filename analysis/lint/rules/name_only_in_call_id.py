@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall, ToolResult
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP516")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Call two functions with the same id; what is answered is the same, too."""
+    """Render calls of two functions with the same id and the same result."""
     marks = subject.marks
     id_ = marks.ids[0]
     answer = ToolResult(marks.answer, marks.names[2], id_)
@@ -25,6 +25,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if one.rendered and one.text == other.text and id_ in one.text and marks.values[0] in one.text:
         yield Hit(
             "the model reads which function it called only if the engine put the name into the id",
-            (compared(one, "a call of one function", other, "of another with the same id"),),
+            (compare_renders(one, "a call of one function", other, "of another with the same id"),),
             line=one.line_of(id_),
         )

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.other_environments import (
     CLOCK,
-    elsewhere,
-    environment,
     generation_tag,
     loop_control,
+    other_environment,
+    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -16,7 +16,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP801")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the tags that are compiled, and render without `strftime_now`."""
+    """Search the compiled template for the tags, and render without `strftime_now`."""
     control = loop_control(subject)
     if control is not None:
         yield Hit(
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _without_clock(subject: Subject) -> Iterator[Hit]:
-    for each in elsewhere(subject, environment(clock=False), clock=False):
+    for each in render_elsewhere(subject, other_environment(clock=False), clock=False):
         if each.differs:
             there = ShownText("as older releases do", each.text, each.error)
             yield Hit(

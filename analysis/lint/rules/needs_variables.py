@@ -5,9 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.learning.shape_negotiation import switch_candidates
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, listed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    list_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import question
+from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject
 
 VALUES: Sequence[Json] = ("", True, [])
@@ -16,7 +22,7 @@ VALUES: Sequence[Json] = ("", True, [])
 
 @rule("AP111")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Where a user message fails or shows nothing, render it with every variable set."""
+    """Render a user message that fails or is missing again with every variable set."""
     unset = _asked(subject, {})
     if unset.text.strip() or (unset.error is not None and unset.error.refused):
         return
@@ -34,15 +40,16 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _asked(subject: Subject, setting: Mapping[str, Json]) -> Render:
-    return subject.render(question(subject), generation=True, setting=setting)
+    return subject.render(user_question(subject), generation=True, setting=setting)
 
 
 def _hit(unset: Render, given: Render, names: Sequence[str]) -> Hit:
-    what = "renders nothing" if unset.rendered else failed(unset)
+    what = "renders nothing" if unset.rendered else failure_words(unset)
     return Hit(
-        f"every request {what}, unless {listed(names)} {'is' if len(names) == 1 else 'are'} set",
-        (compared(unset, "nothing set", given, f"{', '.join(names)} set"),),
+        f"every request {what}, unless {list_words(names)}"
+        f" {'is' if len(names) == 1 else 'are'} set",
+        (compare_renders(unset, "nothing set", given, f"{', '.join(names)} set"),),
         line=parting_line(unset, given),
-        fix=f"give {listed(names)} a default",
+        fix=f"give {list_words(names)} a default",
         cause=unset.cause,
     )

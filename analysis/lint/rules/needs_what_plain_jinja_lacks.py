@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.other_environments import (
     CLOCK,
-    elsewhere,
     engines_at,
-    environment,
     generation_tag,
     loop_control,
+    other_environment,
+    render_elsewhere,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -17,7 +17,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP802")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the tags that are compiled, and render without the other additions."""
+    """Search the compiled template for the tags, and render without the other additions."""
     line = loop_control(subject)
     lacking = [] if line is None else ["loop controls"]
     if subject.template.marks_generation:
@@ -30,8 +30,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     ):
         if name and name not in subject.suggestions.names:
             continue
-        other = environment(clock=clock, tojson=not clock)
-        for each in elsewhere(subject, other, clock=clock):
+        other = other_environment(clock=clock, tojson=not clock)
+        for each in render_elsewhere(subject, other, clock=clock):
             if each.differs:
                 lacking.append(what)
                 line = line or each.line

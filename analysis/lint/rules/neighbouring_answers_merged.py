@@ -3,26 +3,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends, neighbouring_answers, went_on
+from autoparser.analysis.lint.rule_conversations import (
+    appends_answer,
+    neighbouring_answers,
+    went_on,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP321")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for both answers in the prompt, and for what stands between them."""
+    """Search the prompt for both answers, and for the text between them."""
     usual, render = went_on(subject), neighbouring_answers(subject)
     first, second = subject.marks.content, subject.marks.reasoning
     if not render.rendered or first not in usual.text:
         return
-    evidence = (alone(render, "two answers in a row"),)
+    evidence = (show_render(render, "two answers in a row"),)
     for word, which in ((first, "first"), (second, "second")):
         if word not in render.text:
             yield Hit(
                 f"of two messages of the assistant in a row the {which} is lost",
                 evidence,
-                severity=Severity.ERROR if appends(subject) else None,
+                severity=Severity.ERROR if appends_answer(subject) else None,
             )
             return
     between = render.text.partition(first)[2].partition(second)[0]

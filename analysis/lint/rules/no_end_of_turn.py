@@ -2,26 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends, told, went_on
+from autoparser.analysis.lint.rule_conversations import appends_answer, render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP202")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See what stands after the content of the last message."""
-    end = next((each for each in subject.format.ends if each.after is Part.CONTENT), None)
-    last = told(subject)
-    if end is None or end.text.strip() or not last.rendered or not appends(subject):
+    """Check the text after the content of the last message."""
+    end = next((each for each in subject.format.ends if each.after is TurnPart.CONTENT), None)
+    last = render_answer(subject)
+    if end is None or end.text.strip() or not last.rendered or not appends_answer(subject):
         return
     later = went_on(subject)
     earlier = (end.historic or "").strip()
-    but = f", though {quoted(earlier)} ends it before another message" if earlier else ""
+    but = f", though {quote_text(earlier)} ends it before another message" if earlier else ""
     yield Hit(
         f"nothing ends the assistant's turn when it is the last{but}",
-        (compared(last, "as the last message", later, "before another message"),),
+        (compare_renders(last, "as the last message", later, "before another message"),),
         line=last.line_of(subject.marks.content),
     )

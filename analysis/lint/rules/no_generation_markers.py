@@ -4,24 +4,24 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.marker_pairs import marked
+from autoparser.analysis.lint.lint_renders import show_render
+from autoparser.analysis.lint.marker_pairs import render_marked
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP701")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a generation block in a conversation with an answer."""
+    """Search a conversation with an answer for a generation block."""
     dialogue = (subject.user, Message(subject.marks.content))
     if subject.template.marks_generation:
-        found = marked(subject, dialogue)
+        found = render_marked(subject, dialogue)
         if found is None or found.blocks:
             return
     render = subject.play(dialogue)
     yield Hit(
         "whoever trains on the model's turns alone gets an empty loss mask from transformers",
-        (alone(render, "a question and its answer"),),
+        (show_render(render, "a question and its answer"),),
         # What the model writes is what the tag would hold.
         line=render.line_of(subject.marks.content),
     )

@@ -2,27 +2,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP407")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Where reasoning goes from the history, look for a switch that changes this."""
+    """Search for a switch that keeps reasoning which the history drops."""
     retention = subject.format.retention
     dropped = retention.next_user is False or retention.answered_loop is False
     if not dropped or any(
-        Effect.HISTORY_REASONING in switch.changes for switch in subject.analysis.switches
+        SwitchEffect.HISTORY_REASONING in switch.changes for switch in subject.analysis.switches
     ):
         return
     word = subject.marks.reasoning
-    last, later = told(subject, reasoning=word), went_on(subject, reasoning=word)
+    last, later = render_answer(subject, reasoning=word), went_on(subject, reasoning=word)
     yield Hit(
         "reasoning is dropped from the history, and no switch keeps it there",
-        (compared(last, "as the last message", later, "before another message"),),
+        (compare_renders(last, "as the last message", later, "before another message"),),
         line=last.line_of(word),
     )

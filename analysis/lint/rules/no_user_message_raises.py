@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, question, said
+from autoparser.analysis.lint.rule_conversations import Chat, role_message, user_question
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -13,23 +13,23 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render conversations that do not begin with a user."""
     shape, marks = subject.shape, subject.marks
-    system = said("system", shape.user_text(marks.system))
-    user = said("user", shape.user_text(marks.user))
-    answer = said("assistant", marks.content)
+    system = role_message("system", shape.user_text(marks.system))
+    user = role_message("user", shape.user_text(marks.user))
+    answer = role_message("assistant", marks.content)
     setting = subject.usual_setting
     usual = subject.play((subject.user,), system=marks.system, generation=True)
     cases: list[tuple[str, Chat]] = [("that an assistant begins", [answer, user])]
     if usual.rendered:
         cases.insert(0, ("of a system message alone", [system]))
     else:
-        usual = subject.render(question(subject), generation=True, setting=setting)
+        usual = subject.render(user_question(subject), generation=True, setting=setting)
     if not usual.rendered:
         return
     for words, messages in cases:
         render = subject.render(messages, generation=True, setting=setting)
         if render.error is not None:
             yield raising_hit(
-                f"a conversation {words} {failed(render)}",
+                f"a conversation {words} {failure_words(render)}",
                 render,
                 words,
                 usual,

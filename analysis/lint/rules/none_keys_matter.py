@@ -5,7 +5,7 @@ from typing import cast
 
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.other_environments import engines_on
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -42,16 +42,16 @@ def check(subject: Subject) -> Iterator[Hit]:
             outcome = "is written otherwise"
         yield Hit(
             f"with keys that are None, as client libraries send them, {what} {outcome}",
-            (compared(given, "with keys that are None", without, "without them"),),
+            (compare_renders(given, "with keys that are None", without, "without them"),),
             line=parting_line(given, without),
             cause=given.cause,
-            engines=_asked(subject, what, given, without),
+            engines=_engine_answers(subject, what, given, without),
         )
         return
 
 
-def _asked(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
-    """Ask engines for the text that comes without the keys, as transformers renders it today."""
+def _engine_answers(subject: Subject, what: str, given: Render, without: Render) -> tuple[str, ...]:
+    """Ask engines for the text without the keys, as transformers renders it today."""
     return engines_on(subject, what, given, without) if without.rendered else ()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,6 +21,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if before.rendered and after.rendered and not after.text.startswith(before.text):
         yield Hit(
             "trainers that append a tool's result to what was sampled refuse this template",
-            (compared(before, "a call", after, "a call and its result"),),
+            (compare_renders(before, "a call", after, "a call and its result"),),
             line=before.line_at(prefix_length(before.text, after.text)),
         )

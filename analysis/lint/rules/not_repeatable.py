@@ -3,9 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, compared
+from autoparser.analysis.lint.lint_renders import (
+    LintRenders,
+    Render,
+    RenderSetting,
+    compare_renders,
+)
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import question
+from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject
 
 TIMES = 6
@@ -20,7 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if other.text != first.text or other.rendered != first.rendered:
             yield Hit(
                 "a conversation renders differently each time, at the same moment",
-                (compared(first, "once", other, "and again"),),
+                (compare_renders(first, "once", other, "and again"),),
                 line=_line(first, other),
             )
             return
@@ -28,11 +33,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _anew(subject: Subject) -> Render:
     return LintRenders(subject.template, subject.tokens).render(
-        question(subject), RenderSetting(generation=True)
+        user_question(subject), RenderSetting(generation=True)
     )
 
 
 def _line(one: Render, other: Render) -> int | None:
-    """Give the line of the first piece in which they differ."""
+    """Return the line of the first piece in which the renders differ."""
     pairs = zip(one.retrace().spans, other.retrace().spans, strict=False)
     return next((left.line for left, right in pairs if left.text != right.text), None)

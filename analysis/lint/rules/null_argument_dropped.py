@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,11 +15,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a call with and without an argument that is null."""
     marks = subject.marks
     key = marks.typed_keys[JsonType.NULL]
-    bare = calling(subject, **{marks.keys[0]: marks.values[0]})
-    null = calling(subject, **{marks.keys[0]: marks.values[0], key: None})
-    word = calling(subject, **{marks.keys[0]: marks.values[0], key: marks.values[1]})
+    bare = render_call(subject, **{marks.keys[0]: marks.values[0]})
+    null = render_call(subject, **{marks.keys[0]: marks.values[0], key: None})
+    word = render_call(subject, **{marks.keys[0]: marks.values[0], key: marks.values[1]})
     if null.rendered and null.text == bare.text != word.text and key in word.text:
         yield Hit(
             "an argument that is null is not in the prompt: the model reads that it was not given",
-            (compared(null, "with an argument that is null", bare, "without it"),),
+            (compare_renders(null, "with an argument that is null", bare, "without it"),),
         )

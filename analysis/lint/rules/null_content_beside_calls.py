@@ -3,9 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, failed
+from autoparser.analysis.lint.lint_renders import compare_renders, failure_words
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called, calling, changed
+from autoparser.analysis.lint.rule_conversations import (
+    call_messages,
+    change_fields,
+    render_last_call,
+)
 from autoparser.analysis.lint.subject import Subject
 
 WORDS = ("None", "null")
@@ -15,19 +19,19 @@ WORDS = ("None", "null")
 @rule("AP109")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render a call beside content that is empty, and beside null as it is."""
-    usual = called(subject)
+    usual = render_last_call(subject)
     null = subject.render(
-        changed(calling(subject), content=None),
+        change_fields(call_messages(subject), content=None),
         tools=subject.offered,
         setting=subject.usual_setting,
         as_given=True,
     )
     if not usual.rendered:
         return
-    evidence = (compared(null, "content: null", usual, "as the template wants it"),)
+    evidence = (compare_renders(null, "content: null", usual, "as the template wants it"),)
     printed = [word for word in WORDS if null.text.count(word) > usual.text.count(word)]
     if null.error is not None:
-        message, line = f"content: null beside a call {failed(null)}", null.error.line
+        message, line = f"content: null beside a call {failure_words(null)}", null.error.line
     elif printed:
         message = f"content: null beside a call is printed as the word {printed[0]}"
         line = null.line_of(printed[0])

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import changed, told
+from autoparser.analysis.lint.rule_conversations import change_fields, render_answer
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
@@ -16,19 +21,21 @@ VALUES: tuple[tuple[Json, str], ...] = ((None, "null"), ("", "empty"))
 @rule("AP411")
 def check(subject: Subject) -> Iterator[Hit]:
     """Render an answer without the field, and with every name of it null, then empty."""
-    usual = told(subject)
+    usual = render_answer(subject)
     if not usual.rendered:
         return
     found: dict[str, tuple[str, Render]] = {}
     for value, words in VALUES:
         fields: dict[str, Json] = dict.fromkeys(REASONING_FIELDS, value)
         given = subject.render(
-            changed([dict(each) for each in usual.messages], **fields),
+            change_fields([dict(each) for each in usual.messages], **fields),
             setting=subject.usual_setting,
             as_given=True,
         )
         if not given.rendered or given.text != usual.text:
-            what = "is not written like one without" if given.error is None else failed(given)
+            what = (
+                "is not written like one without" if given.error is None else failure_words(given)
+            )
             found[words] = what, given
     if not found:
         return
@@ -43,7 +50,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"an answer whose reasoning field is {words} {what}",
         tuple(
-            compared(given, f"the field is {each}", usual, "no such field")
+            compare_renders(given, f"the field is {each}", usual, "no such field")
             for each, (_, given) in found.items()
         ),
         line=parting_line(first, usual),

@@ -6,7 +6,7 @@ from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome, Verdict
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import replays
+from autoparser.analysis.lint.rule_conversations import replay_steps
 from autoparser.analysis.lint.subject import Subject
 
 OTHERS = frozenset(
@@ -30,9 +30,9 @@ OTHERS = frozenset(
 
 @rule("AP605")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play the usual steps, and report the first of each cause."""
+    """Replay the usual steps, and report the first of each cause."""
     broken: dict[Cause, tuple[str, Verdict]] = {}
-    for scenario, verdict in replays(subject):
+    for scenario, verdict in replay_steps(subject):
         cause = verdict.cause
         if verdict.outcome is Outcome.BREAKS and cause is not None and cause not in OTHERS:
             broken.setdefault(cause, (scenario.name, verdict))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,7 +15,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     calls = (subject.call(0), subject.call(1))
     both = subject.play(subject.turn(Message(calls=calls)), tools=True)
     one = subject.play(subject.turn(Message(calls=calls[:1])), tools=True)
-    evidence = (compared(both, "two calls", one, "one call"),)
+    evidence = (compare_renders(both, "two calls", one, "one call"),)
     shown = [str(each) for each in subject.marks.values[:2]]
     if not one.rendered or shown[0] not in one.text:
         return

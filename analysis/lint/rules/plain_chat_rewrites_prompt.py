@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -33,7 +33,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"with a later message the prompt of {what} changes:"
                 f" {render.text[at : at + CONTEXT]!r} becomes {whole.text[at : at + CONTEXT]!r}",
-                (compared(render, what, whole, "a longer conversation"),),
+                (compare_renders(render, what, whole, "a longer conversation"),),
                 line=render.line_at(at),
             )
             return

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Json, Message
 from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, listed, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words, parting_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP319")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give the content of each role as a text, then as a list of one part."""
+    """Render the content of each role as a text, then as a list of one part."""
     marks = subject.marks
     found = [
         (role, *pair)
@@ -27,10 +27,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     if found:
         taken = (subject.shape.user_content, subject.shape.assistant_content)
-        roles = listed([role for role, *_ in found])
+        roles = list_words([role for role, *_ in found])
         yield Hit(
             f"content given as text ({roles}) is dropped; given as a list of parts it is written",
-            tuple(compared(text, f"{role}: text", parts, "parts") for role, text, parts in found),
+            tuple(
+                compare_renders(text, f"{role}: text", parts, "parts")
+                for role, text, parts in found
+            ),
             line=parting_line(*found[0][1:]),
             cause=TEXT_DROPPED if ContentForm.PARTS in taken else None,
         )
@@ -50,7 +53,7 @@ def _rendered(subject: Subject, role: str, content: Json) -> Render:
         for each in subject.shape.messages(_dialogue(subject, role), subject.marks.system)
     ]
     if role == "system" and not subject.shape.system:
-        messages.insert(0, said(role, content))
+        messages.insert(0, role_message(role, content))
     return subject.render(
         messages,
         tools=subject.offered if role == "tool" else None,

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text, show_render
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -13,7 +13,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP215")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the prompt after a result with what stands before the answer to it."""
+    """Compare the prompt after a result with the text before its answer."""
     header = subject.format.header.strip()
     if not header or not _in_histories(subject, header):
         return
@@ -23,13 +23,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         if tail.count(header) > 1 and not played.conversation.setting:
             yield Hit(
                 f"'{played.name}' ends with {tail.count(header)} generation prompts,"
-                f" {quoted(tail)}",
-                (alone(played.render, played.name),),
+                f" {quote_text(tail)}",
+                (show_render(played.render, played.name),),
                 line=played.render.line_at(len(played.render.text) - 1),
             )
             return
     for answered, text in _answers(subject):
-        asked = _asked(subject, answered, text)
+        asked = _conversation_before(subject, answered, text)
         tail = "" if asked is None else _tail(asked)
         if (
             asked is not None
@@ -37,9 +37,9 @@ def check(subject: Subject) -> Iterator[Hit]:
             and (header in tail) != (header in text.before)
         ):
             yield Hit(
-                f"after a tool's result the prompt goes on with {quoted(tail)},"
-                f" and the answer in the history with {quoted(text.before)}",
-                (compared(asked.render, asked.name, answered.render, answered.name),),
+                f"after a tool's result the prompt goes on with {quote_text(tail)},"
+                f" and the answer in the history with {quote_text(text.before)}",
+                (compare_renders(asked.render, asked.name, answered.render, answered.name),),
                 line=last_line(asked.render),
                 setting=answered.conversation.setting,
             )
@@ -47,14 +47,14 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _in_histories(subject: Subject, header: str) -> bool:
-    """Whether answers to questions have the header, too, that prompts end with."""
+    """Whether answers to questions also have the header that prompts end with."""
     chat = next(each for each in subject.matrix if each.conversation.scene == "an answer")
     answers = (each for each in chat.written if each.spoken.voice is Voice.ANSWER)
     return any(header in each.before for each in answers)
 
 
 def _tail(played: PlayedConversation) -> str:
-    """Return what stands after the last text of a prompt; empty where it is no prompt."""
+    """Return the text after the last message of a prompt; empty if this is not a prompt."""
     conversation = played.conversation
     if not conversation.generation or conversation.other_form:
         return ""
@@ -63,7 +63,7 @@ def _tail(played: PlayedConversation) -> str:
 
 
 def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText]]:
-    """Return the answers that stand right after a result."""
+    """Return the answers that directly follow a result."""
     for played in subject.matrix:
         conversation = played.conversation
         if conversation.generation or conversation.other_form:
@@ -74,7 +74,7 @@ def _answers(subject: Subject) -> Iterator[tuple[PlayedConversation, WrittenText
                 yield played, text
 
 
-def _asked(
+def _conversation_before(
     subject: Subject, answered: PlayedConversation, text: WrittenText
 ) -> PlayedConversation | None:
     """Return the conversation that an answer answers."""

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.lint.call_texts import WrittenValue, calling, written, written_as_python
+from autoparser.analysis.lint.call_texts import (
+    WrittenValue,
+    render_call,
+    value_writing,
+    written_as_python,
+)
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -19,14 +24,14 @@ LITERALS: tuple[tuple[Json, JsonType, str], ...] = (
 
 @rule("AP507")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See how each of the three is written, unless calls are Python throughout."""
+    """Render each of the three, unless calls are Python throughout."""
     keys = subject.marks.typed_keys
-    both = calling(subject, **{keys[JsonType.BOOLEAN]: True, keys[JsonType.NULL]: None})
+    both = render_call(subject, **{keys[JsonType.BOOLEAN]: True, keys[JsonType.NULL]: None})
     if not any(str(value) in both.text for value in (True, None)):
         return
     found: dict[str, WrittenValue] = {}
     for value, kind, word in LITERALS:
-        seen = written(subject, value, kind)
+        seen = value_writing(subject, value, kind)
         if seen is not None and seen.text.strip() == str(value):
             found[word] = seen
     if not found or written_as_python(subject):
@@ -35,6 +40,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     first = next(iter(found.values()))
     yield Hit(
         f"the model reads {', '.join(words)} in its own calls",
-        tuple(alone(each.render, f"a call with {word}") for word, each in found.items()),
+        tuple(show_render(each.render, f"a call with {word}") for word, each in found.items()),
         line=first.render.line_of(first.text),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json, with_properties
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, listed
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -14,7 +14,7 @@ EXTRA: Mapping[str, Json] = {"default": None, "nullable": True, "deprecated": Fa
 
 @rule("AP308")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Offer tools, then the same with a null and two booleans in their schemas."""
+    """Render tools, then the same with a null and two booleans in their schemas."""
     if subject.offered is None:
         return
     plain = _offering(subject, subject.offered)
@@ -28,8 +28,8 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     if words:
         yield Hit(
-            f"values in tools are written as Python writes them: {listed(words)}",
-            (compared(extended, "null and booleans in a schema", plain, "without"),),
+            f"values in tools are written as Python writes them: {list_words(words)}",
+            (compare_renders(extended, "null and booleans in a schema", plain, "without"),),
             line=extended.line_of(words[0]),
         )
 
@@ -40,7 +40,7 @@ def _offering(subject: Subject, tools: Sequence[Json]) -> Render:
 
 
 def _extended(tool: Json) -> Json:
-    """Give the tool with more keywords in the schemas of its parameters."""
+    """Return the tool with more keywords in the schemas of its parameters."""
     if not isinstance(tool, dict):
         return tool
     if "function" in tool:

@@ -10,6 +10,6 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP810")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for conversations that a program fails on, by what it says and where."""
+    """Group conversations that a program fails on by its error and the place."""
     for comparison in subject.in_other_jinjas:
         yield from hits_of(comparison, subject.matrix, failed=True)

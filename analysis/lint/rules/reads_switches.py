@@ -4,29 +4,31 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.switches import Switch
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import listed, parting_line
+from autoparser.analysis.lint.lint_renders import list_words, parting_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import under
+from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP116")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Name the switches that the analysis has found."""
+    """Report the switches that the analysis found."""
     switches = subject.analysis.switches
     if switches:
         first = next((each for each in switches if each.values), None)
         yield Hit(
-            f"the prompt depends on {listed([_told(each) for each in switches])}",
+            f"the prompt depends on {list_words([_told(each) for each in switches])}",
             line=None if first is None else _line(subject, first),
         )
 
 
 def _line(subject: Subject, switch: Switch) -> int | None:
-    """Return where a value of the switch makes a question's prompt part from the one without."""
-    unset = under(subject, (subject.user,), {}, generation=True)
+    """Return the line at which a value of the switch changes a question's prompt."""
+    unset = render_with(subject, (subject.user,), {}, generation=True)
     lines = (
-        parting_line(under(subject, (subject.user,), {switch.name: value}, generation=True), unset)
+        parting_line(
+            render_with(subject, (subject.user,), {switch.name: value}, generation=True), unset
+        )
         for value in switch.values
     )
     return next(filter(None, lines), None)

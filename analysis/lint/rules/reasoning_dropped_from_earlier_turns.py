@@ -3,20 +3,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told, went_on
+from autoparser.analysis.lint.rule_conversations import render_answer, went_on
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP401")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for an answer's reasoning before and after the next user message."""
+    """Search for an answer's reasoning before and after the next user message."""
     word = subject.marks.reasoning
-    last, later = told(subject, reasoning=word), went_on(subject, reasoning=word)
+    last, later = render_answer(subject, reasoning=word), went_on(subject, reasoning=word)
     if word in last.text and later.rendered and word not in later.text:
         yield Hit(
             "the reasoning of an answer is dropped when the next user message comes",
-            (compared(last, "as the last message", later, "before another message"),),
+            (compare_renders(last, "as the last message", later, "before another message"),),
             line=last.line_of(word),
         )

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called, told
+from autoparser.analysis.lint.rule_conversations import render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP402")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning after the answer to the call."""
+    """Search for a call's reasoning after the answer to the call."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()
@@ -20,13 +20,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     running = subject.play((subject.user, message, subject.answer(call)), tools=True)
     if not running.rendered or word in running.text or call.name not in running.text:
         return
-    before = called(subject, reasoning=word)
+    before = render_last_call(subject, reasoning=word)
     shown = word in before.text
     if not shown:
-        before = told(subject, reasoning=word)
+        before = render_answer(subject, reasoning=word)
     what = "is dropped when the result of the call comes" if shown else "is never written"
     yield Hit(
         f"the reasoning of a message that calls a tool {what}",
-        (compared(running, "with the result", before, "where it is written"),),
+        (compare_renders(running, "with the result", before, "where it is written"),),
         line=before.line_of(word),
     )

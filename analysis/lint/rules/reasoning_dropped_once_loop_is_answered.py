@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP403")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for a call's reasoning in the loop, and after the next user message."""
+    """Search for a call's reasoning in the loop, and after the next user message."""
     if subject.format.calls is None:
         return
     word, call = subject.marks.reasoning, subject.call()
@@ -22,6 +22,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if word in running.text and over.rendered and word not in over.text:
         yield Hit(
             "the reasoning of a tool loop is dropped when the next user message comes",
-            (compared(running, "while the loop runs", over, "after another message"),),
+            (compare_renders(running, "while the loop runs", over, "after another message"),),
             line=running.line_of(word),
         )

@@ -2,26 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.turn_shape import Written
+from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, compared, quoted
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule import Need
-from autoparser.analysis.lint.rule_conversations import told, under
+from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.analysis.lint.rule_conversations import render_answer, render_with
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP405")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See how the analysis came to know of reasoning where no turn has any."""
+    """Report how the analysis detected reasoning if no turn has any."""
     format_ = subject.format
     cut, opening = format_.reasoning_cut, format_.reasoning_open.strip()
-    if subject.has(Need.REASONING) or not (cut or opening):
+    if subject.has(RuleNeed.REASONING) or not (cut or opening):
         return
     if cut:
-        how = f"cuts the content at {quoted(cut)}"
+        how = f"cuts the content at {quote_text(cut)}"
     else:
-        how = f"writes {quoted(opening)} in its prompts"
+        how = f"writes {quote_text(opening)} in its prompts"
     yield Hit(
         f"the template {how}, but reasoning that a message holds is ignored",
         (_evidence(subject, opening),),
@@ -32,27 +32,27 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _closes(subject: Subject) -> bool:
-    return any(each.written is Written.REASONING_CLOSED for each in subject.format.openings)
+    return any(each.written is PromptProgress.REASONING_CLOSED for each in subject.format.openings)
 
 
 def _evidence(subject: Subject, opening: str) -> HitEvidence:
-    given = told(subject, reasoning=subject.marks.reasoning)
-    other = _prompt(subject, opening) or told(subject)
-    return compared(given, "with reasoning", other, "the prompt, or the turn without")
+    given = render_answer(subject, reasoning=subject.marks.reasoning)
+    other = _prompt(subject, opening) or render_answer(subject)
+    return compare_renders(given, "with reasoning", other, "the prompt, or the turn without")
 
 
 def _line(subject: Subject, opening: str) -> int | None:
     """Return the line that opens reasoning in a prompt, or else the one that writes the content."""
     prompt = _prompt(subject, opening)
     if prompt is None:
-        return told(subject).line_of(subject.marks.content)
+        return render_answer(subject).line_of(subject.marks.content)
     return prompt.line_at(prompt.text.rindex(opening))
 
 
 def _prompt(subject: Subject, opening: str) -> Render | None:
     """Return the first prompt that opens reasoning."""
     prompts = (
-        under(subject, (subject.user,), each.setting, generation=True)
+        render_with(subject, (subject.user,), each.setting, generation=True)
         for each in subject.format.openings
         if opening and opening in each.text
     )

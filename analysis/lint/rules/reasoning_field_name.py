@@ -4,34 +4,34 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ReasoningForm
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, listed
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, list_words
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import Chat, called, told
+from autoparser.analysis.lint.rule_conversations import Chat, render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 
 
 @rule("AP409")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Give the reasoning under each name, and no other."""
+    """Render reasoning under each field name alone."""
     shape = subject.shape
     if shape.reasoning_form is not ReasoningForm.FIELD or shape.reasoning_field is None:
         return
-    usual = told(subject, reasoning=subject.marks.reasoning)
+    usual = render_answer(subject, reasoning=subject.marks.reasoning)
     tools = subject.marks.reasoning not in usual.text and subject.format.calls is not None
     if tools:
-        usual = called(subject, reasoning=subject.marks.reasoning)
+        usual = render_last_call(subject, reasoning=subject.marks.reasoning)
     if subject.marks.reasoning not in usual.text:
         return
     renders = {name: _named(subject, usual, name, tools=tools) for name in REASONING_FIELDS}
     shown = [name for name, each in renders.items() if subject.marks.reasoning in each.text]
     hidden = [name for name in renders if name not in shown]
     if hidden:
-        read = listed(shown) if shown else shape.reasoning_field
+        read = list_words(shown) if shown else shape.reasoning_field
         yield Hit(
             f"reasoning is read from {read}; a caller who sends {' or '.join(hidden)} loses it"
             " where the server does not copy it",
-            (compared(usual, read, renders[hidden[0]], hidden[0]),),
+            (compare_renders(usual, read, renders[hidden[0]], hidden[0]),),
             line=usual.line_of(subject.marks.reasoning),
         )
 

@@ -3,21 +3,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.switches import Effect
+from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import under
+from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
 
 PLAIN: tuple[Json, ...] = (False, None)
-OF_REASONING = frozenset({Effect.GENERATION_PROMPT, Effect.HISTORY_REASONING})
+OF_REASONING = frozenset({SwitchEffect.GENERATION_PROMPT, SwitchEffect.HISTORY_REASONING})
 
 
 @rule("AP410")
 def check(subject: Subject) -> Iterator[Hit]:
     """Set each switch that the prompt's end or old reasoning depends on to false and to null."""
-    unset = under(subject, (subject.user,), {}, generation=True)
+    unset = render_with(subject, (subject.user,), {}, generation=True)
     if not unset.rendered:
         return
     for switch in subject.analysis.switches:
@@ -25,11 +25,11 @@ def check(subject: Subject) -> Iterator[Hit]:
         if switch.inserted or not switch.changes & OF_REASONING:
             continue
         for value in PLAIN:
-            render = under(subject, (subject.user,), {switch.name: value}, generation=True)
+            render = render_with(subject, (subject.user,), {switch.name: value}, generation=True)
             if render.crashed:
                 words = f"{switch.name}={value}"
                 yield raising_hit(
-                    f"a request {failed(render)}",
+                    f"a request {failure_words(render)}",
                     render,
                     words,
                     unset,

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ContentForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone, line_that_saw
+from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import question
+from autoparser.analysis.lint.rule_conversations import user_question
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP103")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render one user message and see whether anything comes of it."""
-    render = subject.render(question(subject), generation=True)
+    """Render one user message, and check that the prompt is not empty."""
+    render = subject.render(user_question(subject), generation=True)
     if render.rendered and not render.text.strip():
         yield Hit(
             "the prompt of a user message is empty: the model is not asked anything",
-            (alone(render, "one user message, with the generation prompt"),),
+            (show_render(render, "one user message, with the generation prompt"),),
             line=line_that_saw(render, subject.marks.user),
             # Servers know templates that take parts alone, and send them so.
             severity=Severity.WARNING if subject.shape.user_content is ContentForm.PARTS else None,

@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone, compared, line_that_saw
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    line_that_saw,
+    show_render,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
     HOSTILE_TEXT,
@@ -18,7 +23,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP533")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for results of which a word is in the prompt, in whatever case, and the whole is not."""
+    """Search for results of which a word is in the prompt, in any case, but not the whole."""
     for played in subject.matrix:
         written = played.render.text.lower()
         for result in () if played.conversation.other_form else played.said(Voice.RESULT):
@@ -26,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             if not played.holds(result) and any(word in written for word in words):
                 yield Hit(
                     f"a tool's result is changed in '{played.name}'",
-                    (alone(played.render, played.name),),
+                    (show_render(played.render, played.name),),
                     line=line_that_saw(played.render, result.text),
                     setting=played.conversation.setting,
                 )
@@ -35,7 +40,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _unseen(subject: Subject) -> Iterator[Hit]:
-    """Render each two results that differ in one thing, such as their indentation."""
+    """Render pairs of results that differ in one thing, such as their indentation."""
     call, words = subject.call(), subject.marks.values[1:]
 
     def answered(text: str) -> Render:
@@ -47,6 +52,6 @@ def _unseen(subject: Subject) -> Iterator[Hit]:
     for what, (render, another) in [*lost.items()][:1]:
         yield Hit(
             unseen_words("a tool's result", lost),
-            (compared(render, f"a result with {what}", another, "another result"),),
+            (compare_renders(render, f"a result with {what}", another, "another result"),),
             line=render.line_of(words[0]),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.message_shape import EmptyContent
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -30,7 +30,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         setting=subject.usual_setting,
         as_given=subject.shape.empty_content is EmptyContent.NULL,
     )
-    evidence = (compared(parts, "the result as a list of parts", text, "as a text"),)
+    evidence = (compare_renders(parts, "the result as a list of parts", text, "as a text"),)
     if parts.error is not None:
         yield Hit(
             f"requests fail whose tool results are lists of parts: {parts.reason}",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -21,7 +21,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     setting = subject.usual_setting
     named = subject.render(messages, tools=subject.offered, setting=setting)
     render = subject.render(nameless, tools=subject.offered, setting=setting)
-    evidence = (compared(render, "without a name", named, "with the function's name"),)
+    evidence = (compare_renders(render, "without a name", named, "with the function's name"),)
     if not named.rendered:
         return
     if render.error is not None:

@@ -4,14 +4,19 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP535")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Answer two calls in their order, and the second one first."""
+    """Render the results of two calls in their order, and the second one first."""
     marks = subject.marks
     calls = (subject.call(0), subject.call(1))
     texts = (marks.answer, marks.answer[::-1])
@@ -19,12 +24,14 @@ def check(subject: Subject) -> Iterator[Hit]:
     asked = (subject.user, Message(calls=calls))
     usual = subject.play((*asked, one, other), tools=True, generation=True)
     turned = subject.play((*asked, other, one), tools=True, generation=True)
-    if not _told_apart(usual, texts) or not _called(usual, calls):
+    if not _both_written(usual, texts) or not _both_called(usual, calls):
         return
-    evidence = (compared(turned, "the second result first", usual, "in the order of the calls"),)
+    evidence = (
+        compare_renders(turned, "the second result first", usual, "in the order of the calls"),
+    )
     if turned.error is not None:
         yield Hit(
-            f"a request whose results come in another order than the calls {failed(turned)}",
+            f"a request whose results come in another order than the calls {failure_words(turned)}",
             evidence,
             line=turned.error.line,
             severity=Severity.WARNING if turned.error.refused else None,
@@ -32,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
     elif turned.text == _swapped(usual.text, texts):
         line = turned.line_of(texts[0])
-        if _labelled(usual.text, texts, calls):
+        if _has_label(usual.text, texts, calls):
             yield Hit(
                 "a result that comes before that of an earlier call stands beside the name or the"
                 " id of that call",
@@ -55,13 +62,13 @@ def check(subject: Subject) -> Iterator[Hit]:
         )
 
 
-def _told_apart(usual: Render, texts: tuple[str, str]) -> bool:
+def _both_written(usual: Render, texts: tuple[str, str]) -> bool:
     """Whether both results are written, once each and in their order."""
     places = [usual.text.find(text) for text in texts]
     return -1 < places[0] < places[1] and all(usual.text.count(text) == 1 for text in texts)
 
 
-def _called(usual: Render, calls: tuple[ToolCall, ...]) -> bool:
+def _both_called(usual: Render, calls: tuple[ToolCall, ...]) -> bool:
     """Whether both calls are written, too."""
     return all(str(value) in usual.text for call in calls for value in call.arguments.values())
 
@@ -73,7 +80,7 @@ def _swapped(text: str, texts: tuple[str, str]) -> str:
     return before + other + between + one + after
 
 
-def _labelled(text: str, texts: tuple[str, str], calls: tuple[ToolCall, ...]) -> bool:
+def _has_label(text: str, texts: tuple[str, str], calls: tuple[ToolCall, ...]) -> bool:
     """Whether the name or the id of a call stands between the two results."""
     between = text.partition(texts[0])[2].partition(texts[1])[0]
     return any(word in between for call in calls for word in (call.name, call.id))

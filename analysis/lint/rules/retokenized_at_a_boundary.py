@@ -6,19 +6,19 @@ from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Encoder
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, ShownText
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import replays
+from autoparser.analysis.lint.rule_conversations import replay_steps
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP606")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play the usual steps in tokens."""
+    """Replay the usual steps in tokens."""
     if subject.tokenizer is None or subject.failure is not None:
         return
     encoder = Encoder(subject.tokenizer)
     # A stop string of several tokens may mean that this is not the model's tokenizer.
     foreign = any(encoder.size(stop) > 1 for stop in subject.format.stop_strings)
-    for scenario, verdict in replays(subject, encoder):
+    for scenario, verdict in replay_steps(subject, encoder):
         tokens = verdict.tokens
         if verdict.cause is Cause.RETOKENIZED and tokens is not None:
             where = (

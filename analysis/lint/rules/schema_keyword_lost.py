@@ -9,12 +9,12 @@ from autoparser.analysis.lint.conversation_matrix import REAL_SHAPES
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     Render,
-    alone,
-    compared,
-    failed,
-    listed,
+    compare_renders,
+    failure_words,
+    list_words,
     parting_line,
     raising_hit,
+    show_render,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -29,7 +29,7 @@ MOST_TOLD = 8
 
 @rule("AP534")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Offer the tools that were given, or functions of real shapes, and change their parts."""
+    """Render the given tools, or functions of real shapes, and change their parts one by one."""
     tools = subject.given_tools or REAL_SHAPES
     found = subject.analysis.tools_in_prompt(tools)
     if any(part.keyword == "tool" for part in found.lost):
@@ -45,7 +45,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             render = _offering(subject, *tools)
             yield Hit(
                 f"the model reads the tools {spelling}",
-                (alone(render, "with tools"),),
+                (show_render(render, "with tools"),),
                 line=render.line_of("&"),
             )
 
@@ -59,7 +59,7 @@ def _crash_hit(subject: Subject, crash: ToolCrash, offered: int) -> Hit:
     if subject.given_tools:
         which = f"{len(crash.tools)} of {offered} tools{cause}, such as {crash.tools[0]}"
     return raising_hit(
-        f"requests fail that offer {which}: it {failed(render)}",
+        f"requests fail that offer {which}: it {failure_words(render)}",
         render,
         f"a tool{cause}",
         sound,
@@ -80,8 +80,8 @@ def _lost_hit(subject: Subject, lost: tuple[LostPart, ...]) -> Hit:
         more = len(lost) - MOST_TOLD
         told += [f"{more} more, which 'autoparser analyze --tools' lists"] if more > 0 else []
     return Hit(
-        words.format(listed(told)),
-        (compared(given, f"a tool with {first}", other, "with another value there"),),
+        words.format(list_words(told)),
+        (compare_renders(given, f"a tool with {first}", other, "with another value there"),),
         line=parting_line(given, other) or given.line_of(str(first.offered["name"])),
         severity=None if first.heavy else Severity.INFO,
     )

@@ -9,7 +9,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP604")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Read the verdict of the analysis."""
+    """Report the verdict of the analysis."""
     verdict = subject.analysis.check
     smallest = verdict.smallest
     # Crashes that the format foretells are other rules' findings.

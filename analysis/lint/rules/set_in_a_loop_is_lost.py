@@ -5,11 +5,11 @@ from itertools import islice
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Hit, HitEvidence
-from autoparser.analysis.lint.lint_renders import Render, quoted
+from autoparser.analysis.lint.lint_renders import Render, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.edit_kinds import kept_values
-from autoparser.analysis.templates.template_edits import edited, in_newlines
+from autoparser.analysis.templates.template_edits import apply_edits, in_newlines
 
 MOST_VALUES = 8
 """So many are tried; each costs the renders of the matrix."""
@@ -23,15 +23,15 @@ def check(subject: Subject) -> Iterator[Hit]:
     for kept in islice(kept_values(text), MOST_VALUES):
         if kept.name in seen:
             continue
-        other = _first_other(subject, edited(text, kept.edits))
+        other = _first_other(subject, apply_edits(text, kept.edits))
         if other is None:
             continue
         seen.add(kept.name)
         played, render = other
         shown = (played.render.shown(played.name), render.shown(f"with {kept.name} kept"))
         yield Hit(
-            f"{quoted(kept.name)} is forgotten at the end of the loop that sets it: kept, it would"
-            f" make another prompt of '{played.name}'",
+            f"{quote_text(kept.name)} is forgotten at the end of the loop that sets it: kept, it"
+            f" would make another prompt of '{played.name}'",
             (HitEvidence(*shown),),
             line=text.count("\n", 0, kept.at) + 1,
             setting=played.conversation.setting,
@@ -39,7 +39,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _first_other(subject: Subject, text: str) -> tuple[PlayedConversation, Render] | None:
-    """Return the smallest conversation that another text of the template renders otherwise."""
+    """Return the smallest conversation that another text of the template renders differently."""
     play = subject.player_of(text)
     for played in subject.matrix:
         render = play(played.conversation)

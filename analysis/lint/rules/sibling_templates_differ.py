@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.lint.hit import Hit, HitEvidence, ShownText
-from autoparser.analysis.lint.other_environments import ordinary
+from autoparser.analysis.lint.other_environments import ordinary_conversations
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.template_loading import load_template
@@ -34,7 +34,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         other = _template_of(path)
         if other is None or other.text == used.text:
             continue
-        for what, render, variables in ordinary(subject):
+        for what, render, variables in ordinary_conversations(subject):
             text, error = "", ""
             try:
                 text = other.render_prepared(variables)

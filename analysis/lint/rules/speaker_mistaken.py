@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from autoparser.analysis.core.text_alignment import common_suffix
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice, WrittenText
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -23,7 +23,7 @@ class _Headers:
 
 @rule("AP214")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look before each text for the header of those who did not say it."""
+    """Search before each text for the header of another speaker."""
     headers = _headers(subject)
     if headers is None:
         return
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     if user in assistant or assistant in user:
         if len(min(user, assistant, key=len)) > 1 and not _prompted(subject, user):
             yield Hit(
-                f"answers stand under the header of questions, {quoted(user)}",
+                f"answers stand under the header of questions, {quote_text(user)}",
                 # Without a generation prompt it may be that nobody is meant to answer.
                 severity=None
                 if any(each.text for each in subject.format.openings)
@@ -51,7 +51,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _wrong(headers: _Headers, texts: Sequence[WrittenText], at: int) -> str:
-    """Return another speaker's header that stands right before a text; empty for none."""
+    """Return another speaker's header directly before a text; empty if there is none."""
     text = texts[at]
     if text.spoken.voice in OWN:
         return headers.user if headers.user in text.before else ""
@@ -71,8 +71,8 @@ def _short(said: str) -> bool:
 def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
     system = text.spoken.voice is Voice.SYSTEM
     return Hit(
-        f"{text.spoken.voice} stands under the header {quoted(header)} in '{played.name}'",
-        (alone(played.render, played.name),),
+        f"{text.spoken.voice} stands under the header {quote_text(header)} in '{played.name}'",
+        (show_render(played.render, played.name),),
         line=played.render.line_at(text.start - 1),
         setting=played.conversation.setting,
         # Some models know no system role, and are told so.
@@ -82,7 +82,7 @@ def _hit(played: PlayedConversation, text: WrittenText, header: str) -> Hit:
 
 
 def _headers(subject: Subject) -> _Headers | None:
-    """Return what stands before each question, and before an answer; None where it is not known."""
+    """Return the headers of questions and of an answer, or None if they are not known."""
     chat = next(
         (each for each in subject.matrix if each.conversation.scene == "a second question"), None
     )
@@ -97,5 +97,5 @@ def _headers(subject: Subject) -> _Headers | None:
 
 
 def _prompted(subject: Subject, header: str) -> bool:
-    """Whether the generation prompt, too, ends with the header of questions."""
+    """Whether the generation prompt also ends with the header of questions."""
     return any(header in each.text for each in subject.format.openings)

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP210")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look each named token of the prompt up in the tokenizer."""
+    """Look up each named token of the prompt in the tokenizer."""
     tokenizer = subject.tokenizer
     dialogue = (subject.user, Message(subject.marks.content), subject.next_user)
     render = subject.play(dialogue, generation=True)
@@ -21,8 +21,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if token and token in render.text and tokenizer.token_to_id(token) is None:
             pieces = len(tokenizer.encode(token, add_special_tokens=False).ids)
             yield Hit(
-                f"{name} {quoted(token)} is not in the vocabulary and reaches the model as"
+                f"{name} {quote_text(token)} is not in the vocabulary and reaches the model as"
                 f" {pieces} tokens",
-                (alone(render, "two user messages and an answer"),),
+                (show_render(render, "two user messages and an answer"),),
                 line=render.line_of(token),
             )

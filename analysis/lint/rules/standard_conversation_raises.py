@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.message_shape import ContentForm, Shape, ToolForm
+from autoparser.analysis.core.message_shape import ContentForm, MessageShape, ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone, failed
+from autoparser.analysis.lint.lint_renders import Render, failure_words, show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import question, second_question
+from autoparser.analysis.lint.rule_conversations import second_question, user_question
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -14,15 +14,15 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Render one question, then a second one after its answer."""
     for words, messages in (
-        ("a conversation of one user message", question(subject)),
+        ("a conversation of one user message", user_question(subject)),
         ("a user message after an answer", second_question(subject)),
     ):
         render = subject.render(messages, generation=True)
         if not render.rendered:
-            wanted = _wanted(subject)
+            wanted = _working_shape(subject)
             yield Hit(
-                f"{words} {failed(render)}{wanted}",
-                (alone(render, words),),
+                f"{words} {failure_words(render)}{wanted}",
+                (show_render(render, words),),
                 line=None if render.error is None else render.error.line,
                 severity=_severity(subject, render),
                 cause=render.cause,
@@ -37,12 +37,12 @@ def _severity(subject: Subject, render: Render) -> Severity:
     return Severity.WARNING if _takes_parts(subject.shape) else Severity.ERROR
 
 
-def _takes_parts(shape: Shape) -> bool:
+def _takes_parts(shape: MessageShape) -> bool:
     return ContentForm.PARTS in (shape.user_content, shape.assistant_content)
 
 
-def _wanted(subject: Subject) -> str:
-    """Say in which shape it does render; empty where none is known."""
+def _working_shape(subject: Subject) -> str:
+    """Return the shape in which the conversation renders, in words; empty if none is known."""
     shape = subject.shape
     wants = {
         "a system message": shape.system,

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.call_texts import call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, quoted
+from autoparser.analysis.lint.lint_renders import compare_renders, quote_text
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP218")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the end of an answer between the header of a turn and its first call."""
+    """Search for the end of an answer between the header of a turn and its first call."""
     played = {each.conversation.scene: each for each in reversed(subject.matrix)}
     answered, calling = played.get("an answer"), played.get("a call and its result")
     if answered is None or calling is None:
@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     end = next((stop for stop in ends if stop in before), "")
     if begun and end:
         yield Hit(
-            f"turns end in {quoted(end)}, which also stands before a call's first word",
-            (compared(answered.render, answered.name, calling.render, calling.name),),
+            f"turns end in {quote_text(end)}, which also stands before a call's first word",
+            (compare_renders(answered.render, answered.name, calling.render, calling.name),),
             line=calling.render.line_at(spans[0].texts[0].start),
         )

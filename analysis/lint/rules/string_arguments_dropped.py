@@ -2,25 +2,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import both_forms, calling
+from autoparser.analysis.lint.call_texts import both_forms, render_call
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP505")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the argument's value in the render of a call whose arguments are a string."""
+    """Search the render of a call with string arguments for the argument's value."""
     string, object_ = both_forms(subject)
     value = subject.marks.values[0]
     if not string.rendered or value in string.text or value not in object_.text:
         return
-    empty = calling(subject)
+    empty = render_call(subject)
     left = "without arguments" if empty.text == string.text else "whose arguments are torn apart"
     yield Hit(
         "a caller that sends arguments as JSON text, as chat APIs do, has the model read a call"
         f" {left}",
-        (compared(string, "arguments as JSON text", object_, "as an object"),),
+        (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
         line=object_.line_of(value),
     )

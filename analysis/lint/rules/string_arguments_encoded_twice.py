@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.lint.call_texts import both_forms
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -19,6 +19,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         "a caller that sends arguments as JSON text, as chat APIs do, has the model"
         " read a quoted string instead of an object",
-        (compared(string, "arguments as JSON text", object_, "as an object"),),
+        (compare_renders(string, "arguments as JSON text", object_, "as an object"),),
         line=string.line_of(f"{subject.marks.keys[0]}\\"),
     )

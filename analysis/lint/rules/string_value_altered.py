@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
     EDGE_PAIRS,
@@ -18,10 +18,10 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP509")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render each two strings that differ in one thing."""
+    """Render pairs of strings that differ in one thing."""
     key, words = subject.marks.keys[0], subject.marks.values[:2]
     lost = alike_in_prompt(
-        lambda text: calling(subject, **{key: text}),
+        lambda text: render_call(subject, **{key: text}),
         words,
         (*EDGE_PAIRS, *INNER_PAIRS),
         HOSTILE_TEXT,
@@ -29,6 +29,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     for what, (render, another) in [*lost.items()][:1]:
         yield Hit(
             unseen_words("a string argument", lost),
-            (compared(render, f"a value with {what}", another, "another value"),),
+            (compare_renders(render, f"a value with {what}", another, "another value"),),
             line=render.line_of(words[0]),
         )

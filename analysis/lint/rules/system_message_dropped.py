@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -17,10 +17,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if led.rendered and marks.user in led.text and marks.system not in led.text:
         bare = subject.play((subject.user,), generation=True)
         # One that changes the prompt is read as something else than words to the model.
-        plain = appends(subject) and bare.text == led.text
+        plain = appends_answer(subject) and bare.text == led.text
         yield Hit(
             "a system message is dropped: the model never sees it",
-            (compared(led, "with a system message", bare, "without"),),
+            (compare_renders(led, "with a system message", bare, "without"),),
             line=parting_line(led, bare),
             severity=None if plain else Severity.WARNING,
         )

@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import failed, raising_hit
+from autoparser.analysis.lint.lint_renders import failure_words, raising_hit
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import said
+from autoparser.analysis.lint.rule_conversations import role_message
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -17,12 +17,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     if not bare.rendered or led.error is None:
         return
     as_text = subject.render(
-        [said("system", subject.marks.system), *bare.messages],
+        [role_message("system", subject.marks.system), *bare.messages],
         generation=True,
         setting=subject.usual_setting,
     )
     if not as_text.rendered:
-        message = f"a system message {failed(led)}"
+        message = f"a system message {failure_words(led)}"
         yield raising_hit(
             message, led, "with a system message", bare, "without", crashed=Severity.WARNING
         )

@@ -5,9 +5,9 @@ from functools import partial
 
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, SpokenText, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared, line_of_the_lost
+from autoparser.analysis.lint.lint_renders import compare_renders, line_of_the_lost
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voice.RESULT)
@@ -16,7 +16,7 @@ VOICES = (Voice.SYSTEM, Voice.USER, Voice.PREFACE, Voice.ANSWER, Voice.CALL, Voi
 
 @rule("AP317")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each voice's texts in every conversation of the matrix."""
+    """Search every conversation of the matrix for each voice's texts."""
     for voice in VOICES:
         # The template's own form first; what a form loses altogether is another rule's matter.
         for other_form in (False, True):
@@ -42,7 +42,7 @@ def _first_lost(
 
 
 def _excused(played: PlayedConversation, voice: Voice) -> bool:
-    """Whether a loss may be meant: by a switch, for want of tools, where nothing is asked."""
+    """Whether a loss may be intended: by a switch, without tools, or without a question."""
     untold = voice in (Voice.CALL, Voice.RESULT) and not played.conversation.tools
     conversation = played.conversation
     return bool(conversation.setting) or untold or not conversation.generation
@@ -60,10 +60,12 @@ def _text_of(kept: PlayedConversation, voice: Voice) -> str:
 def _hit(
     subject: Subject, played: PlayedConversation, text: SpokenText, kept: PlayedConversation
 ) -> Hit:
-    meant = _excused(played, text.voice) or text.voice is Voice.PREFACE or not appends(subject)
+    meant = (
+        _excused(played, text.voice) or text.voice is Voice.PREFACE or not appends_answer(subject)
+    )
     return Hit(
         f"{text.voice} is lost in '{played.name}', and kept in '{kept.name}'",
-        (compared(played.render, played.name, kept.render, kept.name),),
+        (compare_renders(played.render, played.name, kept.render, kept.name),),
         line=line_of_the_lost(played.render, kept.render, _text_of(kept, text.voice)),
         severity=Severity.WARNING if meant else None,
         setting=played.conversation.setting,

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -24,10 +24,10 @@ def check(subject: Subject) -> Iterator[Hit]:
             again = written.rfind(spoken.text)
             yield Hit(
                 f"{spoken.voice} is written {times} times in '{played.name}'",
-                (alone(played.render, played.name),),
+                (show_render(played.render, played.name),),
                 line=played.render.line_at(again),
                 setting=played.conversation.setting,
                 # Who judges or translates a conversation may well say it again.
-                confidence=None if appends(subject) else Confidence.MEDIUM,
-                severity=None if appends(subject) else Severity.WARNING,
+                confidence=None if appends_answer(subject) else Confidence.MEDIUM,
+                severity=None if appends_answer(subject) else Severity.WARNING,
             )

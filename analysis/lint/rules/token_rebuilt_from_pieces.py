@@ -7,8 +7,8 @@ from jinja2 import nodes
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone
-from autoparser.analysis.lint.other_environments import ordinary
+from autoparser.analysis.lint.lint_renders import Render, show_render
+from autoparser.analysis.lint.other_environments import ordinary_conversations
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -17,7 +17,7 @@ _MARKER = re.compile(r"<[^<>\s\"'=]{2,40}>|\[/?[A-Z][A-Z_]{2,30}\]")
 
 @rule("AP909")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the markers of ordinary prompts in the texts of the source."""
+    """Search the texts of the source for the markers of ordinary prompts."""
     tree = subject.template.syntax_tree
     source = "\0".join(
         [
@@ -27,7 +27,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         ]
     )
     found: dict[str, tuple[str, Render]] = {}
-    for what, render, _ in ordinary(subject):
+    for what, render, _ in ordinary_conversations(subject):
         given = {word.lower() for message in render.messages for word in _words(message)}
         given |= {word.lower() for tool in subject.offered or () for word in _words(tool)}
         for marker in _MARKER.findall(render.text):
@@ -36,12 +36,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     for what, render in [*found.values()][:1]:
         yield Hit(
             f"the prompt holds {', '.join(found)}, which no text of the template does",
-            (alone(render, what),),
+            (show_render(render, what),),
         )
 
 
 def _words(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Give the texts of a message or a tool; markers may be made of them, such as a role."""
+    """Return the texts of a message or a tool that markers may be made of, such as a role."""
     if isinstance(value, str):
         yield from re.findall(r"\w{2,}", value)
     elif isinstance(value, Mapping):

@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import Render, compared, failed, parting_line
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    parting_line,
+)
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import changed, went_on
+from autoparser.analysis.lint.rule_conversations import change_fields, went_on
 from autoparser.analysis.lint.subject import Subject
 
 EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_calls: null"))
@@ -14,7 +19,7 @@ EMPTY: tuple[tuple[Json, str], ...] = (([], "tool_calls: []"), (None, "tool_call
 
 @rule("AP113")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render an answer as it is, and with each of the two."""
+    """Render an answer without calls, with an empty list of them, and with null."""
     usual = went_on(subject)
     if not usual.rendered:
         return
@@ -24,14 +29,14 @@ def check(subject: Subject) -> Iterator[Hit]:
             continue
         lost = given.crashed or (given.rendered and _loses(subject, usual, given))
         if given.error is not None:
-            what = f"an answer with {words} {failed(given)}"
+            what = f"an answer with {words} {failure_words(given)}"
         elif lost:
             what = f"an answer with {words} loses its content"
         else:
             what = f"an answer with {words} is written as a message of calls"
         yield Hit(
             what,
-            (compared(given, f"with {words}", usual, "without"),),
+            (compare_renders(given, f"with {words}", usual, "without"),),
             line=parting_line(given, usual),
             # transformers drops what is null.
             severity=Severity.ERROR if lost and value is not None else None,
@@ -45,5 +50,5 @@ def _loses(subject: Subject, usual: Render, given: Render) -> bool:
 
 
 def _given(subject: Subject, usual: Render, value: Json) -> Render:
-    messages = changed([dict(each) for each in usual.messages], tool_calls=value)
+    messages = change_fields([dict(each) for each in usual.messages], tool_calls=value)
     return subject.render(messages, setting=subject.usual_setting, as_given=True)

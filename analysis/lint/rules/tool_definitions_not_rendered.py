@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared, parting_line
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP502")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a question with tools and without, wrapped and bare, with a system text and not."""
+    """Render a question with and without tools, wrapped and bare, and with a system text."""
     names = subject.marks.names
     taken = False
     bare = [tool["function"] for tool in subject.tools if isinstance(tool, dict)]
@@ -33,6 +33,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if alone.rendered and given.rendered:
         yield Hit(
             "the model is never told which tools a caller offers",
-            (compared(given, "with tools", alone, "without tools"),),
+            (compare_renders(given, "with tools", alone, "without tools"),),
             line=parting_line(given, alone),
         )

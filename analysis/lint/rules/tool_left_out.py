@@ -10,11 +10,11 @@ from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Confidence, Hit, Severity
 from autoparser.analysis.lint.lint_renders import (
     Render,
-    alone,
-    compared,
+    compare_renders,
     line_of_the_lost,
-    listed,
+    list_words,
     parting_line,
+    show_render,
 )
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -22,7 +22,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP530")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the names of tools that no message calls in every prompt that offers them."""
+    """Search every prompt that offers tools for the names of those that no message calls."""
     offering = [
         each
         for each in subject.matrix
@@ -30,24 +30,24 @@ def check(subject: Subject) -> Iterator[Hit]:
     ]
     ordered = sorted(offering, key=_excused)
     names = subject.marks.names
-    partly = next((each for each in ordered if _told(each, names) == _Told.SOME), None)
+    partly = next((each for each in ordered if _tool_share(each, names) == _ToolShare.SOME), None)
     if partly is not None:
         yield Hit(
             f"not all tools are described to the model in '{partly.name}'",
-            (alone(partly.render, partly.name),),
+            (show_render(partly.render, partly.name),),
             line=next(filter(None, map(partly.render.line_of, names)), None),
             severity=Severity.WARNING if _excused(partly) else None,
             setting=partly.conversation.setting,
         )
     # A value of a switch under which no tool is written at all is there for that.
     usual = [each for each in ordered if not each.conversation.setting]
-    none = next((each for each in usual if _told(each, names) == _Told.NONE), None)
-    kept = none and none.nearest(ordered, lambda each: _told(each, names) == _Told.ALL)
+    none = next((each for each in usual if _tool_share(each, names) == _ToolShare.NONE), None)
+    kept = none and none.nearest(ordered, lambda each: _tool_share(each, names) == _ToolShare.ALL)
     if none is not None and kept is not None:
         meant = _excused(none)
         yield Hit(
             f"the model is told of no tools in '{none.name}', and of all in '{kept.name}'",
-            (compared(none.render, none.name, kept.render, kept.name),),
+            (compare_renders(none.render, none.name, kept.render, kept.name),),
             line=line_of_the_lost(none.render, kept.render, names[0]),
             severity=Severity.WARNING if meant else None,
             setting=none.conversation.setting,
@@ -65,7 +65,7 @@ _BEGINNING = 40
 
 
 def _of_many(subject: Subject) -> Iterator[Hit]:
-    """Offer eight tools, one of them with an unusual name; where not all is written, fewer."""
+    """Render eight tools, one of them with an unusual name; if not all are written, fewer."""
     marks = subject.marks
     plain = [
         _function(marks, f"{marks.names[at % 3]}{letter}", letter)
@@ -83,7 +83,7 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
     if "description" in never and described[:_BEGINNING] in single.text:
         yield Hit(
             f"the description of a tool is cut, which has {len(described)} characters",
-            (alone(single, "a tool with a long description"),),
+            (show_render(single, "a tool with a long description"),),
             line=single.line_of(described[:_BEGINNING]),
             severity=Severity.WARNING,
         )
@@ -93,8 +93,8 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         lost = [each for each in _missing(render, plain[:count]) if each not in never]
         if lost:
             yield Hit(
-                f"of {count} tools {listed(lost)} are not all written, of {count - 1} they are",
-                (compared(render, f"{count} tools", fewer, f"{count - 1} tools"),),
+                f"of {count} tools {list_words(lost)} are not all written, of {count - 1} they are",
+                (compare_renders(render, f"{count} tools", fewer, f"{count - 1} tools"),),
                 line=parting_line(render, fewer),
                 severity=None if "name" in lost else Severity.WARNING,
             )
@@ -105,7 +105,11 @@ def _of_many(subject: Subject) -> Iterator[Hit]:
         yield Hit(
             "a tool's name with a capital, a hyphen, an underscore and a digit is not written as"
             f" it is given: {unusual['name']}",
-            (compared(render, "a tool with such a name", single, "a tool with a plain name"),),
+            (
+                compare_renders(
+                    render, "a tool with such a name", single, "a tool with a plain name"
+                ),
+            ),
             line=render.line_of(_signs(unusual)["description"]),
         )
 
@@ -116,7 +120,7 @@ def _function(marks: Sentinels, name: str, letter: str) -> Tool:
 
 
 def _signs(function: Tool) -> dict[str, str]:
-    """Return a text for each part of a tool, by which it is known."""
+    """Return a text for each part of a tool by which the part is recognized."""
     parameters: Any = function["parameters"]
     return {
         "name": str(function["name"]),
@@ -143,18 +147,18 @@ def _offering(subject: Subject, functions: Sequence[Tool]) -> Render:
 
 
 def _excused(played: PlayedConversation) -> bool:
-    """Whether it may be meant: by a switch, or because the model is asked nothing."""
+    """Whether a loss may be intended: by a switch, or because the model is asked nothing."""
     return bool(played.conversation.setting) or not played.conversation.generation
 
 
-class _Told:
+class _ToolShare:
     ALL, SOME, NONE = range(3)
 
 
-def _told(played: PlayedConversation, names: Sequence[str]) -> int:
-    """Say how many of the tools are described, of those that no message calls."""
+def _tool_share(played: PlayedConversation, names: Sequence[str]) -> int:
+    """Return whether all tools that no message calls are described, some or none."""
     called = {each.call.name for each in played.conversation.spoken if each.call is not None}
-    told = [name in played.render.text for name in names if name not in called]
-    if not any(told):
-        return _Told.NONE
-    return _Told.ALL if all(told) else _Told.SOME
+    described = [name in played.render.text for name in names if name not in called]
+    if not any(described):
+        return _ToolShare.NONE
+    return _ToolShare.ALL if all(described) else _ToolShare.SOME

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, line_that_saw
+from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -22,7 +22,7 @@ def check(subject: Subject) -> Iterator[Hit]:
         if render.rendered and call.name in render.text and marks.answer not in render.text:
             yield Hit(
                 f"the model never reads a tool's result {when}",
-                (alone(render, "a call with its result"),),
+                (show_render(render, "a call with its result"),),
                 line=line_that_saw(render, marks.answer),
             )
             return

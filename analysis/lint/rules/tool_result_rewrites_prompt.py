@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.conversation import Dialogue, Message
 from autoparser.analysis.core.text_alignment import common_prefix
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -32,7 +32,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"{what} changes the prompt before it:"
                 f" {before.text[at : at + CONTEXT]!r} becomes {after.text[at : at + CONTEXT]!r}",
-                (compared(before, f"before {what}", after, f"with {what}"),),
+                (compare_renders(before, f"before {what}", after, f"with {what}"),),
                 line=before.line_at(at),
             )
             return

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Tool
-from autoparser.analysis.core.message_shape import offered
+from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.lint_renders import raising_hit
 from autoparser.analysis.lint.registry import rule
@@ -22,7 +22,9 @@ def check(subject: Subject) -> Iterator[Hit]:
     if subject.offered is None or not whole.rendered:
         return
     for what, tool in _lacking(subject.marks.names[0]):
-        render = subject.render(messages, tools=offered([tool], subject.shape), setting=setting)
+        render = subject.render(
+            messages, tools=offered_tools([tool], subject.shape), setting=setting
+        )
         if render.error is not None:
             yield raising_hit(
                 f"requests fail that offer a tool {what}: {render.reason}",

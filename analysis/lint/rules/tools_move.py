@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP607")
 def check(subject: Subject) -> Iterator[Hit]:
-    """See where the tools stand in one question and in two."""
+    """Compare the position of the tools in one question and in two."""
     marks = subject.marks
     one = subject.play((subject.user,), tools=True)
     two = subject.play((subject.user, Message(marks.content), subject.next_user), tools=True)
@@ -23,6 +23,6 @@ def check(subject: Subject) -> Iterator[Hit]:
     if two.text.find(name) > answer > 0 and (before or one.text.find(name) > 0):
         yield Hit(
             "each question moves the definitions of the tools to the end of the conversation",
-            (compared(one, "one question", two, "two questions"),),
+            (compare_renders(one, "one question", two, "two questions"),),
             line=two.line_of(name),
         )

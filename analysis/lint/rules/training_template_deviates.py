@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import listed, quoted
+from autoparser.analysis.lint.lint_renders import list_words, quote_text
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import called, told
+from autoparser.analysis.lint.rule_conversations import render_answer, render_last_call
 from autoparser.analysis.lint.subject import Subject
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @rule("AP707")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Prove the training template by one message of each kind of turn, and name the deviations."""
+    """Check the training template on one message of each kind of turn, and report deviations."""
     from autoparser.analysis.history.training_template import (  # noqa: PLC0415 - tokenizers
         TrainingTemplateError,
         training_template,
@@ -29,7 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     found = made.proof.deviations
     if not found:
         return
-    turns = listed([*dict.fromkeys(each.turn or "another role" for each in found)])
+    turns = list_words([*dict.fromkeys(each.turn or "another role" for each in found)])
     where = "its own markers" if not made.patched else "the markers of a training template"
     yield Hit(
         f"{where} do not hold what the model writes, in turns of {turns}: {_words(found[0])}",
@@ -42,14 +42,14 @@ def _words(deviation: MismarkedTurn) -> str:
         ("is not marked", deviation.left_out),
         ("is marked, too", deviation.marked_too),
     )
-    return " and ".join(f"{quoted(texts[0])} {what}" for what, texts in kinds if texts)
+    return " and ".join(f"{quote_text(texts[0])} {what}" for what, texts in kinds if texts)
 
 
 def _line(subject: Subject, deviation: MismarkedTurn) -> int | None:
     """Return the line that writes the first stretch in a turn of our own."""
-    render = told(subject)
+    render = render_answer(subject)
     if subject.format.calls is not None and "call" in deviation.turn:
-        render = called(subject)
+        render = render_last_call(subject)
     stretch = (*deviation.left_out, *deviation.marked_too)[0]
     at = render.text.rfind(stretch)
     return None if at < 0 else render.line_at(at)

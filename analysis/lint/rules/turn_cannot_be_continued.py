@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -13,7 +13,7 @@ TAG = "qqqqcontinueqqqq"
 
 @rule("AP608")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a begun message with a tag after its text, and look what stands before the tag."""
+    """Render a partial message with a tag after its text, and check the text before the tag."""
     begun = f"{subject.marks.content}:\n  "
     dialogue = (subject.user, Message(f"{begun}{TAG}"))
     messages: list[dict[str, Json]] = subject.shape.messages(dialogue, subject.marks.system)
@@ -24,10 +24,10 @@ def check(subject: Subject) -> Iterator[Hit]:
     if at < 0:
         yield Hit(
             "a turn that was begun cannot be continued: its text is not in the prompt",
-            (alone(render, "a turn that was begun"),),
+            (show_render(render, "a turn that was begun"),),
         )
     elif not render.text[:at].endswith(begun):
         yield Hit(
             "a turn that was begun is continued after another text than was begun",
-            (alone(render, "a turn that was begun"),),
+            (show_render(render, "a turn that was begun"),),
         )

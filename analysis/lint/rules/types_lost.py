@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,11 +15,11 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Render a number and the same digits as a string."""
     marks = subject.marks
     key = marks.typed_keys[JsonType.INTEGER]
-    number = calling(subject, **{key: marks.integer})
-    string = calling(subject, **{key: str(marks.integer)})
+    number = render_call(subject, **{key: marks.integer})
+    string = render_call(subject, **{key: str(marks.integer)})
     if number.rendered and number.text == string.text and str(marks.integer) in number.text:
         yield Hit(
             "a number and a string of its digits are written alike: a parser needs the schema",
-            (compared(number, "a number", string, "a string"),),
+            (compare_renders(number, "a number", string, "a string"),),
             line=number.line_of(str(marks.integer)),
         )

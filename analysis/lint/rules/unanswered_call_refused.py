@@ -11,7 +11,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP523")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render a call as the last message, and one that the user's next message follows."""
+    """Render a call as the last message, and one before the next user message."""
     called = (subject.user, Message(calls=(subject.call(),)))
     answer = subject.answer(subject.call())
     answered = subject.play((*called, answer), tools=True)

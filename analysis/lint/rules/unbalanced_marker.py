@@ -10,10 +10,10 @@ from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.call_texts import call_spans
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import Render, alone, quoted
-from autoparser.analysis.lint.marker_pairs import Balance, Pair, balance
+from autoparser.analysis.lint.lint_renders import Render, quote_text, show_render
+from autoparser.analysis.lint.marker_pairs import MarkerBalance, MarkerPair, marker_balance
 from autoparser.analysis.lint.registry import rule
-from autoparser.analysis.lint.rule_conversations import told
+from autoparser.analysis.lint.rule_conversations import render_answer
 from autoparser.analysis.lint.subject import Subject
 
 _TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")
@@ -21,9 +21,9 @@ _TAG = re.compile(r"<[\w:.\-]+( [^<>]*)?>")
 
 @dataclass(frozen=True, slots=True)
 class _TurnMarkers:
-    """What stands around the messages of every chat."""
+    """The markers around the messages of every chat."""
 
-    pairs: frozenset[Pair]
+    pairs: frozenset[MarkerPair]
     open_ended: bool
     """Turns begin with what says so, and nothing says that it ends."""
 
@@ -31,7 +31,7 @@ class _TurnMarkers:
 @rule("AP201")
 def check(subject: Subject) -> Iterator[Hit]:
     """Count the markers between two user messages; what opens there must close there."""
-    seen: set[Pair] = set()
+    seen: set[MarkerPair] = set()
     opens, of_turns = _opens_anywhere(subject), _in_plain_chats(subject)
     looked_at: set[str] = set()
     for name, render, text in _between_questions(subject):
@@ -47,8 +47,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 seen.add(pair)
                 yield Hit(
                     f"'{name}' opens {opened} and closes {closed} of the pair of"
-                    f" {quoted(found.spelled[pair])}",
-                    (alone(render, name),),
+                    f" {quote_text(found.spelled[pair])}",
+                    (show_render(render, name),),
                     line=render.line_of(found.spelled[pair]),
                 )
     if not seen:
@@ -57,7 +57,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _in_calls(subject: Subject) -> Iterator[Hit]:
     """Compare the markers of several calls with those of one: each must close what it opens."""
-    usual: Mapping[Pair, int] | None = None
+    usual: Mapping[MarkerPair, int] | None = None
     for played in subject.matrix:
         conversation = played.conversation
         if conversation.other_form or conversation.setting or any(played.said(Voice.REASONING)):
@@ -79,8 +79,8 @@ def _in_calls(subject: Subject) -> Iterator[Hit]:
                 if extra != usual.get(pair, extra):
                     yield Hit(
                         f"'{played.name}' opens {found.opened[pair]} and closes"
-                        f" {found.closed[pair]} of the pair of {quoted(found.spelled[pair])}",
-                        (alone(played.render, played.name),),
+                        f" {found.closed[pair]} of the pair of {quote_text(found.spelled[pair])}",
+                        (show_render(played.render, played.name),),
                         line=played.render.line_of(found.spelled[pair]),
                     )
                     return
@@ -110,7 +110,7 @@ def _reasoned_loop(subject: Subject) -> Iterator[tuple[str, Render, str]]:
         yield "a tool loop with reasoning", render, render.text[start:end]
 
 
-def _never_closes(found: Balance, pair: Pair, of_turns: _TurnMarkers) -> bool:
+def _never_closes(found: MarkerBalance, pair: MarkerPair, of_turns: _TurnMarkers) -> bool:
     """Whether a marker that belongs to calls, results or reasoning has nothing that closes it.
 
     What stands in every chat begins or ends turns, and closes by the next one. What a pair holds
@@ -148,18 +148,18 @@ def _in_plain_chats(subject: Subject) -> _TurnMarkers:
     )
 
 
-def _opens_anywhere(subject: Subject) -> Counter[Pair]:
+def _opens_anywhere(subject: Subject) -> Counter[MarkerPair]:
     """Count the opening markers after the user's message, in prompts and in turns."""
     renders: list[Render] = [
         subject.play((subject.user,), generation=True),
-        told(subject, reasoning=subject.marks.reasoning),
+        render_answer(subject, reasoning=subject.marks.reasoning),
     ]
-    opened: Counter[Pair] = Counter()
+    opened: Counter[MarkerPair] = Counter()
     for render in renders:
         _, _, behind = render.text.rpartition(subject.marks.user)
         opened += _balance(subject, behind).opened
     return opened
 
 
-def _balance(subject: Subject, text: str) -> Balance:
-    return balance(text, frozenset(subject.tokens.values()))
+def _balance(subject: Subject, text: str) -> MarkerBalance:
+    return marker_balance(text, frozenset(subject.tokens.values()))

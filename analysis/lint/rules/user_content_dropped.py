@@ -4,20 +4,20 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, line_that_saw
+from autoparser.analysis.lint.lint_renders import line_that_saw, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP312")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for each user message of a conversation in its prompt."""
+    """Search the prompt of a conversation for each of its user messages."""
     marks = subject.marks
     one = subject.play((subject.user,), generation=True)
     if one.rendered and not one.holds(marks.user):
         yield Hit(
             "a user's text is not in the prompt",
-            (alone(one, "one user message"),),
+            (show_render(one, "one user message"),),
             line=line_that_saw(one, marks.user),
         )
         return
@@ -29,6 +29,6 @@ def check(subject: Subject) -> Iterator[Hit]:
         if not two.holds(word):
             yield Hit(
                 f"of two user messages the {words} is not in the prompt",
-                (alone(two, "two user messages and an answer"),),
+                (show_render(two, "two user messages and an answer"),),
                 line=line_that_saw(two, word),
             )

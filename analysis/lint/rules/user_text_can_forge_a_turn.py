@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import User
+from autoparser.analysis.core.conversation import UserMessage
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import went_on
 from autoparser.analysis.lint.subject import Subject
@@ -12,16 +12,16 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP309")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Say in one user message what two of them and an answer look like."""
+    """Render one user message that spells two of them and an answer."""
     marks = subject.marks
     meant = went_on(subject)
     start, end = meant.text.find(marks.user), meant.text.rfind(marks.next_user)
     if min(start, end) < 0 or marks.content not in meant.text[start:end]:
         return
-    forged = subject.play((User(meant.text[start:end] + marks.next_user),))
+    forged = subject.play((UserMessage(meant.text[start:end] + marks.next_user),))
     if forged.text == meant.text:
         yield Hit(
             "a user's text that spells the markers cannot be told from turns that were there",
-            (compared(forged, "one user message", meant, "three messages"),),
+            (compare_renders(forged, "one user message", meant, "three messages"),),
             line=forged.line_at(start),
         )

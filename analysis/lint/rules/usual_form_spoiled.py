@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autoparser.analysis.core.conversation import Message, ToolResult, User
+from autoparser.analysis.core.conversation import Message, ToolResult, UserMessage
 from autoparser.analysis.core.message_shape import FormDeparture, departures_of
 from autoparser.analysis.learning.template_turns import (
     FormOutcome,
@@ -13,14 +13,14 @@ from autoparser.analysis.learning.template_turns import (
 )
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, WholeConversation
 from autoparser.analysis.lint.hit import TEXT_DROPPED, Hit
-from autoparser.analysis.lint.lint_renders import Render, compared, parting_line
+from autoparser.analysis.lint.lint_renders import Render, compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP121")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Play each conversation again as users send it, where the template takes another form.
+    """Replay each conversation as users send it, if the template takes another form.
 
     Each thing in which the form departs is put back by itself, then all of them at once.
     """
@@ -56,7 +56,9 @@ def _played(subject: Subject) -> Iterator[PlayedConversation]:
             break
 
 
-def _with_reasoning(entry: User | Message | ToolResult) -> User | Message | ToolResult:
+def _with_reasoning(
+    entry: UserMessage | Message | ToolResult,
+) -> UserMessage | Message | ToolResult:
     if isinstance(entry, Message) and entry.calls and entry.content:
         return replace(entry, reasoning="A tool is due.")
     return entry
@@ -64,7 +66,11 @@ def _with_reasoning(entry: User | Message | ToolResult) -> User | Message | Tool
 
 _CAPITALS = WholeConversation(
     "a question with capitals",
-    (User("Does NASA fly to O'Hare?"), Message("Ask the FAA."), User("Who runs O'Hare?")),
+    (
+        UserMessage("Does NASA fly to O'Hare?"),
+        Message("Ask the FAA."),
+        UserMessage("Who runs O'Hare?"),
+    ),
 )
 
 
@@ -93,7 +99,7 @@ def _outcome(
         return FormOutcome.UNREAD, None
     return FormOutcome.SPOILED, Hit(
         f"as users send it ({departure.usual}), {lost} in {played.name!r}",
-        (compared(usual, departure.usual, render, departure.wanted),),
+        (compare_renders(usual, departure.usual, render, departure.wanted),),
         line=parting_line(usual, render),
         cause=TEXT_DROPPED if departure.plain_text else None,
     )

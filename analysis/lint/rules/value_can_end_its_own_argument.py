@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.lint.call_texts import calling
+from autoparser.analysis.lint.call_texts import render_call
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.lint_renders import compared
+from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -14,15 +14,15 @@ QUOTES = "\"'"
 
 @rule("AP524")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Put what stands between two values into one value."""
+    """Render a value that contains the text between two values."""
     keys, values = subject.marks.keys, subject.marks.values
-    two = calling(subject, **{keys[0]: values[0], keys[1]: values[1]})
+    two = render_call(subject, **{keys[0]: values[0], keys[1]: values[1]})
     start = two.text.find(values[0])
     end = two.text.find(values[1], start)
     if start < 0 or end < 0:
         return
     between = two.text[start : end + len(values[1])]
-    one = calling(subject, **{keys[0]: between})
+    one = render_call(subject, **{keys[0]: between})
     if not one.rendered or one.text != two.text:
         return
     quote = two.text[start - 1]
@@ -31,7 +31,7 @@ def check(subject: Subject) -> Iterator[Hit]:
     yield Hit(
         f"{what} ends its argument: it is not escaped, and one argument can be written just like"
         " two",
-        (compared(one, "one argument", two, "two arguments"),),
+        (compare_renders(one, "one argument", two, "two arguments"),),
         line=one.line_of(between),
         severity=Severity.WARNING if quoted else None,
     )

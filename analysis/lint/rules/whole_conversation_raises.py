@@ -5,14 +5,20 @@ from collections.abc import Iterator
 from autoparser.analysis.core.message_shape import ToolForm
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation
 from autoparser.analysis.lint.hit import Hit, HitEvidence, Severity
-from autoparser.analysis.lint.lint_renders import Render, alone, compared, failed, raising_hit
+from autoparser.analysis.lint.lint_renders import (
+    Render,
+    compare_renders,
+    failure_words,
+    raising_hit,
+    show_render,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP118")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look for the smallest conversation of the matrix that raises, for each reason."""
+    """Search for the smallest conversation of the matrix that raises, for each reason."""
     yield from _tools_alone(subject)
     refused = _refuses_systems(subject)
     seen: set[tuple[int | None, str]] = set()
@@ -32,7 +38,7 @@ def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
     error = render.error
     sound = played.nearest(subject.matrix, lambda _: True)
     return Hit(
-        f"'{played.name}' {failed(render)}" + (f"; '{sound.name}' renders" if sound else ""),
+        f"'{played.name}' {failure_words(render)}" + (f"; '{sound.name}' renders" if sound else ""),
         (_shown(render, played.name, sound),),
         line=None if error is None else error.line,
         severity=None if render.crashed else Severity.WARNING,
@@ -43,8 +49,8 @@ def _hit(subject: Subject, played: PlayedConversation, render: Render) -> Hit:
 
 def _shown(render: Render, words: str, sound: PlayedConversation | None) -> HitEvidence:
     if sound is None:
-        return alone(render, words)
-    return compared(render, words, sound.render, sound.name)
+        return show_render(render, words)
+    return compare_renders(render, words, sound.render, sound.name)
 
 
 def _refuses_systems(subject: Subject) -> bool:
@@ -60,5 +66,5 @@ def _tools_alone(subject: Subject) -> Iterator[Hit]:
         usual.messages, tools=subject.tools, generation=True, setting=subject.usual_setting
     )
     if usual.rendered and given.error is not None:
-        message = f"every request that offers tools {failed(given)}"
+        message = f"every request that offers tools {failure_words(given)}"
         yield raising_hit(message, given, "with tools", usual, "without", refused=Severity.WARNING)

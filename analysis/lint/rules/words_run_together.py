@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone, quoted
+from autoparser.analysis.lint.lint_renders import quote_text, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -15,7 +15,7 @@ SHOWN = 20
 
 @rule("AP323")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Look at the character before each text of every conversation."""
+    """Check the character before each text of every conversation."""
     for played in subject.matrix:
         for text in played.written if not played.conversation.other_form else ():
             # Before a value of a call stands what its notation says, before others' words a mark.
@@ -23,8 +23,8 @@ def check(subject: Subject) -> Iterator[Hit]:
                 continue
             yield Hit(
                 f"in '{played.name}' {text.spoken.voice} runs into"
-                f" {quoted(text.before[-SHOWN:])}: nothing parts the words",
-                (alone(played.render, played.name),),
+                f" {quote_text(text.before[-SHOWN:])}: nothing parts the words",
+                (show_render(played.render, played.name),),
                 line=played.render.line_at(text.start - 1),
                 setting=played.conversation.setting,
             )

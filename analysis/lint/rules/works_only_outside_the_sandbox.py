@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
+from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.other_environments import engines_at
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
@@ -12,7 +12,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP804")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render conversations of each kind, and look for the sandbox's own error."""
+    """Render conversations of each kind, and search for the sandbox's own error."""
     marks, call = subject.marks, subject.call()
     said = Message(marks.content)
     for what, dialogue, tools in (
@@ -26,7 +26,7 @@ def check(subject: Subject) -> Iterator[Hit]:
             yield Hit(
                 f"requests with {what} fail in the sandbox in which transformers renders:"
                 f" {render.reason}",
-                (alone(render, what),),
+                (show_render(render, what),),
                 line=render.error.line,
                 engines=engines_at(subject, render.error.line),
                 cause=render.cause,

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from jinja2 import Undefined
 
 from autoparser.analysis.lint.hit import Hit
-from autoparser.analysis.lint.lint_renders import alone
-from autoparser.analysis.lint.other_environments import elsewhere, engines_at, environment
+from autoparser.analysis.lint.lint_renders import show_render
+from autoparser.analysis.lint.other_environments import (
+    engines_at,
+    other_environment,
+    render_elsewhere,
+)
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -17,7 +21,7 @@ _MARKED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 
 class NamedUndefined(Undefined):
-    """Nothing, which writes its name between marks."""
+    """An undefined value that writes its name between marks."""
 
     def __str__(self) -> str:
         return f"{OPEN}{self._undefined_name}{CLOSE}"
@@ -25,15 +29,15 @@ class NamedUndefined(Undefined):
 
 @rule("AP805")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Render ordinary conversations with a nothing that shows itself."""
-    for each in elsewhere(subject, environment(undefined=NamedUndefined)):
+    """Render ordinary conversations with undefined values that show themselves."""
+    for each in render_elsewhere(subject, other_environment(undefined=NamedUndefined)):
         names = dict.fromkeys(_MARKED.findall(each.text))
         # Where the marks change more than themselves, a condition looked at them.
         if names and _MARKED.sub("", each.text) == each.usual.text:
             line = each.usual.line_at(each.text.find(OPEN))
             yield Hit(
                 f"in {each.what} nothing is written for {', '.join(names)}: it is not defined",
-                (alone(each.usual, each.what),),
+                (show_render(each.usual, each.what),),
                 line=line,
                 engines=engines_at(subject, line),
             )

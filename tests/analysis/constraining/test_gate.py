@@ -14,10 +14,10 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.message_shape import departures_of
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
-from autoparser.analysis.grammar.grammar_gate import gate
-from autoparser.analysis.learning.continuations import Earlier, continuations
+from autoparser.analysis.grammar.grammar_gate import run_gate
+from autoparser.analysis.learning.continuations import Earlier, render_continuations
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
-from autoparser.reports.own_findings import own_findings
+from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 
@@ -160,8 +160,8 @@ def test_a_wrong_format_does_not_pass(
     mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion, reason: str
 ) -> None:
     analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
-    assert gate(analysis.formats, analysis.continuations, analysis.prober()).ok
-    wrong = gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
+    assert run_gate(analysis.formats, analysis.continuations, analysis.prober()).ok
+    wrong = run_gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
     assert not wrong.ok, reason
     assert wrong.passed < wrong.asked
     assert question in {fault.question for fault in wrong.faults}
@@ -218,7 +218,7 @@ def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
     calls_ = analysis.format.calls
     assert calls_ is not None
     wrong = replace(analysis.format, calls=replace(calls_, index_goes_on=False))
-    faults = gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
+    faults = run_gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
     assert {fault.question for fault in faults} == {GateQuestion.ACCEPTED}
     assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
 
@@ -316,9 +316,9 @@ def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
     assert analysis.gate.own_form_ok
     assert analysis.gate.usual_asked == 0, "a caller notices what raises"
     departure = departures_of(analysis.shape)[0]
-    found = continuations(analysis.formats, analysis.prober(), departure)
+    found = render_continuations(analysis.formats, analysis.prober(), departure)
     assert [each for each in found if each.form is None] == [*analysis.continuations]
-    gated = gate(analysis.formats, found, analysis.prober())
+    gated = run_gate(analysis.formats, found, analysis.prober())
     assert gated.own_form_ok
     assert gated.usual_asked == 2
     assert gated.ok is (not detail)
@@ -347,7 +347,7 @@ def test_a_fault_tells_setting_and_text() -> None:
     analysis = analyze(QUICK)
     wrong = [_wrong_content(format_) for format_ in analysis.formats]
     formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
-    faults = gate(formats, analysis.continuations, analysis.prober()).faults
+    faults = run_gate(formats, analysis.continuations, analysis.prober()).faults
     settings = {repr(dict(fault.setting)) for fault in faults}
     assert settings == {"{}", "{'quick': True}"}
     assert all(fault.text.endswith("<end>\n") and fault.detail for fault in faults)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.documents import place_in, read
+from autoparser.analysis.core.documents import place_in, read_value
 from autoparser.analysis.core.errors import AutoparserError, kind_of
 
 
@@ -34,7 +34,7 @@ class Tree(Struct):
 
 def test_what_is_right_is_read() -> None:
     given = {"leaves": [{"name": "a", "leaf-edge": "toothed", "sizes": [1]}], "colours": "red"}
-    (leaf,) = (tree := read(given, Tree, file="t.yaml")).leaves
+    (leaf,) = (tree := read_value(given, Tree, file="t.yaml")).leaves
     assert (leaf.name, leaf.leaf_edge, leaf.sizes) == ("a", "toothed", (1.0,))
     assert tree.colours is Colour.RED
 
@@ -92,7 +92,7 @@ def test_what_is_wrong_is_told_with_its_place_and_a_way_out(
     value: object, place: str, words: str, hint: str
 ) -> None:
     with pytest.raises(AutoparserError) as raised:
-        read(value, Tree, file="t.yaml")
+        read_value(value, Tree, file="t.yaml")
     error = raised.value
     assert (error.file, error.place) == ("t.yaml", place or None)
     assert words in error.message
@@ -101,11 +101,11 @@ def test_what_is_wrong_is_told_with_its_place_and_a_way_out(
 
 def test_what_nobody_writes_by_hand_is_to_be_made_again() -> None:
     with pytest.raises(AutoparserError, match=r"not a text; start again$"):
-        read({"leaves": [{"name": 1}]}, Tree, file="f", hint="start again")
+        read_value({"leaves": [{"name": 1}]}, Tree, file="f", hint="start again")
 
 
 def test_a_place_goes_on_from_where_the_value_stands() -> None:
     with pytest.raises(AutoparserError, match=r"^f: line 3\.leaves\[0\]: this has no name"):
-        read({"leaves": [{}]}, Tree, file="f", place="line 3")
+        read_value({"leaves": [{}]}, Tree, file="f", place="line 3")
     assert place_in("", "a", 0, "b c") == 'a[0]."b c"'
     assert kind_of({1}) == "a set"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.conversation import (
-    Agreement,
     Json,
     Message,
+    MessageAgreement,
     ReadCall,
     ReadingJudge,
     ReadMessage,
@@ -26,35 +26,45 @@ def judge(*, alike: bool = False, allowed: bool = True) -> ReadingJudge:
 @pytest.mark.parametrize(
     ("read", "agreement", "part"),
     [
-        (ReadMessage("Done.", "So.", CALLS), Agreement.EXACT, ""),
-        (ReadMessage("Done.\n", "So.", CALLS), Agreement.EDGES, "content"),
-        (ReadMessage("Done.", "\nSo. ", CALLS), Agreement.EDGES, "reasoning"),
-        (ReadMessage("Done", "So.", CALLS), Agreement.OTHER, "content"),
-        (ReadMessage("Done.", "", CALLS), Agreement.OTHER, "reasoning"),
-        (ReadMessage("Done.", "So."), Agreement.OTHER, "calls"),
-        (ReadMessage("Done.", "So.", (*CALLS, *CALLS)), Agreement.OTHER, "calls"),
-        (ReadMessage("Done.", "So.", (ReadCall("g", "{}"),)), Agreement.OTHER, "calls"),
-        (ReadMessage("Done.", "So.", (ReadCall("f", "{"),)), Agreement.OTHER, "arguments of f"),
-        (ReadMessage("Done.", "So.", (ReadCall("f", "[]"),)), Agreement.OTHER, "arguments of f"),
+        (ReadMessage("Done.", "So.", CALLS), MessageAgreement.EXACT, ""),
+        (ReadMessage("Done.\n", "So.", CALLS), MessageAgreement.EDGES, "content"),
+        (ReadMessage("Done.", "\nSo. ", CALLS), MessageAgreement.EDGES, "reasoning"),
+        (ReadMessage("Done", "So.", CALLS), MessageAgreement.OTHER, "content"),
+        (ReadMessage("Done.", "", CALLS), MessageAgreement.OTHER, "reasoning"),
+        (ReadMessage("Done.", "So."), MessageAgreement.OTHER, "calls"),
+        (ReadMessage("Done.", "So.", (*CALLS, *CALLS)), MessageAgreement.OTHER, "calls"),
+        (ReadMessage("Done.", "So.", (ReadCall("g", "{}"),)), MessageAgreement.OTHER, "calls"),
+        (
+            ReadMessage("Done.", "So.", (ReadCall("f", "{"),)),
+            MessageAgreement.OTHER,
+            "arguments of f",
+        ),
+        (
+            ReadMessage("Done.", "So.", (ReadCall("f", "[]"),)),
+            MessageAgreement.OTHER,
+            "arguments of f",
+        ),
         (
             ReadMessage("Done.", "So.", (ReadCall("f", '{"a": "1", "b": ["x"]}'),)),
-            Agreement.OTHER,
+            MessageAgreement.OTHER,
             "arguments of f",
         ),
     ],
 )
-def test_the_first_difference_is_named(read: ReadMessage, agreement: Agreement, part: str) -> None:
+def test_the_first_difference_is_named(
+    read: ReadMessage, agreement: MessageAgreement, part: str
+) -> None:
     found = judge().judge(MEANT, read)
     assert (found.agreement, found.part) == (agreement, part)
-    assert found.right is (agreement is not Agreement.OTHER)
+    assert found.right is (agreement is not MessageAgreement.OTHER)
 
 
 def test_whitespace_that_the_template_does_not_tell_is_exact() -> None:
     read = ReadMessage("Done.\n", "So.", CALLS)
-    assert judge(alike=True).judge(MEANT, read).agreement is Agreement.EXACT
+    assert judge(alike=True).judge(MEANT, read).agreement is MessageAgreement.EXACT
     # What is more than whitespace was lost, whatever the template writes.
     lost = judge(alike=True).judge(MEANT, ReadMessage("Do", "So.", CALLS))
-    assert lost.agreement is Agreement.OTHER
+    assert lost.agreement is MessageAgreement.OTHER
 
 
 def test_arguments_that_the_template_does_not_tell_are_right_if_their_schema_allows_them() -> None:

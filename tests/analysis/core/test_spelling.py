@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.errors import misspelt, nearest, suggest
+from autoparser.analysis.core.errors import missing_name_hint, nearest_word, spelling_hint
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,22 @@ from autoparser.analysis.core.errors import misspelt, nearest, suggest
     ],
 )
 def test_the_nearest_word(given: str, known: list[str], expected: str | None) -> None:
-    assert nearest(given, known) == expected
+    assert nearest_word(given, known) == expected
 
 
 def test_a_hint_says_what_was_meant_and_what_there_is() -> None:
-    assert suggest("sarf", ["sarif"], "there is sarif") == "did you mean sarif? there is sarif"
-    assert suggest("zebra", ["rag"], "there is rag") == "there is rag"
-    assert suggest("sarf", ["sarif"]) == "did you mean sarif?"
-    assert suggest("zebra", ["rag"]) == ""
+    assert (
+        spelling_hint("sarf", ["sarif"], "there is sarif") == "did you mean sarif? there is sarif"
+    )
+    assert spelling_hint("zebra", ["rag"], "there is rag") == "there is rag"
+    assert spelling_hint("sarf", ["sarif"]) == "did you mean sarif?"
+    assert spelling_hint("zebra", ["rag"]) == ""
 
 
 def test_a_hint_says_which_name_stands_for_another() -> None:
-    assert misspelt("role", ["rol", "content"], "give one") == "did you mean role for rol? give one"
+    assert (
+        missing_name_hint("role", ["rol", "content"], "give one")
+        == "did you mean role for rol? give one"
+    )
     # A name that is there is no other name's misspelling.
-    assert misspelt("role", ["role"], "give one") == "give one"
+    assert missing_name_hint("role", ["role"], "give one") == "give one"

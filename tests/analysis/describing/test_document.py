@@ -11,12 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser import Analysis, analyze, document, load_template
-from autoparser.analysis.core.call_format import Arguments, CallFormat
-from autoparser.analysis.core.call_notation import Container, Notation
-from autoparser.analysis.core.documents import plain
-from autoparser.analysis.core.text_format import Layout
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import ContainerNotation, ValueNotation
+from autoparser.analysis.core.documents import json_value_of
+from autoparser.analysis.core.text_format import TurnLayout
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.learning.prober import Finding
 from tests.fixture_analyses import analysed
@@ -44,12 +44,12 @@ def test_every_document_is_as_the_schema_says(path: Path) -> None:
     ("value", "definition"),
     [
         (TurnFormat, "Format"),
-        (Layout, "Layout"),
+        (TurnLayout, "Layout"),
         (CallFormat, "Calls"),
-        (Arguments, "Arguments"),
-        (Container, "Container"),
-        (Notation, "Notation"),
-        (Opening, "Opening"),
+        (ArgumentFormat, "Arguments"),
+        (ContainerNotation, "Container"),
+        (ValueNotation, "Notation"),
+        (TurnOpening, "Opening"),
         (Finding, "Phase"),
         (Failure, "Failure"),
     ],
@@ -101,7 +101,7 @@ def test_a_switch_has_the_prompt_of_each_value() -> None:
 
 
 def test_what_json_has_no_number_for_is_named() -> None:
-    assert plain({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}
+    assert json_value_of({"weights": [float("inf"), 0.5]}) == {"weights": ["inf", 0.5]}
 
 
 @pytest.mark.parametrize("name", ["content-plain", "a1-function-parameter", "t2-recipient-header"])

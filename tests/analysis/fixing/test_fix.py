@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import AutoparserError, ChatTemplate, load_encoder
-from autoparser.analysis.editing.lint_fixes import FixedTemplate, Unfixed, fix_template
+from autoparser.analysis.editing.lint_fixes import FixedTemplate, UnfixedReason, fix_template
 from autoparser.analysis.lint.linting import lint
 from autoparser.analysis.lint.registry import all_rules, rule_of
 from autoparser.analysis.lint.subject import Subject
@@ -80,7 +80,7 @@ def test_a_finding_stays_where_no_edit_is_right() -> None:
     text = "{% for m in messages %}{{ m.content + '\\n' }}{% endfor %}"
     found = fixed(text, "AP204")
     (fix,) = found.fixes
-    assert isinstance(fix.reason, Unfixed)
+    assert isinstance(fix.reason, UnfixedReason)
     assert (fix.proof, fix.edits, found.changed) == (None, (), False)
     assert fix.tried > 0
 
@@ -97,7 +97,7 @@ def test_a_developers_message_is_read_where_none_raises_by_that() -> None:
 
 def test_an_edit_by_which_a_conversation_raises_is_not_made() -> None:
     (fix,) = fixed(shipped("AP313"), "AP313").fixes
-    assert fix.reason is Unfixed.NOT_PROVEN
+    assert fix.reason is UnfixedReason.NOT_PROVEN
 
 
 def test_lines_end_as_they_ended() -> None:

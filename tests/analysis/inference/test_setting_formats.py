@@ -11,8 +11,8 @@ from llguidance import LLMatcher, LLTokenizer
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.analysis import analyze as analyzed
 from autoparser.analysis.core.conversation import Json, Message, tool_for
-from autoparser.analysis.core.switches import Effect
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.switches import SwitchEffect
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_verdict import Outcome
@@ -107,7 +107,7 @@ def test_the_default_is_what_is_rendered_with_nothing_set(title: str) -> None:
 
 def test_what_no_turn_of_the_default_has_is_not_in_its_grammar() -> None:
     analysis = analysis_of(ONLY_WITH_A_SWITCH)
-    assert Part.REASONING in analysis.format.elsewhere
+    assert TurnPart.REASONING in analysis.format.elsewhere
     assert not accepts(analysis, "<muse>Summer.</muse>It is warm.<|end|>")
     assert accepts(analysis, "It is warm.<|end|>")
     deep = {"chat_template_kwargs": {"deep": True}}
@@ -282,7 +282,7 @@ def test_calls_that_a_word_changes_are_read_and_constrained_under_each_word() ->
     analysis = analysis_of(CALLS_BY_A_WORD)
     (switch,) = analysis.switches
     assert switch.values == ("tags", "json")
-    assert switch.effects == ((), (Effect.CALLS,))
+    assert switch.effects == ((), (SwitchEffect.CALLS,))
     assert len(analysis.formats) == len(analysis.checks) == 2
     assert analysis.ok
     assert analysis.gate.passed == analysis.gate.asked > 0

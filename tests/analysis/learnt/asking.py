@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autoparser import Analysis
-from autoparser.analysis.core.message_battery import battery, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 
 from . import behaviour as behaviours
 
@@ -30,7 +30,7 @@ def rendered(analysis: Analysis) -> behaviours.Texts:
         turns = analysis.turns(tools, chat_template_kwargs=opening.setting)
         written = (
             turns.written(format_.with_naming_ids(case.message))
-            for case in battery()
+            for case in battery_messages()
             if tools or not case.message.calls
         )
         texts.append([each.rest for each in written if each.rest])

@@ -19,9 +19,9 @@ from autoparser import (
     response_template,
 )
 from autoparser.analysis.core.documents import json_of
-from autoparser.analysis.core.message_battery import battery, loose_tools
+from autoparser.analysis.core.message_battery import battery_messages, loose_tools
 from autoparser.analysis.core.turn_format import TurnFormat
-from autoparser.analysis.core.turn_shape import Opening
+from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.formats.format_document import turn_document
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
@@ -32,7 +32,7 @@ Texts = list[list[str]]
 """The outputs to parse after every generation prompt, in the order of the prompts."""
 
 
-def openings(learnt: LearntFormat) -> Iterator[tuple[TurnFormat, Opening]]:
+def openings(learnt: LearntFormat) -> Iterator[tuple[TurnFormat, TurnOpening]]:
     """Go through the generation prompts of all settings."""
     for format_ in learnt.formats:
         for opening in format_.openings:
@@ -61,14 +61,16 @@ def _export(format_: TurnFormat) -> list[Any]:
 
 
 def _written(format_: TurnFormat) -> Iterator[str]:
-    for case in battery():
+    for case in battery_messages():
         try:
             yield format_.write(case.message)
         except RefusedMessageError as error:
             yield f"refused: {error}"
 
 
-def _with_prompt(learnt: LearntFormat, opening: Opening, texts: Sequence[str]) -> dict[str, Any]:
+def _with_prompt(
+    learnt: LearntFormat, opening: TurnOpening, texts: Sequence[str]
+) -> dict[str, Any]:
     tools = list(loose_tools()) if opening.tools else None
     by_setting: dict[str, Any] = {"chat_template_kwargs": opening.setting}
     by_prompt: dict[str, Any] = {"prompt": f"a conversation, and then {opening.text}"}

@@ -19,7 +19,7 @@ from autoparser import (
     load_format,
     load_template,
 )
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.formats.format_template import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
@@ -135,8 +135,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_each_part_has_its_kind_of_evidence(tmp_path: Path) -> None:
     analyze(load_template(TEMPLATES / "calls-in-prompt-words.jinja")).save(tmp_path / "a.json")
     evidence = load_format(tmp_path / "a.json").format.evidence
-    assert evidence[Part.CALLS] is EvidenceKind.WORDS
-    assert evidence[Part.CONTENT] is EvidenceKind.RENDER
+    assert evidence[TurnPart.CALLS] is EvidenceKind.WORDS
+    assert evidence[TurnPart.CONTENT] is EvidenceKind.RENDER
 
 
 def test_the_page_gives_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

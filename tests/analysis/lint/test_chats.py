@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint.rule_conversations import appends
+from autoparser.analysis.lint.rule_conversations import appends_answer
 from autoparser.analysis.lint.subject import Subject
 
 TURNS = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
@@ -17,4 +17,4 @@ TABLE = [
 
 @pytest.mark.parametrize(("template", "expected", "reason"), TABLE)
 def test_answers_are_appended(template: str, expected: bool, reason: str) -> None:
-    assert appends(Subject(ChatTemplate(template))) is expected, reason
+    assert appends_answer(Subject(ChatTemplate(template))) is expected, reason

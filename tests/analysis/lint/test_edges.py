@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.rule_conversations import lost_edges, padded
+from autoparser.analysis.lint.rule_conversations import lost_edges, pad_word
 
 WORD = "word"
-TEXT = padded(WORD)
+TEXT = pad_word(WORD)
 TABLE = [
     (f"<a>{TEXT}</a>", "", "nothing is lost"),
     (f"<a>{TEXT.strip()}</a>", "beginning and end", "all is lost"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.marker_pairs import balance
+from autoparser.analysis.lint.marker_pairs import marker_balance
 
 TABLE = [
     ("<a>x</a>", 1, 1, "a tag"),
@@ -19,10 +19,10 @@ TABLE = [
 
 @pytest.mark.parametrize(("text", "opened", "closed", "reason"), TABLE)
 def test_markers_are_counted_by_pair(text: str, opened: int, closed: int, reason: str) -> None:
-    found = balance(text)
+    found = marker_balance(text)
     assert (found.opened.total(), found.closed.total()) == (opened, closed), reason
     assert len(found.opened | found.closed) <= 1, "both belong to one pair"
 
 
 def test_what_is_named_is_left_out() -> None:
-    assert not balance("<a>x</a>", but={"<a>", "</a>"}).spelled
+    assert not marker_balance("<a>x</a>", but={"<a>", "</a>"}).spelled

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser.analysis.core.errors import TemplateRenderError
-from autoparser.analysis.lint.lint_renders import Render, failed, listed, quoted
+from autoparser.analysis.lint.lint_renders import Render, failure_words, list_words, quote_text
 
 
 @pytest.mark.parametrize(
@@ -11,12 +11,12 @@ from autoparser.analysis.lint.lint_renders import Render, failed, listed, quoted
     [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
 )
 def test_words_are_joined_as_in_a_sentence(words: list[str], joined: str) -> None:
-    assert listed(words) == joined
+    assert list_words(words) == joined
 
 
 def test_a_quoted_piece_is_short_and_in_one_line() -> None:
-    assert quoted("a\n\u202eb") == r"'a\n\u202eb'"
-    assert len(quoted("x" * 500)) < 80
+    assert quote_text("a\n\u202eb") == r"'a\n\u202eb'"
+    assert len(quote_text("x" * 500)) < 80
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_a_quoted_piece_is_short_and_in_one_line() -> None:
 )
 def test_a_failure_says_whether_it_was_meant(refused: bool, words: str) -> None:
     render = Render((), error=TemplateRenderError("No roles.", refused=refused))
-    assert failed(render) == words
+    assert failure_words(render) == words

@@ -16,7 +16,7 @@ from autoparser import AutoparserError, ChatTemplate, load_template
 from autoparser.analysis.lint.linting import LintReport, lint
 from autoparser.analysis.lint.other_jinjas import OtherJinja, installed_jinjas
 from autoparser.analysis.lint.registry import _CHECKS, all_rules, import_checks, rule_of
-from autoparser.analysis.lint.rule import Need, Rule, read_rule
+from autoparser.analysis.lint.rule import Rule, RuleNeed, read_rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
 
@@ -30,7 +30,7 @@ def report(rule: Rule, which: str) -> LintReport:
     directory = LINT / rule.code / which
     source = directory if directory.is_dir() else directory.with_suffix(".jinja")
     tokenizer = None
-    if directory.is_dir() and rule.needs is Need.TOKENIZER:
+    if directory.is_dir() and rule.needs is RuleNeed.TOKENIZER:
         beside = tokenizer_beside(str(source))
         assert beside is not None
         tokenizer = load_tokenizer(beside)
@@ -38,7 +38,7 @@ def report(rule: Rule, which: str) -> LintReport:
         load_template(source),
         tokenizer=tokenizer,
         directory=directory if directory.is_dir() else None,
-        jinjas=minijinja() if rule.needs is Need.OTHER_JINJAS else (),
+        jinjas=minijinja() if rule.needs is RuleNeed.OTHER_JINJAS else (),
     )
     return lint(subject, [rule])
 

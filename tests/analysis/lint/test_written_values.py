@@ -5,7 +5,7 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.lint.call_texts import written, written_as_python
+from autoparser.analysis.lint.call_texts import value_writing, written_as_python
 from autoparser.analysis.lint.subject import Subject
 
 TEMPLATE = """{%- for message in messages %}
@@ -45,13 +45,13 @@ def subject(call: str) -> Subject:
     ],
 )
 def test_a_value_as_it_stands(call: str, value: Json, kind: JsonType, text: str) -> None:
-    found = written(subject(call), value, kind)
+    found = value_writing(subject(call), value, kind)
     assert found is not None
     assert found.text == text
 
 
 def test_no_value_where_none_is_written() -> None:
-    assert written(subject("{{- name }}"), True) is None
+    assert value_writing(subject("{{- name }}"), True) is None
 
 
 @pytest.mark.parametrize(

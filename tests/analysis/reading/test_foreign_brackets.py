@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from tests.fixture_analyses import TEMPLATES, TOKENS
 from tests.lanes import sampled
@@ -64,7 +64,7 @@ def read_back(text: str) -> tuple[int, int]:
     """Count the messages of the battery that are written right, and those that come back."""
     analysis = analyze(ChatTemplate(text, TOKENS))
     back = 0
-    for case in battery():
+    for case in battery_messages():
         try:
             back += not difference(analysis.format, case.message)
         except RefusedMessageError:

@@ -9,10 +9,10 @@ import pytest
 from autoparser import Message, ToolCall
 from autoparser.analysis.core.conversation import ReadCall, ReadMessage
 from autoparser.analysis.engines.engine_server import (
-    Likeness,
+    PartLikeness,
     client_message,
-    differences,
     joined_deltas,
+    message_differences,
 )
 
 
@@ -20,19 +20,19 @@ from autoparser.analysis.engines.engine_server import (
     ("meant", "came", "found"),
     [
         (ReadMessage("b", "a"), ReadMessage("b", "a"), []),
-        (ReadMessage("b", "a"), ReadMessage("b", "a\n"), [("reasoning", Likeness.EDGES)]),
-        (ReadMessage("b", ""), ReadMessage("\n\nb ", ""), [("content", Likeness.EDGES)]),
+        (ReadMessage("b", "a"), ReadMessage("b", "a\n"), [("reasoning", PartLikeness.EDGES)]),
+        (ReadMessage("b", ""), ReadMessage("\n\nb ", ""), [("content", PartLikeness.EDGES)]),
         (
             ReadMessage("b", "a"),
             ReadMessage("ab", ""),
-            [("reasoning", Likeness.DIFFERENT), ("content", Likeness.DIFFERENT)],
+            [("reasoning", PartLikeness.DIFFERENT), ("content", PartLikeness.DIFFERENT)],
         ),
     ],
 )
 def test_texts_are_compared_exactly_and_up_to_their_edges(
-    meant: ReadMessage, came: ReadMessage, found: list[tuple[str, Likeness]]
+    meant: ReadMessage, came: ReadMessage, found: list[tuple[str, PartLikeness]]
 ) -> None:
-    assert [(each.part.value, each.likeness) for each in differences(meant, came)] == found
+    assert [(each.part.value, each.likeness) for each in message_differences(meant, came)] == found
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_texts_are_compared_exactly_and_up_to_their_edges(
 def test_arguments_are_compared_as_json(arguments: str, same: bool) -> None:
     meant = ReadMessage.of(Message(calls=(ToolCall("f", {"a": "é", "b": 1}),)))
     came = ReadMessage(calls=(ReadCall("f", arguments),))
-    assert (differences(meant, came) == ()) is same
+    assert (message_differences(meant, came) == ()) is same
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.engines.engine_server import Rung
+from autoparser.analysis.engines.engine_server import TextRoute
 from autoparser.analysis.engines.known_texts import known_texts
 from autoparser.analysis.engines.probe_client import ProbeClient, ProbeError
 from autoparser.analysis.engines.probed_texts import LISTED, ReadVerdict
@@ -48,7 +48,7 @@ def probed(
     stub: EngineStub,
     name: str = "j1-json-in-tags",
     *,
-    rung: Rung | None = None,
+    rung: TextRoute | None = None,
     ranked: bool = False,
 ) -> ServerProbe:
     with answering(stub), ProbeClient(stub.url, timeout=10) as client:
@@ -81,7 +81,7 @@ def test_every_text_is_what_the_template_writes_after_its_prompt(name: str) -> N
 
 def test_vllm_is_given_texts_and_its_one_mistake_is_named() -> None:
     found = probed(stub_of(vllm_stub))
-    assert (found.rung, found.served.version) == (Rung.GIVEN, "0.0")
+    assert (found.rung, found.served.version) == (TextRoute.GIVEN, "0.0")
     assert [each.same for each in found.prompts] == [True] * 4
     wrong = ["an argument that holds what closes a call"]
     assert titles(found, ReadVerdict.DIFFERENT) == wrong
@@ -126,14 +126,14 @@ def test_a_server_without_a_way_is_not_passed() -> None:
     # What vLLM answers where it was started without --enable-scale-out.
     stub.routes["/v1/chat/completions/derender"] = lambda _: (403, {"error": "Forbidden"})
     found = probed(stub)
-    assert (found.rung, found.texts) == (Rung.SAMPLED, ())
+    assert (found.rung, found.texts) == (TextRoute.SAMPLED, ())
     assert {each.reason for each in found.not_asked} == {"404: Not Found"}
     assert not found.ok()
 
 
 def test_a_rung_that_a_server_has_not_is_an_error() -> None:
     with pytest.raises(ProbeError, match="no way to have a text forced; it offers given, sampled"):
-        probed(stub_of(vllm_stub), rung=Rung.FORCED)
+        probed(stub_of(vllm_stub), rung=TextRoute.FORCED)
 
 
 def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
@@ -158,7 +158,7 @@ def test_a_forced_text_is_written_in_the_tokens_of_the_tokenizer() -> None:
         return 200, choices(message_in(text, calling=not spelled))
 
     stub.routes |= {"/tokenize": tokenize, "/v1/chat/completions": written}
-    found = probed(stub, rung=Rung.FORCED)
+    found = probed(stub, rung=TextRoute.FORCED)
     assert "an argument of every type" in titles(found, ReadVerdict.EXACT)
     assert titles(found, ReadVerdict.DIFFERENT) == ["an argument that holds what closes a call"]
 
@@ -179,7 +179,7 @@ def test_what_a_model_likes_to_write_is_the_last_rung() -> None:
         return {"choices": [{"delta": said["choices"][0]["message"]}]}
 
     stub.routes["/v1/chat/completions"] = answered
-    found = probed(stub, rung=Rung.SAMPLED)
+    found = probed(stub, rung=TextRoute.SAMPLED)
     assert [each.known.title for each in found.texts] == [
         "a greeting",
         "a question for a tool",

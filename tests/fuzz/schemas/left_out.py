@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Container, Notation, Order, Slot
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    MemberOrder,
+    RowSlot,
+    ValueNotation,
+)
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart
 from autoparser.analysis.grammar.value_forms import is_bare
@@ -43,14 +48,14 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
     if any(_made_up(value, inner) for value, inner in _objects(arguments, part)):
         if _stands_twice(members) or _stands_twice(values.object):
             return LeftOut.NAMED_TWICE
-        if members.order is not Order.GIVEN and values.is_json:
+        if members.order is not MemberOrder.GIVEN and values.is_json:
             return LeftOut.SORTED
     return None
 
 
 def _texts(
-    container: Container, notation: Notation, value: Json
-) -> Iterator[tuple[Container, str]]:
+    container: ContainerNotation, notation: ValueNotation, value: Json
+) -> Iterator[tuple[ContainerNotation, str]]:
     """Return the strings that stand bare, each with what it stands in."""
     bare = not notation.string.open
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -63,7 +68,7 @@ def _texts(
             yield from _texts(notation.array, notation, item)
 
 
-def _begins_in_parts(value: Json, part: SchemaPart, notation: Notation) -> bool:
+def _begins_in_parts(value: Json, part: SchemaPart, notation: ValueNotation) -> bool:
     """Whether a text begins as what may stand in its place, which is written in parts."""
     if not isinstance(value, str) or not is_bare(notation.string):
         return False
@@ -78,7 +83,7 @@ def _begins_in_parts(value: Json, part: SchemaPart, notation: Notation) -> bool:
     )
 
 
-def _is_bare_text(value: Json, part: SchemaPart, notation: Notation) -> bool:
+def _is_bare_text(value: Json, part: SchemaPart, notation: ValueNotation) -> bool:
     """Whether a list or an object stands as one text where any text may stand."""
     if notation.string.open or (part.kinds is not None and JsonType.STRING not in part.kinds):
         return False
@@ -87,13 +92,13 @@ def _is_bare_text(value: Json, part: SchemaPart, notation: Notation) -> bool:
     return isinstance(value, dict) and notation.object.values is not None
 
 
-def _closer(container: Container, notation: Notation) -> str:
+def _closer(container: ContainerNotation, notation: ValueNotation) -> str:
     """Return the text that ends a bare string."""
     row = container.row(JsonType.STRING) or container.entry
-    tail = row[row.index(Slot.VALUE) + 1 :] if Slot.VALUE in row else ()
-    after = "" if not tail or isinstance(tail[0], Slot) else tail[0]
-    core = Literal.of(notation.string.close + after).core
-    return core or Literal.of(container.separator).core or "\0"
+    tail = row[row.index(RowSlot.VALUE) + 1 :] if RowSlot.VALUE in row else ()
+    after = "" if not tail or isinstance(tail[0], RowSlot) else tail[0]
+    core = TemplateLiteral.of(notation.string.close + after).core
+    return core or TemplateLiteral.of(container.separator).core or "\0"
 
 
 def _objects(value: Json, part: SchemaPart) -> Iterator[tuple[dict[str, Json], SchemaPart]]:
@@ -110,6 +115,6 @@ def _made_up(value: dict[str, Json], part: SchemaPart) -> bool:
     return not value.keys() <= part.names
 
 
-def _stands_twice(container: Container) -> bool:
+def _stands_twice(container: ContainerNotation) -> bool:
     rows = [container.entry, *filter(None, container.typed.values())]
-    return any(row.count(Slot.KEY) > 1 for row in rows)
+    return any(row.count(RowSlot.KEY) > 1 for row in rows)

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.registry import all_rules, rule_of
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 HOSTILE = (
@@ -57,7 +57,7 @@ def plain() -> LintRun:
     fails = LintFinding(DROPS, Hit("it raises", (raised, HitEvidence(WITH)), line=3))
     return LintRun(
         (
-            Inspected(
+            InspectedTemplate(
                 "models/a b.jinja",
                 None,
                 TEMPLATE,
@@ -67,19 +67,19 @@ def plain() -> LintRun:
                 ignored=(told,),
                 unused=(Ignore(("AP101",), frozenset({"AP101"}), "since", 1),),
             ),
-            Inspected(
+            InspectedTemplate(
                 "models/tokenizer_config.json",
                 "tool_use",
                 TEMPLATE,
                 in_lines=False,
                 findings=(fails,),
-                left_out=((replace(DROPS, needs=Need.TOKENIZER), Need.TOKENIZER),),
+                left_out=((replace(DROPS, needs=RuleNeed.TOKENIZER), RuleNeed.TOKENIZER),),
             ),
-            Inspected("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
+            InspectedTemplate("models/good.jinja", None, TEMPLATE, in_lines=True, findings=()),
         ),
         (
-            Problem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
-            Problem("c.jinja", "this ignore of AP101 gives no reason", "say why", line=3),
+            InputProblem("bad.jinja", "this is not UTF-8", "save it as UTF-8", "byte 3"),
+            InputProblem("c.jinja", "this ignore of AP101 gives no reason", "say why", line=3),
         ),
         all_rules(),
         baseline=True,
@@ -108,7 +108,7 @@ def hostile() -> LintRun:
     ignore = Ignore((HOSTILE,), frozenset(), HOSTILE, 1)
     return LintRun(
         tuple(
-            Inspected(
+            InspectedTemplate(
                 HOSTILE,
                 HOSTILE,
                 ChatTemplate(HOSTILE),
@@ -119,11 +119,11 @@ def hostile() -> LintRun:
             )
             for lines in (True, False)
         ),
-        (Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3),),
+        (InputProblem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, 3),),
         all_rules(),
     )
 
 
 def clean() -> LintRun:
     """Nothing found."""
-    return LintRun((Inspected("good.jinja", None, TEMPLATE, True, ()),), (), all_rules())
+    return LintRun((InspectedTemplate("good.jinja", None, TEMPLATE, True, ()),), (), all_rules())

@@ -21,8 +21,8 @@ from autoparser.analysis.decoding.mask_sampling import (
     ModelSampler,
     apply_mask,
     choose_device,
-    measure,
-    walks,
+    masked_walks,
+    measure_walks,
 )
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, row_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
@@ -88,11 +88,11 @@ def test_masked_all_are_valid_and_unmasked_none(
     model = random_model(torch, tokenizer, device)
     prompts = [tokenizer.encode(text) for text in ("Go", "Where to?", "a", "<think>")]
     grammars = [bytes_backend.grammar(CONSTRAINT) for _ in prompts]
-    masked = measure(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
+    masked = measure_walks(grammars, tokenizer, ModelSampler(model, prompts, seed=1), 120)
     assert all(walk.ended and is_valid(walk.text) for walk in masked.walks)
     assert masked.tokens_per_second > 0
     free = [FreeGrammar(tokenizer) for _ in prompts]
-    unmasked = measure(free, tokenizer, ModelSampler(model, prompts, seed=1), 120)
+    unmasked = measure_walks(free, tokenizer, ModelSampler(model, prompts, seed=1), 120)
     assert not any(is_valid(walk.text) for walk in unmasked.walks)
 
 
@@ -105,7 +105,7 @@ def test_a_batch_writes_what_each_would_alone(torch: Any, bytes_backend: Grammar
     def written(chosen: list[list[int]]) -> list[str]:
         sampler = ModelSampler(model, chosen, temperature=1e-4, pad_id=tokenizer.eos_id)
         grammars = [bytes_backend.grammar(CONSTRAINT) for _ in chosen]
-        return [walk.text for walk in walks(grammars, tokenizer, sampler, 120)]
+        return [walk.text for walk in masked_walks(grammars, tokenizer, sampler, 120)]
 
     assert written(prompts) == [written([prompt])[0] for prompt in prompts]
 
@@ -117,7 +117,7 @@ def test_one_seed_gives_one_batch(torch: Any, bytes_backend: GrammarBackend) -> 
     def written(seed: int) -> list[str]:
         sampler = ModelSampler(model, [[1], [2]], seed=seed)
         grammars = [bytes_backend.grammar(CONSTRAINT) for _ in range(2)]
-        return [walk.text for walk in walks(grammars, tokenizer, sampler, 120)]
+        return [walk.text for walk in masked_walks(grammars, tokenizer, sampler, 120)]
 
     assert written(3) == written(3) != written(4)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.mask_sampling import RandomSampler, walk
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, masked_walk
 from autoparser.analysis.decoding.matcher_grammar import (
     FreeGrammar,
     GrammarObject,
@@ -82,7 +82,7 @@ def _forth_and_back(grammar: GrammarObject, data: st.DataObject) -> None:
     sampler = RandomSampler(
         tokenizer, data.draw(st.integers(0, 1000)), closers=("<tool_call>", "/f>", '"', "x")
     )
-    answer = walk(grammar.clone(), tokenizer, sampler, 12)
+    answer = masked_walk(grammar.clone(), tokenizer, sampler, 12)
     tokens = [*answer.tokens, tokenizer.eos_id] if answer.ended else list(answer.tokens)
     seen = [(allowed(grammar), grammar.is_accepting(), grammar.is_terminated())]
     for token in tokens:

@@ -11,7 +11,12 @@ import pytest
 
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError, RefusedTokenError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer, walk, walks
+from autoparser.analysis.decoding.mask_sampling import (
+    RandomSampler,
+    WaitingAnswer,
+    masked_walk,
+    masked_walks,
+)
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar
 from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 
@@ -42,7 +47,7 @@ COMPACT = Constraint.json_schema(SCHEMA, whitespace="compact")
 def test_walks_of_a_schema_are_valid(name: str, request: pytest.FixtureRequest) -> None:
     backend: GrammarBackend = request.getfixturevalue(name)
     grammars = [backend.grammar(COMPACT) for _ in range(20)]
-    written = walks(grammars, backend.tokenizer, RandomSampler(backend.tokenizer, 7), 400)
+    written = masked_walks(grammars, backend.tokenizer, RandomSampler(backend.tokenizer, 7), 400)
     ended = [one for one in written if one.ended]
     assert len(ended) == 20
     for one in ended:
@@ -57,7 +62,7 @@ def test_walks_of_calls_are_calls(name: str, request: pytest.FixtureRequest) -> 
     tokenizer = backend.tokenizer
     closers = ('"', "]", "}", "<tool_call>")
     sampler = RandomSampler(tokenizer, 3, ending=0.05, closers=closers)
-    written = walks([backend.grammar(CALLS) for _ in range(20)], tokenizer, sampler, 600)
+    written = masked_walks([backend.grammar(CALLS) for _ in range(20)], tokenizer, sampler, 600)
     calls = [
         call
         for one in written
@@ -72,7 +77,7 @@ def test_walks_of_calls_are_calls(name: str, request: pytest.FixtureRequest) -> 
 def test_one_seed_gives_one_answer(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     answers = [
-        walk(bytes_backend.grammar(COMPACT), tokenizer, RandomSampler(tokenizer, seed), 300)
+        masked_walk(bytes_backend.grammar(COMPACT), tokenizer, RandomSampler(tokenizer, seed), 300)
         for seed in (1, 1, 2)
     ]
     assert answers[0] == answers[1] != answers[2]
@@ -81,13 +86,13 @@ def test_one_seed_gives_one_answer(bytes_backend: GrammarBackend) -> None:
 def test_a_limit_cuts(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     grammar = bytes_backend.grammar(Constraint.regex("a{20}"))
-    cut = walk(grammar, tokenizer, RandomSampler(tokenizer, 0), 5)
+    cut = masked_walk(grammar, tokenizer, RandomSampler(tokenizer, 0), 5)
     assert (cut.text, cut.ended, len(cut.tokens), cut.forced) == ("aaaaa", False, 5, 6)
-    whole = walk(
+    whole = masked_walk(
         bytes_backend.grammar(Constraint.regex("a{5}")), tokenizer, RandomSampler(tokenizer, 0), 5
     )
     assert (whole.text, whole.ended, whole.forced) == ("aaaaa", True, 6)
-    assert walks([], tokenizer, RandomSampler(tokenizer, 0), 5) == []
+    assert masked_walks([], tokenizer, RandomSampler(tokenizer, 0), 5) == []
 
 
 def test_a_walk_behind_the_gate(bytes_backend: GrammarBackend) -> None:
@@ -96,7 +101,7 @@ def test_a_walk_behind_the_gate(bytes_backend: GrammarBackend) -> None:
     grammar = bytes_backend.reasoning_grammar(
         COMPACT, end="</think>", opening=ReasoningOpening.OPEN
     )
-    one = walk(grammar, tokenizer, sampler, 60)
+    one = masked_walk(grammar, tokenizer, sampler, 60)
     assert "</think>{" in one.text
 
 
@@ -116,17 +121,17 @@ def test_a_sampler_may_be_anything_but_has_to_keep_to_the_mask(
 ) -> None:
     tokenizer = bytes_backend.tokenizer
     tokens = [*tokenizer.encode("<think>any"), tokenizer.eos_id]
-    one = walk(FreeGrammar(tokenizer), tokenizer, Fixed(tokens), 100)
+    one = masked_walk(FreeGrammar(tokenizer), tokenizer, Fixed(tokens), 100)
     assert (one.text, one.ended, one.forced) == ("<think>any", True, 0)
     with pytest.raises(RefusedTokenError):
-        walk(bytes_backend.grammar(COMPACT), tokenizer, Fixed(tokens), 100)
+        masked_walk(bytes_backend.grammar(COMPACT), tokenizer, Fixed(tokens), 100)
 
 
 def test_a_grammar_that_allows_nothing_is_a_fault(bytes_backend: GrammarBackend) -> None:
     """The intersection is empty: nothing can come."""
     grammar = Constraint.ebnf("start: A\nA: /a+b/ & /a+c/")
     with pytest.raises(ConstraintError):
-        walk(
+        masked_walk(
             bytes_backend.grammar(grammar),
             bytes_backend.tokenizer,
             RandomSampler(bytes_backend.tokenizer, 0),

@@ -15,7 +15,7 @@ from typing import Any
 
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from autoparser.analysis.decoding.mask_sampling import RandomSampler, walk
+from autoparser.analysis.decoding.mask_sampling import RandomSampler, masked_walk
 from tests.analysis.constraining.constrained.tokenizers_here import small
 
 FIELDS = {
@@ -31,7 +31,7 @@ def completion(body: dict[str, Any]) -> dict[str, Any]:
     grammar = FIELDS[ENGINE](body)
     sampler = RandomSampler(BACKEND.tokenizer, body["seed"], closers=CLOSERS)
     state = BACKEND.grammar(Constraint.ebnf(grammar))
-    done = walk(state, BACKEND.tokenizer, sampler, body["max_tokens"])
+    done = masked_walk(state, BACKEND.tokenizer, sampler, body["max_tokens"])
     text = "Hello." if MODE == "heedless" else done.text
     reason = "length" if MODE != "heedless" and not done.ended else "stop"
     answer: dict[str, Any] = {"choices": [{"index": 0, "text": text, "finish_reason": reason}]}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.decoding.answer_judge import DecodingTrial, judged
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, judge_answers
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
 from autoparser.analysis.grammar.call_writer import GrammarError
 
@@ -24,7 +24,7 @@ def freed(name: str, **options: str) -> DecodingTrial:
 
 def test_what_follows_free_reasoning_is_as_the_template_writes_it() -> None:
     trial = freed(OPEN)
-    report = judged(trial.walks(8, seed=1, limit=2000), trial.judge)
+    report = judge_answers(trial.walks(8, seed=1, limit=2000), trial.judge)
     assert (report.wrong, report.not_asked) == (0, 0)
     assert report.clean > 0
     assert report.calls > 0

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.decoding.answer_judge import judged
+from autoparser.analysis.decoding.answer_judge import judge_answers
 from autoparser.analysis.decoding.answer_writers import ModelError, ModelWriter, load_model
 from autoparser.analysis.decoding.check_vocabulary import END, made_tokenizer
 from autoparser.analysis.decoding.mask_sampling import DeviceError
-from autoparser.analysis.decoding.message_rendering import Fault
+from autoparser.analysis.decoding.message_rendering import AnswerFault
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 
 from .tiny_model import save_tiny_model
@@ -37,17 +37,17 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ANSWER = {"enum": ["yes", "no", "perhaps"]}
-REQUESTS: list[tuple[dict[str, Any], int, set[Fault]]] = [
+REQUESTS: list[tuple[dict[str, Any], int, set[AnswerFault]]] = [
     # request, tokens of an answer, faults that are no wonder
     ({"tools": [], "json_schema": ANSWER}, 30, set()),
     # Before a call any text may stand, which nothing makes this model end.
-    ({"tools": CITIES, "tool_choice": "required", "parallel": False}, 300, {Fault.NOT_ENDED}),
+    ({"tools": CITIES, "tool_choice": "required", "parallel": False}, 300, {AnswerFault.NOT_ENDED}),
 ]
 
 
 @pytest.mark.parametrize(("request_", "limit", "expected"), REQUESTS)
 def test_masked_all_is_clean_and_unmasked_nothing(
-    directory: Path, request_: dict[str, Any], limit: int, expected: set[Fault]
+    directory: Path, request_: dict[str, Any], limit: int, expected: set[AnswerFault]
 ) -> None:
     model = load_model(directory, "auto")
     tokenizer = tokenizer_of(directory, vocab_size=model.width)
@@ -57,13 +57,13 @@ def test_masked_all_is_clean_and_unmasked_nothing(
     trial = trial_of(PLAIN, tokenizer=tokenizer, prompt=prompt, **request_)
     asked: dict[str, Any] = {"batch": 3, "seed": 1}
     masked = ModelWriter(trial, model, prompt, **asked, limit=limit)
-    report = judged(masked.answers(4), trial.judge)
+    report = judge_answers(masked.answers(4), trial.judge)
     assert report.answers == 4
     assert set(report.faults) <= expected, report.examples
-    assert report.clean + report.faults.get(Fault.NOT_ENDED, 0) == 4
+    assert report.clean + report.faults.get(AnswerFault.NOT_ENDED, 0) == 4
     assert masked.tokens_per_second > 0
     free = ModelWriter(trial, model, prompt, **asked, limit=30, masked=False)
-    assert judged(free.answers(4), trial.judge).clean == 0
+    assert judge_answers(free.answers(4), trial.judge).clean == 0
     assert free.tokens_per_second > 0
 
 

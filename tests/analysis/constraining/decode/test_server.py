@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.decoding.answer_judge import judged
+from autoparser.analysis.decoding.answer_judge import judge_answers
 from autoparser.analysis.decoding.answer_writers import (
-    Server,
+    CompletionServer,
     ServerEngine,
     ServerError,
     grammar_fields,
     server_answers,
 )
-from autoparser.analysis.decoding.message_rendering import Fault
+from autoparser.analysis.decoding.message_rendering import AnswerFault
 
 from .running import Start
 from .trials import CITIES, trial_of
@@ -25,9 +25,11 @@ PROMPT = "<|header|>user<|/header|>\n\nHow is Rio?"
 def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
     running = start("heed", engine.value)
-    server = Server(f"{running.url}/v1", engine, model="tiny" * (engine is ServerEngine.VLLM))
+    server = CompletionServer(
+        f"{running.url}/v1", engine, model="tiny" * (engine is ServerEngine.VLLM)
+    )
     answers = server_answers(trial, server, PROMPT, count=4, seed=7, limit=3000)
-    report = judged(answers, trial.judge)
+    report = judge_answers(answers, trial.judge)
     assert report.ok, report.examples
     assert (report.answers, report.clean, report.tokens) == (4, 4, 36)
     requests = running.requests
@@ -41,17 +43,21 @@ def test_every_answer_is_clean(start: Start, engine: ServerEngine) -> None:
 
 def test_a_server_that_does_not_heed_the_grammar_is_found_out(start: Start) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = Server(start("heedless", "sglang").url, ServerEngine.SGLANG)
-    report = judged(server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge)
-    assert report.faults == {Fault.REFUSED: 2}
+    server = CompletionServer(start("heedless", "sglang").url, ServerEngine.SGLANG)
+    report = judge_answers(
+        server_answers(trial, server, PROMPT, count=2, seed=0, limit=3000), trial.judge
+    )
+    assert report.faults == {AnswerFault.REFUSED: 2}
     assert report.tokens is None
 
 
 def test_an_answer_that_the_limit_cut_did_not_end(start: Start) -> None:
     trial = trial_of(NAME, CITIES, tool_choice="required", markers=False)
-    server = Server(start("heed", "vllm").url, ServerEngine.VLLM)
-    report = judged(server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge)
-    assert report.faults == {Fault.NOT_ENDED: 1}
+    server = CompletionServer(start("heed", "vllm").url, ServerEngine.VLLM)
+    report = judge_answers(
+        server_answers(trial, server, PROMPT, count=1, seed=0, limit=3), trial.judge
+    )
+    assert report.faults == {AnswerFault.NOT_ENDED: 1}
 
 
 BROKEN = [
@@ -65,7 +71,7 @@ BROKEN = [
 @pytest.mark.parametrize(("mode", "words", "advice"), BROKEN)
 def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
     running = start(mode, "vllm")
-    server = Server(running.url, ServerEngine.VLLM, timeout=0.5)
+    server = CompletionServer(running.url, ServerEngine.VLLM, timeout=0.5)
     with pytest.raises(ServerError) as caught:
         server.complete({"prompt": PROMPT})
     line = str(caught.value)
@@ -85,4 +91,4 @@ def test_a_server_that_fails_is_one_line(start: Start, mode: str, words: str, ad
 )
 def test_a_server_that_is_not_there_is_one_line(url: str, words: str) -> None:
     with pytest.raises(ServerError, match=words):
-        Server(url, ServerEngine.VLLM, timeout=5).complete({})
+        CompletionServer(url, ServerEngine.VLLM, timeout=5).complete({})

@@ -9,9 +9,13 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.decoding.answer_judge import DecodingTrial, judged
+from autoparser.analysis.decoding.answer_judge import DecodingTrial, judge_answers
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
-from autoparser.analysis.decoding.message_rendering import Fault, Judgement, Rendering
+from autoparser.analysis.decoding.message_rendering import (
+    AnswerFault,
+    AnswerJudgment,
+    MessageRendering,
+)
 from tests.analysis.reading.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 
@@ -36,7 +40,7 @@ def trial(
     return DecodingTrial(begun, grammar, parser, made_tokenizer(grammar), turns)
 
 
-def judgement(of: DecodingTrial, text: str) -> Judgement:
+def judgement(of: DecodingTrial, text: str) -> AnswerJudgment:
     return of.judge.judge(text, of.tokenizer.encode(text))
 
 
@@ -103,7 +107,7 @@ def test_what_a_template_rewrites_is_not_clean(
     template: ChatTemplate, text: str, words: str
 ) -> None:
     found = judgement(trial(template), text)
-    assert [complaint.fault for complaint in found.complaints] == [Fault.RENDERING]
+    assert [complaint.fault for complaint in found.complaints] == [AnswerFault.RENDERING]
     assert found.complaints[0].detail.startswith(words)
     assert not found.clean
 
@@ -130,12 +134,12 @@ def test_walks_of_a_rewriting_template_are_not_all_clean() -> None:
     said: dict[str, Json] = {**LOOSE, "properties": {"text": text}, "required": ["text"]}
     tools: list[object] = [{"name": "note", "parameters": said}]
     asked = trial(REWRITING[0][1], tools=tools, tool_choice="required")
-    report = judged(asked.walks(40, seed=0, limit=2000), asked.judge)
+    report = judge_answers(asked.walks(40, seed=0, limit=2000), asked.judge)
     assert not report.ok
     wrong = [one.answer.text for one in report.each if one.judgement.complaints]
     assert wrong
     assert all("^" in text for text in wrong)
-    assert report.examples[Fault.RENDERING].text == wrong[0]
+    assert report.examples[AnswerFault.RENDERING].text == wrong[0]
     assert all("^" not in one.answer.text for one in report.each if one.judgement.clean)
 
 
@@ -143,26 +147,31 @@ SPACED = turn(CONTENT, end="\n<end>\n")
 BEGUN = turn(CONTENT, end="<end>\n", prompt="A:Well, ")
 CLOSED = turn(REASONING, CONTENT, end="<end>\n", prompt="A:(r)(/r)")
 APART = [
-    (SPACED, "", Rendering.WHITESPACE, "rendered"),
-    (calling(), call(text="\u00e9").replace("\\u00e9", "é"), Rendering.SAME, ""),
-    (calling(), call(price=2.5).replace("2.5", "25e-1"), Rendering.SPELLING, "rendered '.5"),
-    (calling(), call(price=1).replace("1", "1e999"), Rendering.UNWRITTEN, "beyond"),
-    (BEGUN, "Hello.", Rendering.UNPROMPTED, "no turn goes on from there"),
-    (CLOSED, "Hello.", Rendering.CLOSED, "the turn has no such block"),
-    (CLOSED, "", Rendering.CLOSED, "the turn has no such block"),
-    (turn(CONTENT, end="<end>\n"), "\x1f", Rendering.WHITESPACE, "the parser drops the content"),
-    (turn(CONTENT, end="<end>\n"), "\x1fa", Rendering.SAME, ""),
+    (SPACED, "", MessageRendering.WHITESPACE, "rendered"),
+    (calling(), call(text="\u00e9").replace("\\u00e9", "é"), MessageRendering.SAME, ""),
+    (calling(), call(price=2.5).replace("2.5", "25e-1"), MessageRendering.SPELLING, "rendered '.5"),
+    (calling(), call(price=1).replace("1", "1e999"), MessageRendering.UNWRITTEN, "beyond"),
+    (BEGUN, "Hello.", MessageRendering.UNPROMPTED, "no turn goes on from there"),
+    (CLOSED, "Hello.", MessageRendering.CLOSED, "the turn has no such block"),
+    (CLOSED, "", MessageRendering.CLOSED, "the turn has no such block"),
+    (
+        turn(CONTENT, end="<end>\n"),
+        "\x1f",
+        MessageRendering.WHITESPACE,
+        "the parser drops the content",
+    ),
+    (turn(CONTENT, end="<end>\n"), "\x1fa", MessageRendering.SAME, ""),
 ]
 
 
 @pytest.mark.parametrize(("template", "text", "rendering", "words"), APART)
 def test_what_is_reformed_or_not_asked_is_counted_apart(
-    template: ChatTemplate, text: str, rendering: Rendering, words: str
+    template: ChatTemplate, text: str, rendering: MessageRendering, words: str
 ) -> None:
     found = judgement(trial(template), text)
     assert (found.complaints, found.rendering) == ((), rendering), found.difference
     assert words in found.difference
-    assert found.clean is (rendering in (Rendering.SAME, Rendering.CLOSED))
+    assert found.clean is (rendering in (MessageRendering.SAME, MessageRendering.CLOSED))
     assert found.not_asked is not rendering.asked
 
 
@@ -173,14 +182,14 @@ SORTING: list[object] = [{"name": "note", "parameters": {**CITY, "required": ["c
 @pytest.mark.parametrize(
     ("arguments", "rendering"),
     [
-        ("city:1,name:2,zip:3", Rendering.CLOSED),
-        ("city:1,zip:3,name:2", Rendering.SPELLING),
-        ("zip:3,city:1", Rendering.SPELLING),
-        ("city:1,zip:2,zip:3", Rendering.SPELLING),
+        ("city:1,name:2,zip:3", MessageRendering.CLOSED),
+        ("city:1,zip:3,name:2", MessageRendering.SPELLING),
+        ("zip:3,city:1", MessageRendering.SPELLING),
+        ("city:1,zip:2,zip:3", MessageRendering.SPELLING),
     ],
 )
 def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice(
-    arguments: str, rendering: Rendering
+    arguments: str, rendering: MessageRendering
 ) -> None:
     template = analysis_of("g1-pseudo-json").template
     text = f"<|tool_call>call:note{{{arguments}}}<tool_call|><turn|>\n"
@@ -191,8 +200,8 @@ def test_arguments_that_no_schema_names_may_stand_elsewhere_or_twice(
 def test_walks_end_where_made_up_names_may_stand_before_one_that_is_required() -> None:
     template = analysis_of("g1-pseudo-json").template
     asked = trial(template, tools=SORTING, tool_choice="required")
-    report = judged(asked.walks(20, seed=0, limit=2000), asked.judge)
-    assert Fault.NOT_ENDED not in report.examples
+    report = judge_answers(asked.walks(20, seed=0, limit=2000), asked.judge)
+    assert AnswerFault.NOT_ENDED not in report.examples
 
 
 @pytest.mark.parametrize("separator", "\x1c\x1d\x1e\x1f \x85")
@@ -200,7 +209,7 @@ def test_what_a_template_strips_is_refused_at_the_edges(separator: str) -> None:
     """Python strips separators of ASCII, which are not whitespace to a regular expression."""
     asked = trial(turn("{{ (m.content or '')|trim }}", end="<end>\n"))
     for text in (f"{separator}a", f"a{separator}", separator):
-        assert judgement(asked, text).faults == {Fault.REFUSED}, text
+        assert judgement(asked, text).faults == {AnswerFault.REFUSED}, text
     assert judgement(asked, f"a{separator}a").clean
 
 

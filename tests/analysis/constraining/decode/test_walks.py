@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.decoding.answer_judge import DecodedAnswer, judged
+from autoparser.analysis.decoding.answer_judge import DecodedAnswer, judge_answers
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
-from autoparser.analysis.decoding.message_rendering import Fault, Rendering
+from autoparser.analysis.decoding.message_rendering import AnswerFault, MessageRendering
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen, small
 
@@ -39,19 +39,19 @@ REQUESTS: list[tuple[str, dict[str, Any]]] = [
 def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> None:
     del request_
     trial = trial_of(name, **options)
-    report = judged(trial.walks(12, seed=0, limit=4000), trial.judge)
+    report = judge_answers(trial.walks(12, seed=0, limit=4000), trial.judge)
     assert report.ok, report.examples
     assert (report.answers, report.wrong, report.faults) == (12, 0, {})
     assert sum(report.renderings.values()) == 12
     # Numbers may be spelled otherwise, or be beyond what a template can be given, and a text may be
     # whitespace alone.
-    reformed = Rendering.SPELLING, Rendering.WHITESPACE
-    assert set(report.renderings) <= {Rendering.SAME, *reformed, Rendering.UNWRITTEN}
-    assert report.clean == report.renderings[Rendering.SAME] > 0
+    reformed = MessageRendering.SPELLING, MessageRendering.WHITESPACE
+    assert set(report.renderings) <= {MessageRendering.SAME, *reformed, MessageRendering.UNWRITTEN}
+    assert report.clean == report.renderings[MessageRendering.SAME] > 0
     assert report.reformed == sum(report.renderings.get(each, 0) for each in reformed)
-    blank = [one for one in report.each if one.judgement.rendering is Rendering.WHITESPACE]
+    blank = [one for one in report.each if one.judgement.rendering is MessageRendering.WHITESPACE]
     assert all("is whitespace alone" in one.judgement.difference for one in blank)
-    assert report.not_asked == report.renderings.get(Rendering.UNWRITTEN, 0)
+    assert report.not_asked == report.renderings.get(MessageRendering.UNWRITTEN, 0)
     assert report.tokens is not None
     assert report.tokens > 0
 
@@ -60,7 +60,7 @@ def test_walks_are_clean(name: str, request_: str, options: dict[str, Any]) -> N
 @pytest.mark.parametrize("tokenizer", [qwen, deepseek], ids=["qwen", "deepseek"])
 def test_walks_with_a_real_vocabulary(tokenizer: Any) -> None:
     trial = trial_of(TAGS, tokenizer=tokenizer())
-    report = judged(trial.walks(6, seed=0, limit=4000), trial.judge)
+    report = judge_answers(trial.walks(6, seed=0, limit=4000), trial.judge)
     assert report.ok, report.examples
 
 
@@ -74,16 +74,16 @@ def test_a_seed_gives_the_same_walks_wherever_it_stands() -> None:
 
 def test_what_the_limit_cuts_did_not_end() -> None:
     trial = trial_of(TAGS, tool_choice="required")
-    report = judged(trial.walks(3, seed=0, limit=5), trial.judge)
-    assert report.faults == {Fault.NOT_ENDED: 3}
+    report = judge_answers(trial.walks(3, seed=0, limit=5), trial.judge)
+    assert report.faults == {AnswerFault.NOT_ENDED: 3}
     assert not report.ok
-    assert report.examples[Fault.NOT_ENDED].detail == "5 tokens, and no end"
+    assert report.examples[AnswerFault.NOT_ENDED].detail == "5 tokens, and no end"
 
 
 def test_progress_is_told_behind_each_answer() -> None:
     trial = trial_of(JSON)
     told: list[int] = []
-    judged(trial.walks(3, seed=0, limit=2000), trial.judge, lambda: told.append(1))
+    judge_answers(trial.walks(3, seed=0, limit=2000), trial.judge, lambda: told.append(1))
     assert len(told) == 3
 
 
@@ -100,37 +100,37 @@ JUDGED = [
     ({}, "Hello.", None, ""),
     ({}, call(WEATHER, ROOMS), None, ""),
     ({}, f"{call(WEATHER)}<|im_end|>\n", None, ""),
-    ({}, call(WEATHER).replace("3", '"3"'), Fault.REFUSED, "after"),
-    ({}, call(WEATHER).removesuffix("</tool_call>"), Fault.REFUSED, "may not end"),
-    ({"tool_choice": "required"}, "Hello.", Fault.REFUSED, "may not end"),
-    ({"parallel": False}, call(WEATHER, ROOMS), Fault.REFUSED, "after"),
-    ({"tool_choice": "none"}, call(WEATHER), Fault.REFUSED, ""),
+    ({}, call(WEATHER).replace("3", '"3"'), AnswerFault.REFUSED, "after"),
+    ({}, call(WEATHER).removesuffix("</tool_call>"), AnswerFault.REFUSED, "may not end"),
+    ({"tool_choice": "required"}, "Hello.", AnswerFault.REFUSED, "may not end"),
+    ({"parallel": False}, call(WEATHER, ROOMS), AnswerFault.REFUSED, "after"),
+    ({"tool_choice": "none"}, call(WEATHER), AnswerFault.REFUSED, ""),
     ({"tools": [], "json_schema": SCHEMA}, '{"answer": "no"}', None, ""),
-    ({"tools": [], "json_schema": SCHEMA}, '{"answer": "maybe"}', Fault.REFUSED, "m"),
+    ({"tools": [], "json_schema": SCHEMA}, '{"answer": "maybe"}', AnswerFault.REFUSED, "m"),
 ]
 
 
 @pytest.mark.parametrize(("options", "text", "fault", "word"), JUDGED)
 def test_the_grammar_is_asked_first(
-    options: dict[str, Any], text: str, fault: Fault | None, word: str
+    options: dict[str, Any], text: str, fault: AnswerFault | None, word: str
 ) -> None:
     trial = trial_of(JSON, **options)
     judgement = trial.judge.judge(text, trial.tokenizer.encode(text))
     assert [complaint.fault for complaint in judgement.complaints] == [fault] * (fault is not None)
     assert all(word in complaint.detail for complaint in judgement.complaints)
     assert judgement.clean is (fault is None)
-    assert judgement.rendering is (Rendering.SAME if fault is None else None)
+    assert judgement.rendering is (MessageRendering.SAME if fault is None else None)
 
 
 def test_an_answer_that_broke_its_grammar_is_refused() -> None:
     trial = trial_of(JSON)
-    report = judged([DecodedAnswer("walk 0", "", broken="no token at all")], trial.judge)
-    assert report.faults == {Fault.REFUSED: 1}
-    assert report.examples[Fault.REFUSED].detail == "no token at all"
+    report = judge_answers([DecodedAnswer("walk 0", "", broken="no token at all")], trial.judge)
+    assert report.faults == {AnswerFault.REFUSED: 1}
+    assert report.examples[AnswerFault.REFUSED].detail == "no token at all"
 
 
 def test_no_answers_prove_nothing() -> None:
-    assert not judged([], trial_of(JSON).judge).ok
+    assert not judge_answers([], trial_of(JSON).judge).ok
 
 
 def test_a_made_tokenizer_has_every_marker() -> None:

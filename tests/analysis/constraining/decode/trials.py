@@ -10,7 +10,7 @@ import yaml
 
 from autoparser.analysis.decoding.answer_judge import DecodingTrial
 from autoparser.analysis.decoding.check_vocabulary import made_tokenizer
-from autoparser.analysis.parsing.turn_expression import belonging
+from autoparser.analysis.parsing.turn_expression import formats_of_request
 from autoparser.analysis.parsing.turn_request import request_of
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.fixture_analyses import analysed
@@ -63,6 +63,6 @@ def trial_of(
     grammar = analysis.grammar(offered, **asked)
     parser = analysis.parser(offered, **asked)
     ours = tokenizer or made_tokenizer(grammar, markers=markers)
-    (begun, *_) = belonging(analysis.formats, request_of(offered, prompt=prompt))
+    (begun, *_) = formats_of_request(analysis.formats, request_of(offered, prompt=prompt))
     turns = analysis.turns(offered, prompt=prompt)
     return DecodingTrial(begun, grammar, parser, ours, turns, prompt)

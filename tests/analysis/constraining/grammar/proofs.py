@@ -11,12 +11,12 @@ from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import Formats, RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.turn_expression import build
-from autoparser.analysis.parsing.turn_request import Request, Start, request_of
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import ParserRequest, TurnStart, request_of
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import with_ids
 
@@ -104,23 +104,23 @@ def prove_gbnf(format_: TurnFormat, walks: int, offer: Offer = USUAL) -> Verdict
     return Verdict(len(questions), tuple(faults))
 
 
-def grammar_for(format_: TurnFormat, request: Request) -> Grammar:
+def grammar_for(format_: TurnFormat, request: ParserRequest) -> Grammar:
     return Grammar(
-        build(Formats.of(format_), request),
+        build_expression(Formats.of(format_), request),
         request.tools or {},
         parallel=request.parallel,
         required=request.required,
     )
 
 
-def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[Request, int]:
+def request_for(format_: TurnFormat, turn: str, tools: Sequence[Json]) -> tuple[ParserRequest, int]:
     """Say where in a turn the model begins: after the prompt, the header, or at once."""
     default = next((each for each in format_.openings if not each.setting), None)
     if default is not None and default.text and turn.startswith(default.text):
         return request_of(tools, prompt=default.text), len(default.text)
     if turn.startswith(format_.header):
-        return replace(request_of(tools), start=Start.HEADER), len(format_.header)
-    return replace(request_of(tools), start=Start.TURN), 0
+        return replace(request_of(tools), start=TurnStart.HEADER), len(format_.header)
+    return replace(request_of(tools), start=TurnStart.TURN), 0
 
 
 def completeness(
@@ -131,9 +131,9 @@ def completeness(
     offer: Offer = USUAL,
 ) -> Iterator[Fault | None]:
     """Feed every turn of the battery that the format writes, token by token."""
-    loaded: dict[tuple[str | None, Start | None], Decoder] = {}
+    loaded: dict[tuple[str | None, TurnStart | None], Decoder] = {}
     names = request_of(offer.called).tools or {}
-    for case in battery():
+    for case in battery_messages():
         if not _calls_only(case.message, names):
             continue
         turn = _turn(format_, with_ids(format_, case.message))

@@ -11,12 +11,12 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_writer import write_gbnf
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
-    Exit,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
     JsonValue,
     LiteralNode,
-    Prose,
+    ProseExit,
 )
 from autoparser.analysis.grammar.regex_nodes import Regex
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -104,13 +104,13 @@ def test_what_is_accepted(name: str, text: str, accepted: bool) -> None:
 
 
 def test_an_end_of_many_characters_is_refused() -> None:
-    exit_ = Exit(Prose(), "Pages of text. " * 100, NOTHING)
+    exit_ = ProseExit(FreeProse(), "Pages of text. " * 100, NOTHING)
     with pytest.raises(GrammarError, match="1500 characters"):
         write_gbnf(GrammarRules(FreeTextNode((exit_,)), {}), Table())
 
 
 def test_two_ways_behind_one_close_are_both_there() -> None:
-    exits = tuple(Exit(Prose(), "\n\n", LiteralNode(each)) for each in ("<a>", "<b>"))
+    exits = tuple(ProseExit(FreeProse(), "\n\n", LiteralNode(each)) for each in ("<a>", "<b>"))
     text = write_gbnf(GrammarRules(FreeTextNode(exits), {}), Table())
     matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
     for each in ("x\n\n<a>", "y\n\n<b>"):
@@ -120,7 +120,7 @@ def test_two_ways_behind_one_close_are_both_there() -> None:
 
 
 def test_a_long_text_with_many_marks_in_it_may_be_closed() -> None:
-    rules = GrammarRules(FreeTextNode((Exit(Prose(), "<a>", NOTHING),)), {})
+    rules = GrammarRules(FreeTextNode((ProseExit(FreeProse(), "<a>", NOTHING),)), {})
     text = write_gbnf(rules, Table())
     matcher = LLMatcher(guidance(), grammar_from("gbnf", text), log_level=0)
     assert matcher.consume_tokens(ids(byte_tokenizer(), "Some words < others. " * 200 + "<a>"))

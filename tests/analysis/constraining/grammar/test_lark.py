@@ -11,13 +11,13 @@ from tokenizers import AddedToken
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.grammar.grammar_rules import (
-    Exit,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
-    Prose,
-    sequence,
+    ProseExit,
+    sequence_of,
 )
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -28,7 +28,7 @@ from tests.analysis.tiny import CONTENT, calls, turn
 from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
 
-NEWLINES, NOTHING = Strip.NEWLINES, Strip.NOTHING
+NEWLINES, NOTHING = EdgeStrip.NEWLINES, EdgeStrip.NOTHING
 
 QWEN = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 ADDED = ("<a>", "<|b|>", "</c d>", "[e]", "⟦f⟧", "｜g｜", "<h>i", "  ")
@@ -119,8 +119,8 @@ def test_a_text_whose_line_breaks_are_stripped_has_a_first_character_that_repeat
 ) -> None:
     """With one first character llguidance finds no slice for the first mask of the text."""
     strips = {"left": (NEWLINES, NOTHING), "right": (NOTHING, NEWLINES), "both": (NEWLINES,) * 2}
-    prose = Prose(left=strips[kind][0], right=strips[kind][1])
-    rules = GrammarRules(FreeTextNode((Exit(prose, "", sequence()),)), {})
+    prose = FreeProse(left=strips[kind][0], right=strips[kind][1])
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "", sequence_of()),)), {})
     written = write_lark(rules, OpaqueTokens()).text
     begun = {"left": "/[^\\n]+(?s:.*)/", "right": "/(?s:.*)[^\\n]/"}
     assert begun.get(kind, "/[^\\n]+(?:(?s:.*)[^\\n])?/") in written

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -68,7 +68,7 @@ def refused(format_: TurnFormat, known: Known) -> list[str]:
     """Feed the battery; return the messages that were refused."""
     bad: list[str] = []
     matchers: dict[object, LLMatcher] = {}
-    for case in battery():
+    for case in battery_messages():
         try:
             turn = format_.write(case.message)
         except RefusedMessageError:

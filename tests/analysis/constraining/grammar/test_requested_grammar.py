@@ -279,7 +279,7 @@ def _formats(tag: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", [HERMES, XML])
 def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    whole, written = turn_rules.TurnRules.frame, stretches.stretched
+    whole, written = turn_rules.TurnRules.frame, stretches.text_until
 
     def frame(rules: turn_rules.TurnRules, *, lazy: bool) -> Any:
         made.append("frame")
@@ -290,7 +290,7 @@ def test_what_tools_do_not_change_is_made_once(name: str, monkeypatch: pytest.Mo
         return written(*texts, **asked)
 
     monkeypatch.setattr(turn_rules.TurnRules, "frame", frame)
-    monkeypatch.setattr(lark, "stretched", stretched)
+    monkeypatch.setattr(lark, "text_until", stretched)
     first, second = (Formats.of(deepcopy(analysis_of(name).format)) for _ in range(2))
     opaque = OpaqueTokens()
     for tools in (BATTERY, STRICT):

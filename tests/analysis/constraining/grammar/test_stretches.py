@@ -11,20 +11,20 @@ from dataclasses import replace
 import pytest
 from llguidance import LLMatcher
 
-from autoparser.analysis.core.text_format import Strip
+from autoparser.analysis.core.text_format import EdgeStrip
 from autoparser.analysis.core.turn_format import Formats
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
-    Exit,
+    FreeProse,
     FreeTextNode,
     GrammarRules,
     LiteralNode,
-    Prose,
+    ProseExit,
 )
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.request_grammar import format_slices
 from autoparser.analysis.grammar.string_shape import StringShape
-from autoparser.analysis.grammar.text_stretches import signs_of, slices_of, stretched
+from autoparser.analysis.grammar.text_stretches import signs_of, slices_of, text_until
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.reading.parsing.loop import analysis_of
@@ -33,7 +33,7 @@ from .offers import STRICT
 from .tokens import byte_tokenizer, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
-FREE = Prose(("</a>",), may_be_empty=True)
+FREE = FreeProse(("</a>",), may_be_empty=True)
 
 
 def matcher_of(rules: GrammarRules, slices: Sequence[str] = ()) -> LLMatcher:
@@ -86,8 +86,8 @@ def closed_well(text: str, close: str, kept_out: Sequence[str], *, may_be_empty:
 def test_the_texts_are_those_that_a_search_finds(
     close: str, kept_out: tuple[str, ...], may_be_empty: bool
 ) -> None:
-    prose = Prose(kept_out, may_be_empty=may_be_empty)
-    rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
+    prose = FreeProse(kept_out, may_be_empty=may_be_empty)
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, close, NOTHING),)), {})
     start = matcher_of(rules, write_lark(rules, ALL_TEXT).slices)
     assert "lazy" not in write_lark(rules, ALL_TEXT).text
     rng = random.Random(7)
@@ -117,8 +117,8 @@ def test_the_texts_are_those_that_a_search_finds(
 def test_texts_of_bounded_length_are_those_that_a_search_finds(
     close: str, kept_out: tuple[str, ...], least: int, most: int | None
 ) -> None:
-    prose = Prose(kept_out, may_be_empty=True, shape=StringShape(least=least, most=most))
-    rules = GrammarRules(FreeTextNode((Exit(prose, close, NOTHING),)), {})
+    prose = FreeProse(kept_out, may_be_empty=True, shape=StringShape(least=least, most=most))
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, close, NOTHING),)), {})
     start = matcher_of(rules, slices_of(">|"))
     rng = random.Random(7)
     pieces = [*"<>/=[]|abcv\n", *kept_out, close, close[:-1], close[1:]]
@@ -134,10 +134,12 @@ def test_texts_of_bounded_length_are_those_that_a_search_finds(
 
 
 def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign() -> None:
-    prose = Prose(("</a>",), may_be_empty=True, shape=StringShape(most=100))
-    rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
+    prose = FreeProse(("</a>",), may_be_empty=True, shape=StringShape(most=100))
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
     # Those of the same text without bounds, since the slices are those of the format.
-    slices = write_lark(replace(rules, root=FreeTextNode((Exit(FREE, "</a>", NOTHING),))), ALL_TEXT)
+    slices = write_lark(
+        replace(rules, root=FreeTextNode((ProseExit(FREE, "</a>", NOTHING),))), ALL_TEXT
+    )
     start = matcher_of(rules, slices.slices)
     text = "a word"
     for token in ids(byte_tokenizer(), text):
@@ -147,12 +149,12 @@ def test_a_mask_in_a_text_of_bounded_length_finds_a_slice_up_to_the_first_sign()
 
 
 def test_two_closes_and_an_end_are_told_apart() -> None:
-    prose = Prose(("<call>", "<end>"))
+    prose = FreeProse(("<call>", "<end>"))
     exits = (
-        Exit(prose, "", NOTHING),
-        Exit(prose, "<end>", LiteralNode("\n")),
-        Exit(prose, "\n<call>", LiteralNode("f")),
-        Exit(None, "<call>", LiteralNode("g")),
+        ProseExit(prose, "", NOTHING),
+        ProseExit(prose, "<end>", LiteralNode("\n")),
+        ProseExit(prose, "\n<call>", LiteralNode("f")),
+        ProseExit(None, "<call>", LiteralNode("g")),
     )
     start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
     taken = {"x", "x<e", "x<end>\n", "x\n<call>f", "<call>g", "\n\n<call>f", "<call"}
@@ -161,8 +163,8 @@ def test_two_closes_and_an_end_are_told_apart() -> None:
 
 
 def test_a_mark_without_text_is_not_lost_in_a_run_of_text() -> None:
-    prose = Prose(("<end>",))
-    exits = (Exit(prose, "<end>", NOTHING), Exit(None, "<call>", LiteralNode("g")))
+    prose = FreeProse(("<end>",))
+    exits = (ProseExit(prose, "<end>", NOTHING), ProseExit(None, "<call>", LiteralNode("g")))
     start = matcher_of(GrammarRules(FreeTextNode(exits), {}))
     assert accepts(start, "<call>g")
     assert accepts(start, "a <b>, b<end>")
@@ -171,20 +173,20 @@ def test_a_mark_without_text_is_not_lost_in_a_run_of_text() -> None:
 
 def test_what_is_kept_out_adds_no_state_where_a_sign_ends_it() -> None:
     words = [f"<w{at}>" for at in range(9)]
-    one, nine = (stretched([("</a>",)], words[:upto], ">") for upto in (1, 9))
+    one, nine = (text_until([("</a>",)], words[:upto], ">") for upto in (1, 9))
     assert (len(one.steps), len(nine.steps)) == (1, 1)
 
 
 def test_a_rare_sign_far_in_a_text_stands_for_a_usual_one_at_its_end() -> None:
     assert signs_of([("<e~(",)], []) == "~"
-    found = stretched([("<e~(",)], [], "~", may_be_empty=True)
+    found = text_until([("<e~(",)], [], "~", may_be_empty=True)
     assert found.signs == {0: "~", 1: "(~"}
 
 
 def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
     signs = "=>|"
-    prose = Prose(("</a>", "<b=", "<c|"), may_be_empty=True)
-    rules = GrammarRules(FreeTextNode((Exit(prose, "</a>", NOTHING),)), {})
+    prose = FreeProse(("</a>", "<b=", "<c|"), may_be_empty=True)
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "</a>", NOTHING),)), {})
     start = matcher_of(rules, write_lark(rules, ALL_TEXT).slices)
     for token in ids(byte_tokenizer(), "x < y > z = <d> </e> <b/b </a"):
         start.compute_logit_bias()
@@ -197,8 +199,8 @@ def test_a_mask_looks_at_the_tokens_with_a_sign_alone() -> None:
 
 
 def test_the_first_mask_of_a_text_whose_whitespace_is_stripped_finds_a_slice() -> None:
-    prose = Prose(left=Strip.WHITESPACE, right=Strip.WHITESPACE)
-    rules = GrammarRules(FreeTextNode((Exit(prose, "", NOTHING),)), {})
+    prose = FreeProse(left=EdgeStrip.WHITESPACE, right=EdgeStrip.WHITESPACE)
+    rules = GrammarRules(FreeTextNode((ProseExit(prose, "", NOTHING),)), {})
     # Beside a text that is closed by a sign, since slices are made where there is one.
     slices = replace(write_lark(rules, ALL_TEXT), signs=(">",)).slices
     start = matcher_of(rules, slices)
@@ -218,7 +220,7 @@ def test_a_text_before_a_token_needs_no_sign_unless_it_closes_by_itself() -> Non
 
 
 def test_a_mark_is_cut_where_stretches_of_the_text_would_end() -> None:
-    marks = stretched([("[e~[",)], ["<a>"], ">~", marks=["<a>[e~[>"]).marks
+    marks = text_until([("[e~[",)], ["<a>"], ">~", marks=["<a>[e~[>"]).marks
     assert marks == {"<a>[e~[>": ["<a>", "[e~", "[", ">"]}
 
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from autoparser.analysis.grammar.rule_paths import State, states
+from autoparser.analysis.grammar.rule_paths import State, exclusion_states
 
 
 def closed_by(found: Sequence[State], text: str) -> tuple[int, int] | str | None:
@@ -25,7 +25,7 @@ def closed_by(found: Sequence[State], text: str) -> tuple[int, int] | str | None
 
 @pytest.mark.parametrize("close", ["b", "ab", "aab", "aba", "abab"])
 def test_one_close_ends_a_text_where_it_stands_first(close: str) -> None:
-    found = states([close], [])
+    found = exclusion_states([close], [])
     for size in range(7):
         for chars in product("ab", repeat=size):
             text = "".join(chars)
@@ -47,16 +47,16 @@ def test_one_close_ends_a_text_where_it_stands_first(close: str) -> None:
     ],
 )
 def test_a_close_may_hold_a_text_that_is_kept_out(text: str, outcome: object) -> None:
-    assert closed_by(states(["\n<c>x", "</e>"], ["<c>", "<f>"]), text) == outcome
+    assert closed_by(exclusion_states(["\n<c>x", "</e>"], ["<c>", "<f>"]), text) == outcome
 
 
 @pytest.mark.parametrize("text", [";\n", "<;\n", "a<;\n", "<<d;\n"])
 def test_what_keeps_the_beginning_of_a_close_out_of_a_text_lets_the_close_follow(text: str) -> None:
-    assert closed_by(states([";\n"], [";", "<do"]), text) == (0, len(text))
-    assert closed_by(states([";\n"], [";", "<do"]), f";a{text}") == "refused"
+    assert closed_by(exclusion_states([";\n"], [";", "<do"]), text) == (0, len(text))
+    assert closed_by(exclusion_states([";\n"], [";", "<do"]), f";a{text}") == "refused"
 
 
 @pytest.mark.parametrize("text", ["</a>", "></a>", "<b></a>"])
 def test_a_close_follows_what_begins_a_longer_text_that_is_kept_out(text: str) -> None:
-    assert closed_by(states(["</a>"], ["</", "></b>"]), text) == (0, len(text))
-    assert closed_by(states(["</a>"], ["</", "></b>"]), "></b>") == "refused"
+    assert closed_by(exclusion_states(["</a>"], ["</", "></b>"]), text) == (0, len(text))
+    assert closed_by(exclusion_states(["</a>"], ["</", "></b>"]), "></b>") == "refused"

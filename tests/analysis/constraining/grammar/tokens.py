@@ -8,7 +8,7 @@ from functools import cache
 from llguidance import LLTokenizer
 from tokenizers import Tokenizer
 
-from autoparser.analysis.core.call_notation import Slot
+from autoparser.analysis.core.call_notation import RowSlot
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.sources.token_bytes import byte_tokenizer as bytes_and
@@ -47,7 +47,7 @@ def _literals(format_: TurnFormat) -> Iterable[str]:
     calls = format_.calls
     if calls is not None:
         yield from (calls.section_open, calls.section_close, calls.separator)
-        yield from (piece for piece in calls.row if not isinstance(piece, Slot))
+        yield from (piece for piece in calls.row if not isinstance(piece, RowSlot))
 
 
 def _units(text: str) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.core.text_alignment import Repetition, decompose, find_slots
+from autoparser.analysis.core.text_alignment import RepeatedText, find_slots, split_repetition
 
 LITERAL = st.text(st.sampled_from("ab <>/,[]\n"), max_size=16)
 
@@ -13,37 +13,37 @@ LITERAL = st.text(st.sampled_from("ab <>/,[]\n"), max_size=16)
 @pytest.mark.parametrize(
     ("before", "between", "after", "expected", "reason"),
     [
-        ("", "", "", Repetition("", "", "", "", ""), "nothing around"),
-        ("[", ", ", "]", Repetition("[", "", ", ", "", "]"), "a list"),
-        ("<c>", "</c><c>", "</c>", Repetition("", "<c>", "", "</c>", ""), "a wrapper each"),
-        ("<s><c>", "</c><c>", "</c></s>", Repetition("<s>", "<c>", "", "</c>", "</s>"), "both"),
+        ("", "", "", RepeatedText("", "", "", "", ""), "nothing around"),
+        ("[", ", ", "]", RepeatedText("[", "", ", ", "", "]"), "a list"),
+        ("<c>", "</c><c>", "</c>", RepeatedText("", "<c>", "", "</c>", ""), "a wrapper each"),
+        ("<s><c>", "</c><c>", "</c></s>", RepeatedText("<s>", "<c>", "", "</c>", "</s>"), "both"),
         (
             "<s>\n<c>",
             "</c>\n<c>",
             "</c>\n</s>",
-            Repetition("<s>\n", "<c>", "\n", "</c>", "\n</s>"),
+            RepeatedText("<s>\n", "<c>", "\n", "</c>", "\n</s>"),
             "whitespace is not a part of a wrapper",
         ),
         (
             '[{"n": "',
             '"}, {"n": "',
             '"}]',
-            Repetition("[", '{"n": "', ", ", '"}', "]"),
+            RepeatedText("[", '{"n": "', ", ", '"}', "]"),
             "objects in a list",
         ),
-        ("<s>", "\n", "</s>", Repetition("<s>", "", "\n", "", "</s>"), "a section"),
-        ("A", "B", "C", Repetition("A", "", "B", "", "C"), "nothing in common"),
+        ("<s>", "\n", "</s>", RepeatedText("<s>", "", "\n", "", "</s>"), "a section"),
+        ("A", "B", "C", RepeatedText("A", "", "B", "", "C"), "nothing in common"),
     ],
 )
 def test_decompose(
-    before: str, between: str, after: str, expected: Repetition, reason: str
+    before: str, between: str, after: str, expected: RepeatedText, reason: str
 ) -> None:
-    assert decompose(before, between, after) == expected, reason
+    assert split_repetition(before, between, after) == expected, reason
 
 
 @given(LITERAL, LITERAL, LITERAL)
 def test_the_parts_recompose(before: str, between: str, after: str) -> None:
-    found = decompose(before, between, after)
+    found = split_repetition(before, between, after)
     assert found.prefix + found.open == before
     assert found.close + found.separator + found.open == between
     assert found.close + found.suffix == after

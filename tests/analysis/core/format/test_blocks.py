@@ -9,7 +9,7 @@ import pytest
 
 from autoparser import ChatTemplate, TurnFormat, analyze
 from autoparser.analysis.formats.format_view import view_of
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 from tests.analysis.tiny import turn
 
@@ -93,7 +93,7 @@ def test_view_and_expression_read_the_same_answer(name: str) -> None:
         else ChatTemplate((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"))
     )
     markers = view_of(analysis.formats, requires_nonnull_content=False).markers
-    parsed = build(analysis.formats, request_of()).reasoning
+    parsed = build_expression(analysis.formats, request_of()).reasoning
     answer = analysis.formats.fullest.reasoning
     told = ("", "") if answer is None else (answer.open.core, answer.close.core)
     assert (markers.reasoning_start, markers.reasoning_end) == told

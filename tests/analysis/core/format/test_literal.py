@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.core.literals import Literal, spaced_spellings
+from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_looks(
     mark: str,
     reason: str,
 ) -> None:
-    literal = Literal.of(text)
+    literal = TemplateLiteral.of(text)
     assert literal.units == units, reason
     assert literal.markers == markers, reason
     assert literal.trigger == trigger, reason

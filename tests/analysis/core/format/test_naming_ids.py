@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from autoparser.analysis.core.call_notation import NamingId, Slot
+from autoparser.analysis.core.call_notation import NamingId, RowSlot
 
 PLAIN = NamingId()
-MADE = NamingId(("functions.", Slot.NAME, ":", Slot.INDEX))
-APART = NamingId((Slot.ID, "~", Slot.NAME, "/", Slot.ID))
+MADE = NamingId(("functions.", RowSlot.NAME, ":", RowSlot.INDEX))
+APART = NamingId((RowSlot.ID, "~", RowSlot.NAME, "/", RowSlot.ID))
 
 
 @pytest.mark.parametrize(

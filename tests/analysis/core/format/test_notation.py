@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from autoparser.analysis.core.call_notation import (
-    Container,
-    Notation,
-    Order,
-    Slot,
+    ContainerNotation,
+    MemberOrder,
+    RowSlot,
+    ValueNotation,
     json_notation,
     python_notation,
 )
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
-from autoparser.analysis.core.text_format import Escape, Text
+from autoparser.analysis.core.text_format import StringEscape, StringText
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -51,7 +51,7 @@ def test_json_with_every_setting(
         comma=comma,
         colon=colon,
         ascii_only=ascii_only,
-        order=Order.SORTED if sort_keys else Order.GIVEN,
+        order=MemberOrder.SORTED if sort_keys else MemberOrder.GIVEN,
         indent=" " * indent,
     )
     expected = json.dumps(
@@ -95,12 +95,12 @@ def test_type_of(value: Json, expected: JsonType) -> None:
 @pytest.mark.parametrize(
     ("order", "expected"),
     [
-        (Order.GIVEN, ["b", "C", "a", "B"]),
-        (Order.SORTED, ["B", "C", "a", "b"]),
-        (Order.SORTED_FOLDED, ["a", "b", "B", "C"]),
+        (MemberOrder.GIVEN, ["b", "C", "a", "B"]),
+        (MemberOrder.SORTED, ["B", "C", "a", "b"]),
+        (MemberOrder.SORTED_FOLDED, ["a", "b", "B", "C"]),
     ],
 )
-def test_order(order: Order, expected: list[str]) -> None:
+def test_order(order: MemberOrder, expected: list[str]) -> None:
     assert order.arrange(["b", "C", "a", "B"]) == expected
 
 
@@ -111,24 +111,33 @@ def test_order(order: Order, expected: list[str]) -> None:
         (json_notation(ascii_only=True, indent=" "), True, "however it is laid out"),
         (python_notation(), False, "Python's words and quotes"),
         (
-            Notation(Text(), "true", "false", "null", Container("[", "]"), Container("{", "}")),
+            ValueNotation(
+                StringText(),
+                "true",
+                "false",
+                "null",
+                ContainerNotation("[", "]"),
+                ContainerNotation("{", "}"),
+            ),
             False,
             "strings without quotes",
         ),
     ],
 )
-def test_is_json(notation: Notation, expected: bool, reason: str) -> None:
+def test_is_json(notation: ValueNotation, expected: bool, reason: str) -> None:
     assert notation.is_json is expected, reason
 
 
-INVENTED = Notation(
-    string=Text("‹", "›"),
+INVENTED = ValueNotation(
+    string=StringText("‹", "›"),
     true="yes",
     false="no",
     null="∅",
-    array=Container("⟨", "⟩", " ; ", "⟨⟩"),
-    object=Container("⟪", "⟫", " ⸴ ", "⟪ ⟫", (Slot.KEY, " ≔ ", Slot.VALUE), order=Order.SORTED),
-    number=Text("#", ""),
+    array=ContainerNotation("⟨", "⟩", " ; ", "⟨⟩"),
+    object=ContainerNotation(
+        "⟪", "⟫", " ⸴ ", "⟪ ⟫", (RowSlot.KEY, " ≔ ", RowSlot.VALUE), order=MemberOrder.SORTED
+    ),
+    number=StringText("#", ""),
 )
 
 
@@ -150,11 +159,11 @@ def test_an_invented_notation(value: Json, expected: str, reason: str) -> None:
     assert INVENTED.write(value) == expected, reason
 
 
-TAGS = Container(
+TAGS = ContainerNotation(
     separator="\n",
-    entry=("<p n=", Slot.KEY, ">", Slot.VALUE, "</p>"),
+    entry=("<p n=", RowSlot.KEY, ">", RowSlot.VALUE, "</p>"),
     typed={
-        JsonType.STRING: ("<p n=", Slot.KEY, " s>", Slot.VALUE, "</p>"),
+        JsonType.STRING: ("<p n=", RowSlot.KEY, " s>", RowSlot.VALUE, "</p>"),
         JsonType.NULL: None,
     },
     values=json_notation(),
@@ -173,13 +182,15 @@ TAGS = Container(
     ],
 )
 def test_entries(members: dict[str, Json], expected: str, reason: str) -> None:
-    outer = Notation(Text(), "T", "F", "N", Container(), Container())
+    outer = ValueNotation(StringText(), "T", "F", "N", ContainerNotation(), ContainerNotation())
     assert TAGS.write(list(members.items()), outer) == expected, reason
 
 
 def test_values_are_written_by_the_holder_where_none_are_named() -> None:
-    container = Container("(", ")", ",")
-    outer = Notation(Text("'", "'", Escape.VERBATIM), "T", "F", "N", container, container)
+    container = ContainerNotation("(", ")", ",")
+    outer = ValueNotation(
+        StringText("'", "'", StringEscape.VERBATIM), "T", "F", "N", container, container
+    )
     assert container.write([("", "a"), ("", True)], outer) == "('a',T)"
 
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.core.call_format import Arguments, CallFormat, CallLimit
-from autoparser.analysis.core.call_notation import Container, Row, Slot, json_notation
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.call_notation import ContainerNotation, Row, RowSlot, json_notation
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_format import Edges, Layout, Part, Strip
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 
-JSON = Arguments(json_notation().object, json_notation())
+JSON = ArgumentFormat(json_notation().object, json_notation())
 ONE = ToolCall("f", {"a": 1}, "id1")
 TWO = ToolCall("g", {"b": "x"}, "id2")
 BARE = ToolCall("h", {}, "id3")
-TAGGED: Row = ("<c>", Slot.NAME, Slot.ARGUMENTS, "</c>")
+TAGGED: Row = ("<c>", RowSlot.NAME, RowSlot.ARGUMENTS, "</c>")
 
 
 @pytest.mark.parametrize(
@@ -32,37 +32,37 @@ TAGGED: Row = ("<c>", Slot.NAME, Slot.ARGUMENTS, "</c>")
             "a section and a separator",
         ),
         (
-            CallFormat((Slot.ID, "=", Slot.NAME), JSON, separator=";"),
+            CallFormat((RowSlot.ID, "=", RowSlot.NAME), JSON, separator=";"),
             (ONE, TWO),
             "id1=f;id2=g",
             "ids",
         ),
         (
-            CallFormat((Slot.NAME, ":", Slot.INDEX), JSON, separator=" ", index_base=5),
+            CallFormat((RowSlot.NAME, ":", RowSlot.INDEX), JSON, separator=" ", index_base=5),
             (ONE, TWO, BARE),
             "f:5 g:6 h:7",
             "numbered calls",
         ),
         (
-            CallFormat(TAGGED, JSON, empty_row=("<c>", Slot.NAME, " with nothing</c>")),
+            CallFormat(TAGGED, JSON, empty_row=("<c>", RowSlot.NAME, " with nothing</c>")),
             (BARE, ONE),
             '<c>h with nothing</c><c>f{"a": 1}</c>',
             "a row of its own without arguments",
         ),
         (
-            CallFormat((Slot.NAME,), JSON, later_close="!"),
+            CallFormat((RowSlot.NAME,), JSON, later_close="!"),
             (ONE, TWO, BARE),
             "fg!h!",
             "closed after every call but the first",
         ),
         (
-            CallFormat((Slot.NAME,), JSON, "[", "]", limit=CallLimit.FIRST),
+            CallFormat((RowSlot.NAME,), JSON, "[", "]", limit=CallLimit.FIRST),
             (ONE, TWO),
             "[f]",
             "only the first reaches the text",
         ),
         (
-            CallFormat((Slot.NAME,), JSON, "[", "]", limit=CallLimit.LAST),
+            CallFormat((RowSlot.NAME,), JSON, "[", "]", limit=CallLimit.LAST),
             (ONE, TWO),
             "[g]",
             "only the last reaches the text",
@@ -79,15 +79,17 @@ def test_calls(calls: CallFormat, made: tuple[ToolCall, ...], expected: str, rea
         (JSON, {"ü": "é"}, '{"ü": "é"}', "JSON"),
         (replace(JSON, verbatim=True), {"a": [1]}, '{"a": [1]}', "the caller's own text"),
         (
-            Arguments(json_notation(indent="  ").object, json_notation(indent="  "), margin="  "),
+            ArgumentFormat(
+                json_notation(indent="  ").object, json_notation(indent="  "), margin="  "
+            ),
             {"a": 1},
             '{\n    "a": 1\n  }',
             "lines begin with the margin",
         ),
         (
-            Arguments(
-                Container(
-                    entry=(Slot.KEY, "=", Slot.VALUE),
+            ArgumentFormat(
+                ContainerNotation(
+                    entry=(RowSlot.KEY, "=", RowSlot.VALUE),
                     separator="&",
                     typed={JsonType.NULL: None},
                 ),
@@ -100,31 +102,35 @@ def test_calls(calls: CallFormat, made: tuple[ToolCall, ...], expected: str, rea
     ],
 )
 def test_arguments(
-    arguments: Arguments, given: dict[str, Json], expected: str, reason: str
+    arguments: ArgumentFormat, given: dict[str, Json], expected: str, reason: str
 ) -> None:
     assert arguments.write(given) == expected, reason
 
 
-CONTENT, REASONING, CALLS = Part.CONTENT, Part.REASONING, Part.CALLS
+CONTENT, REASONING, CALLS = TurnPart.CONTENT, TurnPart.REASONING, TurnPart.CALLS
 FORMAT = TurnFormat(
     header="A:",
     layouts={
-        Presence(): Layout((), ("A:.",)),
-        Presence(content=True): Layout((CONTENT,), ("A:", ".")),
-        Presence(reasoning=True, content=True): Layout(
+        Presence(): TurnLayout((), ("A:.",)),
+        Presence(content=True): TurnLayout((CONTENT,), ("A:", ".")),
+        Presence(reasoning=True, content=True): TurnLayout(
             (REASONING, CONTENT),
             ("A:(r)", "(/r) ", "."),
-            reasoning=Edges(Strip.WHITESPACE, Strip.WHITESPACE),
+            reasoning=StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE),
         ),
-        Presence(reasoning=True): Layout(refusal="say something"),
-        Presence(calls=True): Layout((CALLS,), ("A:", "!")),
-        Presence(content=True, calls=True): Layout((CALLS,), ("A:", "!")),
-        Presence(reasoning=True, calls=True): Layout((REASONING, CALLS), ("A:(r)", "(/r)", "!")),
-        Presence(reasoning=True, content=True, calls=True): Layout(
-            (CONTENT, CALLS, CONTENT), ("A:", "|", "|", "!"), content=Edges(Strip.NEWLINE)
+        Presence(reasoning=True): TurnLayout(refusal="say something"),
+        Presence(calls=True): TurnLayout((CALLS,), ("A:", "!")),
+        Presence(content=True, calls=True): TurnLayout((CALLS,), ("A:", "!")),
+        Presence(reasoning=True, calls=True): TurnLayout(
+            (REASONING, CALLS), ("A:(r)", "(/r)", "!")
+        ),
+        Presence(reasoning=True, content=True, calls=True): TurnLayout(
+            (CONTENT, CALLS, CONTENT),
+            ("A:", "|", "|", "!"),
+            content=StrippedEdges(EdgeStrip.NEWLINE),
         ),
     },
-    calls=CallFormat((Slot.NAME,), JSON, "[", "]", ","),
+    calls=CallFormat((RowSlot.NAME,), JSON, "[", "]", ","),
 )
 
 
@@ -155,7 +161,7 @@ def test_reasoning_is_cut_out_of_the_content() -> None:
     [
         (FORMAT, Message("", "Hm"), "say something", "the template's own words"),
         (
-            replace(FORMAT, calls=CallFormat((Slot.NAME,), JSON, limit=CallLimit.REFUSED)),
+            replace(FORMAT, calls=CallFormat((RowSlot.NAME,), JSON, limit=CallLimit.REFUSED)),
             Message(calls=(ONE, TWO)),
             "one call",
             "two calls where one is allowed",
@@ -164,7 +170,7 @@ def test_reasoning_is_cut_out_of_the_content() -> None:
             replace(
                 FORMAT,
                 calls=CallFormat(
-                    (Slot.NAME,), replace(JSON, refused=frozenset({JsonType.INTEGER}))
+                    (RowSlot.NAME,), replace(JSON, refused=frozenset({JsonType.INTEGER}))
                 ),
             ),
             Message(calls=(ONE,)),
@@ -181,5 +187,5 @@ def test_refusals(format_: TurnFormat, message: Message, words: str, reason: str
 
 def test_a_refused_type_in_a_call_that_is_not_written_is_no_matter() -> None:
     refusing = replace(JSON, refused=frozenset({JsonType.STRING}))
-    first = CallFormat((Slot.NAME,), refusing, limit=CallLimit.FIRST)
+    first = CallFormat((RowSlot.NAME,), refusing, limit=CallLimit.FIRST)
     assert replace(FORMAT, calls=first).write(Message(calls=(ONE, TWO))) == "A:f!"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.schema_document import Document
+from autoparser.analysis.core.schema_document import SchemaDocument
 from autoparser.analysis.core.schema_keywords import JsonType, SchemaError
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart, kinds_of
 
@@ -60,7 +60,7 @@ KINDS: list[tuple[Any, str | None]] = [
 @pytest.mark.parametrize(("schema", "kinds"), KINDS, ids=str)
 def test_the_types_of_a_schema(schema: Any, kinds: str | None) -> None:
     whole = {**schema, "$defs": DEFS} if isinstance(schema, dict) else schema
-    document = Document.of(whole)
+    document = SchemaDocument.of(whole)
     found = kinds_of(document.root, document)
     assert found == (ANY if kinds is None else set(kinds.split()))
     assert SchemaPart.of(whole).kinds == (None if kinds is None else found)
@@ -82,7 +82,7 @@ STRANGE: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("schema", "words"), STRANGE, ids=str)
 def test_what_is_no_schema_says_nothing_to_a_reader(schema: Any, words: str) -> None:
-    document = Document.of(schema)
+    document = SchemaDocument.of(schema)
     with pytest.raises(SchemaError) as caught:
         kinds_of(document.root, document)
     assert words in str(caught.value)

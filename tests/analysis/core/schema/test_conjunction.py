@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
-from autoparser.analysis.core.schema_parts import NOTHING, SchemaPart, conjunction
+from autoparser.analysis.core.schema_parts import NOTHING, SchemaPart, flat_conjunction
 from autoparser.analysis.grammar.schema_reader import SchemaReader
 
 MERGED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
@@ -70,7 +70,7 @@ MERGED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 def test_two_schemas_as_one(
     first: dict[str, Any], second: dict[str, Any], both: dict[str, Any]
 ) -> None:
-    assert conjunction(first, second) == both
+    assert flat_conjunction(first, second) == both
 
 
 VALUES: list[Any] = [

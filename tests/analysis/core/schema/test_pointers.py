@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 
-from autoparser.analysis.core.schema_document import ROOT, Document
-from autoparser.analysis.core.schema_keywords import JsonType, references
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
+from autoparser.analysis.core.schema_keywords import JsonType, schema_references
 from autoparser.analysis.core.schema_parts import SchemaPart
 
 PLAIN: list[Any] = [
@@ -21,7 +21,7 @@ PLAIN: list[Any] = [
 
 @pytest.mark.parametrize("schema", PLAIN, ids=str)
 def test_pointers_stay(schema: Any) -> None:
-    assert Document.of(schema).root is schema
+    assert SchemaDocument.of(schema).root is schema
 
 
 NAMED: list[dict[str, Any]] = [
@@ -46,9 +46,9 @@ NAMED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("schema", NAMED, ids=str)
 def test_names_become_pointers_of_the_same_meaning(schema: dict[str, Any]) -> None:
-    root = Document.of(schema).root
+    root = SchemaDocument.of(schema).root
     assert isinstance(root, dict)
-    assert all(reference.startswith(ROOT + "/") for reference in references(root))
+    assert all(reference.startswith(ROOT + "/") for reference in schema_references(root))
     judges: list[Validator] = [Draft202012Validator(each) for each in (schema, root)]
     values: list[Any] = ["x", 3, None, {}, []]
     for value in values:

@@ -9,10 +9,10 @@ import pytest
 from autoparser.analysis.core.turn_format import Begun, RefusedMessageError
 from autoparser.analysis.formats.output_explanation import (
     CauseKind,
-    Deviation,
-    Explanation,
+    DeviationExplanation,
+    OutputDeviation,
     OutputReading,
-    explain,
+    explain_output,
 )
 from autoparser.analysis.formats.text_restoring import PromptedParser
 from tests.analysis.reading.parsing.loop import (
@@ -33,7 +33,9 @@ END = "<|im_end|>"
 SKELETON = '<tool_call>\n{"name": "NAME", "arguments": ARGUMENTS}\n</tool_call>'
 
 
-def explained(fixture: str, text: str, prompt: str | None = None) -> tuple[Explanation, ...]:
+def explained(
+    fixture: str, text: str, prompt: str | None = None
+) -> tuple[DeviationExplanation, ...]:
     """Explain what follows a prompt; None: the template's default one."""
     analysis = analysis_of(fixture)
     others = [
@@ -43,7 +45,7 @@ def explained(fixture: str, text: str, prompt: str | None = None) -> tuple[Expla
     ]
     (begun, *_) = analysis.begun(TOOLS, prompt=prompt)
     reader = OutputReading(begun, analysis.parser(TOOLS, prompt=prompt), others)
-    return explain(reader, text)
+    return explain_output(reader, text)
 
 
 class Line(NamedTuple):
@@ -51,90 +53,90 @@ class Line(NamedTuple):
 
     why: str
     text: str
-    places: tuple[tuple[Deviation, int, str, str], ...]
+    places: tuple[tuple[OutputDeviation, int, str, str], ...]
     fixture: str = JSON
 
 
 LINES = (
     Line("as the template writes it", f"<think>\nHm.\n</think>\n\n{CALL}{END}\n", ()),
-    Line("the end is missing", "Hello.", ((Deviation.NO_END, 6, END, ""),)),
+    Line("the end is missing", "Hello.", ((OutputDeviation.NO_END, 6, END, ""),)),
     Line(
         "a closer of nothing",
         f"I think so</think>Hello{END}",
-        ((Deviation.STRAY, 10, "", "</think>"),),
+        ((OutputDeviation.STRAY, 10, "", "</think>"),),
     ),
     Line(
         "a closer once more",
         f"{CALL}\n</tool_call>{END}",
-        ((Deviation.STRAY, len(CALL) + 1, "", "</tool_call>"),),
+        ((OutputDeviation.STRAY, len(CALL) + 1, "", "</tool_call>"),),
     ),
-    Line("text after the end", f"Hello.{END} Bye", ((Deviation.BEHIND_END, 17, "", "Bye"),)),
+    Line("text after the end", f"Hello.{END} Bye", ((OutputDeviation.BEHIND_END, 17, "", "Bye"),)),
     Line(
         "noise in a section",
         f"Hm.\n</think>\nOk.\n<tool_calls>\nfirst {CALL}\n</tool_calls>{END}",
-        ((Deviation.LEFT_OUT, 30, "", "first"),),
+        ((OutputDeviation.LEFT_OUT, 30, "", "first"),),
         SECTION,
     ),
     Line(
         "no section around a call",
         f"Hm.\n</think>\nOk.{CALL}{END}",
         (
-            (Deviation.MISSING, 16, "\n<tool_calls>\n", ""),
-            (Deviation.MISSING, 16 + len(CALL), "\n</tool_calls>", ""),
+            (OutputDeviation.MISSING, 16, "\n<tool_calls>\n", ""),
+            (OutputDeviation.MISSING, 16 + len(CALL), "\n</tool_calls>", ""),
         ),
         SECTION,
     ),
     Line(
         "compact JSON, all of it in one",
         f"{CALL.replace(': ', ':')}{END}",
-        ((Deviation.SPACE, 20, " ", ""),),
+        ((OutputDeviation.SPACE, 20, " ", ""),),
     ),
     Line(
         "compact JSON, and the end is missing, which is said once",
         CALL.replace(": ", ":"),
         (
-            (Deviation.SPACE, 20, " ", ""),
-            (Deviation.NO_END, len(CALL) - CALL.count(": "), END, ""),
+            (OutputDeviation.SPACE, 20, " ", ""),
+            (OutputDeviation.NO_END, len(CALL) - CALL.count(": "), END, ""),
         ),
     ),
     Line(
         "another order",
         CALL.replace(INSIDE, '{"arguments": {"city": "Oslo", "days": 3}, "name": "get_forecast"}')
         + END,
-        ((Deviation.ORDER, 13, '"name": "get_forecast", ', ', "name": "get_forecast"'),),
+        ((OutputDeviation.ORDER, 13, '"name": "get_forecast", ', ', "name": "get_forecast"'),),
     ),
     Line(
         "Python's literals",
         f"{CALL.replace('3', 'None')}{END}",
-        ((Deviation.OTHER, CALL.index("3"), "null", "None"),),
+        ((OutputDeviation.OTHER, CALL.index("3"), "null", "None"),),
     ),
     Line(
         "a missing closer",
         f"{CALL[:-13]}{END}",
-        ((Deviation.MISSING, len(CALL) - 13, "\n</tool_call>", ""),),
+        ((OutputDeviation.MISSING, len(CALL) - 13, "\n</tool_call>", ""),),
     ),
     Line(
         "a tool that was not offered",
         f"{CALL.replace('forecast', 'forcast')}{END}",
-        ((Deviation.UNKNOWN_TOOL, 22, "get_forecast", "get_forcast"),),
+        ((OutputDeviation.UNKNOWN_TOOL, 22, "get_forecast", "get_forcast"),),
     ),
     Line(
         "a call that breaks",
         f"{CALL.replace(chr(34) + 'Oslo' + chr(34), 'Oslo]')}{END}",
-        ((Deviation.UNREADABLE, 63, SKELETON, '], "days": 3}}\n</tool_call><|im_end|>'),),
+        ((OutputDeviation.UNREADABLE, 63, SKELETON, '], "days": 3}}\n</tool_call><|im_end|>'),),
     ),
-    Line("a call that is cut", CALL[:50], ((Deviation.CUT, 50, SKELETON, ""),)),
+    Line("a call that is cut", CALL[:50], ((OutputDeviation.CUT, 50, SKELETON, ""),)),
     Line(
         "the call of another format",
         f"<function=get_forecast>\nOslo</function>{END}",
-        ((Deviation.FOREIGN, 0, SKELETON, "<function=get_forecast>"),),
+        ((OutputDeviation.FOREIGN, 0, SKELETON, "<function=get_forecast>"),),
     ),
     Line("a tool named in a sentence", f"I ask get_forecast (soon).{END}", ()),
     Line("markup in the middle of a text", f"Write <b>it</b> so.{END}", ()),
     Line(
         "a template's own output in a stranger's words",
         f"[note] Hm. [/note]{END}",
-        ((Deviation.FOREIGN, 0, SKELETON, "[note]"),),
+        ((OutputDeviation.FOREIGN, 0, SKELETON, "[note]"),),
     ),
 )
 
@@ -194,17 +196,17 @@ def test_markers_that_an_engine_stripped_are_put_back(
 
 @pytest.mark.parametrize("text", ["One.\n\nTwo.", f'See {{"name": "x"}}.{END}', "{}", '{"name": '])
 def test_nothing_is_put_back_without_need(text: str) -> None:
-    assert all(each.deviation is Deviation.NO_END for each in explained(JSON, text))
+    assert all(each.deviation is OutputDeviation.NO_END for each in explained(JSON, text))
 
 
 def test_the_prompt_of_another_setting_is_named() -> None:
     (missing,) = explained(MUSE, "Hello.<turn|>")
-    assert missing.deviation is Deviation.MISSING
+    assert missing.deviation is OutputDeviation.MISSING
     assert missing.cause is not None
     assert missing.cause.kind is CauseKind.OTHER_PROMPT
     assert missing.cause.setting == {"enable_thinking": False}
     (stray,) = explained(MUSE, "Hm</muse>Hello.<turn|>", "<|turn>model\n<muse></muse>")
-    assert stray.deviation is Deviation.STRAY
+    assert stray.deviation is OutputDeviation.STRAY
     assert stray.cause is not None
     assert (stray.cause.kind, stray.cause.setting) == (CauseKind.OTHER_PROMPT, {})
 
@@ -226,5 +228,5 @@ def test_what_the_template_writes_needs_no_explanation(name: str) -> None:
         except RefusedMessageError:
             continue
         begun = Begun(format_, next(iter(format_.openings), None))
-        found = explain(OutputReading(begun, parser), text)
+        found = explain_output(OutputReading(begun, parser), text)
         assert not found or not text.strip(), (text, found)

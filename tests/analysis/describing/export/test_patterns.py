@@ -6,25 +6,32 @@ import re
 
 import pytest
 
-from autoparser.analysis.export.field_patterns import anchor, at_most, either, exact, loose, widest
+from autoparser.analysis.export.field_patterns import (
+    anchor_field,
+    any_pattern,
+    at_most,
+    exact_pattern,
+    loose_pattern,
+    widest_pattern,
+)
 
 TEXTS = ["<|im_end|>", "a.b*c?", "[x]{2}(y)", "\n\t", "^$\\", "日本 語", ""]
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_an_exact_pattern_matches_its_text_alone(text: str) -> None:
-    assert re.fullmatch(exact(text), text)
-    assert not re.fullmatch(exact(text), f"{text}x")
+    assert re.fullmatch(exact_pattern(text), text)
+    assert not re.fullmatch(exact_pattern(text), f"{text}x")
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if text])
 def test_an_exact_pattern_is_written_as_a_literal(text: str) -> None:
-    assert anchor("open", exact(text)) == {"open": text}
+    assert anchor_field("open", exact_pattern(text)) == {"open": text}
 
 
 @pytest.mark.parametrize("pattern", [r"a\s*", "a?", "(?:a|b)", r"\d", ""])
 def test_any_other_pattern_is_written_as_one(pattern: str) -> None:
-    assert anchor("open", pattern) == {"open_pattern": pattern}
+    assert anchor_field("open", pattern) == {"open_pattern": pattern}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +47,7 @@ def test_whitespace_is_matched_as_far_as_it_is_written(
 
 
 def test_the_widest_whitespace_holds_the_others() -> None:
-    assert widest(["\n", "\n\n", ""]) == r"\n{0,2}"
+    assert widest_pattern(["\n", "\n\n", ""]) == r"\n{0,2}"
 
 
 @pytest.mark.parametrize(
@@ -54,9 +61,13 @@ def test_the_widest_whitespace_holds_the_others() -> None:
 def test_a_loose_pattern_forgives_whitespace(
     text: str, matched: list[str], not_matched: list[str]
 ) -> None:
-    assert all(re.fullmatch(loose(text), each) for each in matched)
-    assert not any(re.fullmatch(loose(text), each) for each in not_matched)
+    assert all(re.fullmatch(loose_pattern(text), each) for each in matched)
+    assert not any(re.fullmatch(loose_pattern(text), each) for each in not_matched)
 
 
 def test_one_of_several_patterns() -> None:
-    assert (either([]), either(["", "a"]), either(["a", "b", "a"])) == ("", "a", "(?:a|b)")
+    assert (any_pattern([]), any_pattern(["", "a"]), any_pattern(["a", "b", "a"])) == (
+        "",
+        "a",
+        "(?:a|b)",
+    )

@@ -9,15 +9,15 @@ import pytest
 from transformers.utils.chat_parsing import ResponseParser, parse_response
 
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.message_battery import BatteryCase, battery
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.export.export_limits import MessagePiece, TemplateDialect
 from autoparser.analysis.export.response_template import (
-    prompted,
     response_template,
-    tools,
     transformers_parser,
+    trial_tools,
     try_out,
+    turn_prompts,
 )
 from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
 from tests.analysis.reading.parsing.messages import random_messages
@@ -120,7 +120,7 @@ def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
         stop = next((stop for stop in format_.stop_strings if stop in text), "")
         return parse(f"{text.partition(stop)[0] if stop else text}{EOS}", *given, **options)
 
-    trial = try_out(format_, export, ended, analysis.prober(), battery()[::5])
+    trial = try_out(format_, export, ended, analysis.prober(), battery_messages()[::5])
     assert trial.ok, trial.mismatches[0]
     assert trial.total > trial.foretold
 
@@ -129,19 +129,19 @@ def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
 def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
     format_ = analysis_of(name).formats.united
     export = response_template(format_)
-    for case in battery()[::5]:
+    for case in battery_messages()[::5]:
         try:
             turn = format_.write(case.message)
         except RefusedMessageError:
             continue
         if not export.promises(case.message):
             continue
-        for prefix, text in prompted(format_, case.message, turn):
-            parser = ResponseParser(export.document, prefix=prefix, tools=tools())
+        for prefix, text in turn_prompts(format_, case.message, turn):
+            parser = ResponseParser(export.document, prefix=prefix, tools=trial_tools())
             for char in text:
                 parser.feed(char)
             streamed, _ = parser.finalize()
-            whole = parse_response(text, export.document, prefix=prefix, tools=tools())
+            whole = parse_response(text, export.document, prefix=prefix, tools=trial_tools())
             assert streamed == whole, case.title
 
 
@@ -155,7 +155,7 @@ def parsed(
     format_ = analysis_of(name).formats.united
     prompt = format_.openings[0].text if prefix is None else prefix
     document = response_template(format_, dialect).document
-    message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=tools())
+    message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=trial_tools())
     assert message.pop("role") == "assistant"
     return message
 
@@ -204,7 +204,7 @@ def test_outputs_that_no_template_writes(text: str, expected: dict[str, Any]) ->
 
 
 def test_only_the_last_header_of_the_prompt_counts() -> None:
-    earlier = analysis_of(QWEN).format.write(battery()[1].message)
+    earlier = analysis_of(QWEN).format.write(battery_messages()[1].message)
     opening = analysis_of(QWEN).format.openings[0].text
     assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
 
@@ -230,7 +230,7 @@ def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
     format_ = analysis_of("a1-7-break-after-value").format
     export = response_template(format_)
     assert export.needs_tools
-    message = next(case.message for case in battery() if case.title == "1 call")
+    message = next(case.message for case in battery_messages() if case.title == "1 call")
     text = format_.write(message).removeprefix(format_.header)
     read = parse_response(text, export.document, prefix=format_.header)
     assert read["tool_calls"] == [called("get_forecast", city="Oslo", days="3")]

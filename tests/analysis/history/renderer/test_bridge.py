@@ -14,7 +14,7 @@ from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.history.history_renders import BridgeRefusal, HistoryRenders, Reason
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
-from autoparser.analysis.sources.tokenizer import Encoded, TokenText
+from autoparser.analysis.sources.tokenizer import EncodedText, TokenText
 from tests.analysis.history.renderer.made import (
     called,
     renderer,
@@ -756,7 +756,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.tools.append(len(self.tools or ()))
         return text(self, *args, **options)
 
-    def encoded(self: TokenText, *args: Any) -> Encoded:
+    def encoded(self: TokenText, *args: Any) -> EncodedText:
         found.encodes += 1
         return encode(self, *args)
 

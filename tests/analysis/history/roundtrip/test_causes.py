@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Message, ToolCall, User
+from autoparser.analysis.core.conversation import Message, ToolCall, UserMessage
 from autoparser.analysis.history.scenarios import (
     ArgumentsAs,
     EngineHabits,
@@ -270,7 +270,7 @@ def test_an_engines_habits(engine: EngineHabits, cause: Cause | None) -> None:
 
 
 def test_what_a_person_gives_is_taken_as_it_is() -> None:
-    scenario = Scenario("own", sampled="  It is sunny.<|end|>", history=(User("Well?"),))
+    scenario = Scenario("own", sampled="  It is sunny.<|end|>", history=(UserMessage("Well?"),))
     (row,) = rows(analyze(chat(CONTENT)), [scenario])
     assert row.verdict.sampled == scenario.sampled
     assert row.verdict.holds

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.message_shape import EmptyContent, Shape
+from autoparser.analysis.core.message_shape import EmptyContent, MessageShape
 from autoparser.analysis.history.client_memory import EngineMessages
 from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenarios import PROFILES, EngineHabits
@@ -18,7 +18,7 @@ from .played import shipped
 
 JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
 LOOP = shipped("call in a tool loop").history
-SHAPE = Shape(reasoning_field="thought", empty_content=EmptyContent.NULL)
+SHAPE = MessageShape(reasoning_field="thought", empty_content=EmptyContent.NULL)
 
 
 def loop(engine: str, *, parts: bool = False) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.client_memory import EngineMessages, remembered
+from autoparser.analysis.history.client_memory import EngineMessages, remember_message
 from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import scenarios_of
 from autoparser.analysis.history.scenarios import (
@@ -177,6 +177,6 @@ def test_a_block_that_begins_otherwise_than_calls_do_is_dropped_too() -> None:
     parsed = analysis.parser().parse(sampled)
     for malformed, kept in ((UnreadCalls.DROPPED, False), (UnreadCalls.CONTENT, True)):
         messages = EngineMessages(analysis.shape, EngineHabits(malformed=malformed), parts=False)
-        found = remembered(messages, analysis.format, parsed, sampled).message["content"]
+        found = remember_message(messages, analysis.format, parsed, sampled).message["content"]
         assert str(found).startswith("Let me look.")
         assert ("name" in str(found)) is kept

@@ -13,7 +13,7 @@ from autoparser.analysis.history.round_trips import Row
 from autoparser.analysis.history.sampled_turns import NotWrittenError, Sample
 from autoparser.analysis.history.scenarios import Next
 from autoparser.analysis.history.trip_causes import Cause, Culprit
-from autoparser.analysis.history.trip_verdict import REWRITTEN, Outcome, says
+from autoparser.analysis.history.trip_verdict import REWRITTEN, Outcome, says_message
 from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
 from tests.analysis.tiny import CONTENT, turn
 
@@ -91,7 +91,7 @@ def test_what_the_format_cannot_write_either_is_left_out(monkeypatch: pytest.Mon
     def refusing(*_: object) -> Sample:
         raise NotWrittenError("the format has no such text")
 
-    monkeypatch.setattr(verdict, "sample", refusing)
+    monkeypatch.setattr(verdict, "sample_turn", refusing)
     template = turn(CONTENT, tagged("v|lower"), opening="<|a|>", end="<|end|>", prompt="<|a|>")
     assert rows(analyze(template), [shipped("arguments as object")]) == ()
 
@@ -111,4 +111,4 @@ def test_types_of_arguments_are_part_of_a_message_and_their_order_is_not(
 ) -> None:
     call = ParsedCall("save_note", arguments, "id-of-its-own")
     parsed = ParsedMessage(None, None, (call,), None, Status.OK, ())
-    assert says(parsed, "", Message(calls=(ToolCall("save_note", meant),))) is same
+    assert says_message(parsed, "", Message(calls=(ToolCall("save_note", meant),))) is same

@@ -11,8 +11,8 @@ from autoparser.analysis.history.round_trips import (
     AdviceReader,
     advice_of,
     code_of,
-    failing,
-    fixing,
+    failing_rows,
+    fixing_setting,
     round_trip,
     settings_of,
 )
@@ -53,7 +53,7 @@ def test_a_row_says_under_which_settings_it_goes_otherwise() -> None:
     (other,) = row.differing
     assert dict(other.setting) == {"preserve_thinking": True}
     assert other.holds
-    assert fixing(row) == {"preserve_thinking": True}
+    assert fixing_setting(row) == {"preserve_thinking": True}
     advice = advice_of(row)
     assert [each.reader for each in advice] == list(AdviceReader)
     assert advice[-1].text == "set preserve_thinking=true: it holds then"
@@ -115,7 +115,7 @@ KINDS = [
 def test_rows_are_found_by_level_and_by_cause(kind: str, names: set[str]) -> None:
     scenarios = ("reasoning + answer", "compact JSON, nested", "many parameters")
     found = rows(fixture("history-last-query"), [shipped(name) for name in scenarios])
-    assert {row.scenario.name for row in failing(found, [kind])} == names
+    assert {row.scenario.name for row in failing_rows(found, [kind])} == names
 
 
 def test_causes_have_codes_of_one_word() -> None:

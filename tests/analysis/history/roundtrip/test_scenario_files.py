@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 import yaml
 
-from autoparser.analysis.core.conversation import Message, ToolResult, User
+from autoparser.analysis.core.conversation import Message, ToolResult, UserMessage
 from autoparser.analysis.history.scenario_files import (
     SHIPPED,
     ScenarioError,
@@ -39,7 +39,7 @@ def test_everything_that_a_file_may_say_is_read() -> None:
     (mine,) = scenarios_of(yaml.safe_load(OWN), "own.yaml")
     assert (mine.name, mine.about, mine.silent) == ("mine", "One of my own.", True)
     user, called, answer = mine.history
-    assert user == User("Well?")
+    assert user == UserMessage("Well?")
     assert isinstance(called, Message)
     assert (called.reasoning, called.calls[0].arguments) == ("Hm.", {"at": 1})
     assert answer == ToolResult("nothing", "look", "abc")

@@ -16,7 +16,7 @@ from autoparser.analysis.history.sampled_turns import (
     Sample,
     SampledKind,
     SampledPiece,
-    sample,
+    sample_turn,
 )
 from autoparser.analysis.history.trip_verdict import Outcome, TemplateSample, template_sample
 
@@ -66,7 +66,7 @@ def test_the_format_is_not_asked_for_what_the_template_writes(
     def refusing(*_: object) -> Sample:
         raise NotWrittenError("the format was asked")
 
-    monkeypatch.setattr(verdict, "sample", refusing)
+    monkeypatch.setattr(verdict, "sample_turn", refusing)
     analysis = analyze(ChatTemplate(WRITES))
     asked = [shipped("reasoning + answer"), shipped("newline ends answer")]
     found = round_trip(analysis, asked)
@@ -81,7 +81,7 @@ def test_a_format_of_another_text_varies_nothing(monkeypatch: pytest.MonkeyPatch
     def otherwise(*_: object) -> Sample:
         return other
 
-    monkeypatch.setattr(verdict, "sample", otherwise)
+    monkeypatch.setattr(verdict, "sample_turn", otherwise)
     found = round_trip(
         analyze(ChatTemplate(WRITES)), [shipped("answer"), shipped("newline ends answer")]
     )
@@ -122,7 +122,7 @@ def test_where_both_write_a_turn_they_write_the_same(name: str) -> None:
             begun.format.stop_strings,
         )
         if not found.unwritten:
-            by_format = sample(begun.format, scenario.message, prompt, begun.opening).text
+            by_format = sample_turn(begun.format, scenario.message, prompt, begun.opening).text
             assert found.text == by_format
             both += 1
     assert both

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate, analyze, isolated
-from autoparser.analysis.core.message_battery import battery
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.message_battery import battery_messages
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import Check
-from autoparser.analysis.templates.environment import Sandbox
+from autoparser.analysis.templates.environment import SandboxKind
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, TAGGED_CALL, calls, turn
 
 CONCATENATED = TAGGED_CALL.replace("{{ v }}", "{{ '' + v }}")
@@ -26,7 +26,7 @@ def appending() -> ChatTemplate:
 
 def test_a_whole_pass_rests_on_equal_texts() -> None:
     check = analyze(turn(REASONING, CONTENT, calls())).check
-    assert check.equal == check.passed == check.total == len(battery())
+    assert check.equal == check.passed == check.total == len(battery_messages())
     assert (check.refused, check.crashed, check.not_asked) == (0, 0, 0)
     assert check.crashes == ()
     assert check.different == ()
@@ -129,8 +129,8 @@ def test_what_the_sandbox_alone_forbids_is_found_out_all_the_same(isolate: bool)
     assert "append" in forbidden.reason
     assert check.freed == check.crashed
     assert check.different == ()
-    assert analysis.template.sandbox is Sandbox.IMMUTABLE
-    assert analysis.rendering.sandbox is Sandbox.MUTABLE
+    assert analysis.template.sandbox is SandboxKind.IMMUTABLE
+    assert analysis.rendering.sandbox is SandboxKind.MUTABLE
     text = 'Look<calls>{"name": "f", "arguments": {"a": 1}}</calls>'
     parsed = analysis.parser().parse(text)
     assert parsed == plain.parser().parse(text)
@@ -142,7 +142,9 @@ def test_a_template_that_appends_in_every_message_is_found_out() -> None:
         "{% if m.role == 'user' %}", "{% set _ = seen.append(1) %}{% if m.role == 'user' %}"
     )
     analysis = analyze(ChatTemplate(every))
-    assert Part.CALLS in {p for layout in analysis.format.layouts.values() for p in layout.parts}
+    assert TurnPart.CALLS in {
+        p for layout in analysis.format.layouts.values() for p in layout.parts
+    }
     assert analysis.check.equal == 0
     assert analysis.check.freed == analysis.check.total
 

@@ -12,7 +12,7 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.message_battery import battery, battery_tools
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check
@@ -63,7 +63,7 @@ def test_the_right_format_passes() -> None:
     check = checked(analysis, analysis.format)
     assert check == analysis.check
     assert check.ok
-    assert (check.passed, check.refused) == (len(battery()), 0)
+    assert (check.passed, check.refused) == (len(battery_messages()), 0)
     assert check.failures == ()
     assert check.smallest is None
 
@@ -151,7 +151,7 @@ def test_a_refusal_that_the_format_foretells_is_no_failure() -> None:
     )
     analysis = analyze(turn(CONTENT, refusing, calls()))
     assert analysis.check.ok
-    several = [case for case in battery() if len(case.message.calls) > 1]
+    several = [case for case in battery_messages() if len(case.message.calls) > 1]
     assert analysis.check.refused == len(several)
 
 
@@ -169,7 +169,7 @@ def test_a_refusal_that_the_format_does_not_know_is_one() -> None:
 
 
 def test_the_battery_covers_what_it_should() -> None:
-    cases = battery()
+    cases = battery_messages()
     assert len(cases) >= 40
     assert len({case.title for case in cases}) == len(cases)
     assert {case.message.presence for case in cases} == {
@@ -187,7 +187,7 @@ def test_the_battery_covers_what_it_should() -> None:
 
 def test_the_battery_calls_tools_that_are_offered() -> None:
     parameters = {tool["name"]: tool["parameters"] for tool in battery_tools()}
-    for case in battery():
+    for case in battery_messages():
         for call in case.message.calls:
             schema = parameters[call.name]
             assert isinstance(schema, dict)
@@ -198,10 +198,10 @@ def test_the_battery_calls_tools_that_are_offered() -> None:
 
 def test_every_sign_stands_in_a_content_and_in_an_argument() -> None:
     signs = set(string.punctuation)
-    texts = [case.message.content for case in battery()]
+    texts = [case.message.content for case in battery_messages()]
     values = [
         value
-        for case in battery()
+        for case in battery_messages()
         for call in case.message.calls
         for value in call.arguments.values()
         if isinstance(value, str)

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
-from autoparser.analysis.core.conversation import User
-from autoparser.analysis.core.message_shape import Shape, departures_of
+from autoparser.analysis.core.conversation import UserMessage
+from autoparser.analysis.core.message_shape import MessageShape, departures_of
 from autoparser.analysis.core.verdicts import AskedForm
 from autoparser.analysis.learning.template_turns import lost_text
 from autoparser.analysis.lint.linting import lint
@@ -93,14 +93,14 @@ CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
 def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
     usual: str, lost: str
 ) -> None:
-    dialogue = (User("Hi"), Message(calls=(CALL,)))
+    dialogue = (UserMessage("Hi"), Message(calls=(CALL,)))
     wanted = 'get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}'
     found = lost_text(dialogue, (), f"<u>Hi {usual}", f"<u>Hi {wanted}")
     assert ("" if found is None else found.text) == lost
 
 
 def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:
-    dialogue = (User(" Hi <b> "), Message("Yes"))
+    dialogue = (UserMessage(" Hi <b> "), Message("Yes"))
     assert lost_text(dialogue, (), "<u>Hi <b><a>Yes", "<u> Hi <b> <a>Yes") is None
     found = lost_text(dialogue, (), "<u>Hi &lt;b&gt;<a>Yes", "<u> Hi <b> <a>Yes")
     assert found is not None
@@ -108,7 +108,7 @@ def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:
 
 
 def test_every_part_of_a_shape_is_put_back_alone() -> None:
-    for departure in departures_of(Shape(arguments_as_string=True, system=True)):
+    for departure in departures_of(MessageShape(arguments_as_string=True, system=True)):
         kept = departure.shape
         assert kept.arguments_as_string is not kept.system
 

@@ -9,7 +9,7 @@ import yaml
 
 from autoparser.analysis.analysis import Analysis, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.formats.saved_format import load_format
 from autoparser.analysis.learning.examples import Example, ExampleError, given_examples
@@ -92,9 +92,9 @@ def _fixture() -> tuple[Example, ...]:
 def test_what_is_known_says_from_where(chat: Analysis) -> None:
     taught = learn(chat, _fixture())
     assert taught.analysis.format.evidence == {
-        Part.REASONING: EvidenceKind.EXAMPLE,
-        Part.CONTENT: EvidenceKind.RENDER,
-        Part.CALLS: EvidenceKind.EXAMPLE,
+        TurnPart.REASONING: EvidenceKind.EXAMPLE,
+        TurnPart.CONTENT: EvidenceKind.RENDER,
+        TurnPart.CALLS: EvidenceKind.EXAMPLE,
     }
 
 
@@ -298,8 +298,8 @@ def test_an_example_that_is_read_confirms_what_the_words_of_a_prompt_spell_out()
     text = '<ask>\n{"do": "look", "with": {"city": "Oslo"}}\n</ask>'
     taught = learn(worded, [Example(text, Message(calls=(_call("look", city="Oslo"),)))])
     assert (taught.used, taught.ok) == (UsedFormat.TEMPLATE, True)
-    assert worded.format.evidence[Part.CALLS] is EvidenceKind.WORDS
-    assert taught.analysis.format.evidence[Part.CALLS] is EvidenceKind.EXAMPLE
+    assert worded.format.evidence[TurnPart.CALLS] is EvidenceKind.WORDS
+    assert taught.analysis.format.evidence[TurnPart.CALLS] is EvidenceKind.EXAMPLE
 
 
 BLOCK_IN_PROMPT = """\

@@ -6,11 +6,11 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
-from autoparser.analysis.core.call_format import Arguments, CallLimit
-from autoparser.analysis.core.call_notation import Order
+from autoparser.analysis.core.call_format import ArgumentFormat, CallLimit
+from autoparser.analysis.core.call_notation import MemberOrder
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_keywords import JsonType
-from autoparser.analysis.core.text_alignment import Repetition
+from autoparser.analysis.core.text_alignment import RepeatedText
 from autoparser.analysis.learning.call_frame import CallsFrame, learn_frame
 from tests.analysis.tiny import CONTENT, JSON_CALL, TAGGED_CALL, calls, observer_of, turn
 
@@ -33,22 +33,22 @@ def frame_of(*parts: str) -> CallsFrame:
     [
         (
             calls("<c>{{ f.name }} {{ f.arguments|tojson }}</c>"),
-            Repetition("A:", "<c>", "", "</c>", ".\n"),
+            RepeatedText("A:", "<c>", "", "</c>", ".\n"),
             "a wrapper around each",
         ),
         (
             calls(JSON_CALL, opening="[", separator=", ", close="]"),
-            Repetition("A:[", '{"name": "', ", ", '"}}', "].\n"),
+            RepeatedText("A:[", '{"name": "', ", ", '"}}', "].\n"),
             "a list",
         ),
         (
             calls("<c>{{ f.name }} {{ f.arguments|tojson }}</c>", opening="<s>", close="</s>"),
-            Repetition("A:<s>", "<c>", "", "</c>", "</s>.\n"),
+            RepeatedText("A:<s>", "<c>", "", "</c>", "</s>.\n"),
             "a section around wrappers",
         ),
     ],
 )
-def test_repetition(part: str, expected: Repetition, reason: str) -> None:
+def test_repetition(part: str, expected: RepeatedText, reason: str) -> None:
     found = frame_of(part).repetition
     assert found.prefix + found.open == expected.prefix + expected.open, reason
     assert (found.separator, found.open) == (expected.separator, expected.open), reason
@@ -97,7 +97,7 @@ def test_no_call_is_shown() -> None:
     assert learn_frame(observer_of(turn(CONTENT))) is None
 
 
-def arguments_of(template: ChatTemplate) -> Arguments:
+def arguments_of(template: ChatTemplate) -> ArgumentFormat:
     calls_of_template = analyze(template).format.calls
     assert calls_of_template is not None
     return calls_of_template.arguments
@@ -185,15 +185,15 @@ def test_the_caller_s_own_text_is_pasted() -> None:
 @pytest.mark.parametrize(
     ("expression", "order"),
     [
-        ("{{ f.arguments|tojson }}", Order.GIVEN),
-        ("{{ f.arguments|tojson(sort_keys=true) }}", Order.SORTED),
+        ("{{ f.arguments|tojson }}", MemberOrder.GIVEN),
+        ("{{ f.arguments|tojson(sort_keys=true) }}", MemberOrder.SORTED),
         (
             "{% for k, v in f.arguments|dictsort %}{{ k }}={{ v }};{% endfor %}",
-            Order.SORTED_FOLDED,
+            MemberOrder.SORTED_FOLDED,
         ),
     ],
 )
-def test_order(expression: str, order: Order) -> None:
+def test_order(expression: str, order: MemberOrder) -> None:
     assert arguments_of(with_arguments(expression)).members.order is order
 
 

@@ -6,17 +6,17 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.core.switches import Effect, Switch, UnmovedVariable
+from autoparser.analysis.core.switches import Switch, SwitchEffect, UnmovedVariable
 from autoparser.analysis.learning.found_switches import find_switches
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
-from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.suggestions import suggest_values
 from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, turn
 
 
 def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
     template = turn(*parts, CONTENT, prompt=prompt)
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=False, showing={})
     return {switch.name: switch for switch in found.switches}
 
 
@@ -28,7 +28,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep %}(r){% endif %}",
             (True, False),
             False,
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "off unless set",
         ),
         (
@@ -36,7 +36,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep is not defined or deep %}(r){% endif %}",
             (True, False),
             True,
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "on unless set",
         ),
         (
@@ -44,7 +44,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep is defined %}{% if deep %}(r){% else %}(r)(/r){% endif %}{% endif %}",
             (True, False),
             None,
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "three ways: neither value is the default",
         ),
         (
@@ -52,7 +52,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep == 'low' %}(l){% elif deep == 'high' %}(h){% endif %}",
             ("low", "high"),
             None,
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "words that the template compares with, and no booleans",
         ),
         (
@@ -60,7 +60,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% set d = deep or 'low' %}{% if d == 'high' %}(h){% endif %}",
             ("low", "high"),
             "low",
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "a word stands in for the unset variable",
         ),
         (
@@ -68,7 +68,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep | default('off') | upper == 'ON' %}(r){% endif %}",
             ("off", "ON"),
             "off",
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "a word that is respelled",
         ),
         (
@@ -76,7 +76,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:{% if deep is not defined or deep == 'low' %}(l){% endif %}",
             ("low", "other"),
             "low",
-            {Effect.GENERATION_PROMPT},
+            {SwitchEffect.GENERATION_PROMPT},
             "any other word does something",
         ),
         (
@@ -84,7 +84,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:",
             (5, 6),
             5,
-            {Effect.TURN},
+            {SwitchEffect.TURN},
             "a number beyond a limit",
         ),
         (
@@ -92,7 +92,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:",
             (True, False),
             False,
-            {Effect.TURN, Effect.HISTORY_REASONING},
+            {SwitchEffect.TURN, SwitchEffect.HISTORY_REASONING},
             "the turn itself",
         ),
         (
@@ -100,7 +100,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:",
             (True, False),
             False,
-            {Effect.HISTORY_REASONING},
+            {SwitchEffect.HISTORY_REASONING},
             "what stays in the history",
         ),
         (
@@ -108,7 +108,7 @@ def switches_of(*parts: str, prompt: str = "A:") -> dict[str, Switch]:
             "A:",
             (True, False),
             False,
-            {Effect.PROMPT},
+            {SwitchEffect.PROMPT},
             "long texts of the history",
         ),
     ],
@@ -118,7 +118,7 @@ def test_a_switch(
     prompt: str,
     values: tuple[Json, ...],
     default: Json,
-    effects: set[Effect],
+    effects: set[SwitchEffect],
     reason: str,
 ) -> None:
     switch = switches_of(*parts, prompt=prompt)["deep"]
@@ -175,7 +175,7 @@ def test_a_value_says_under_which_other_switch_it_acts() -> None:
     negotiation = negotiated(template)
     found = find_switches(
         negotiation.prober,
-        suggest(template.syntax_tree),
+        suggest_values(template.syntax_tree),
         calls=False,
         showing={"on": True},
     )
@@ -195,28 +195,32 @@ def test_switch_of_a_template_that_refuses_long_conversations_needs_no_other_set
         "{% if add_generation_prompt %}[assistant]{% endif %}"
     )
     prober = Prober(template, choose_sentinels(template.text), tokens={}, tools=())
-    suggestions = suggest(template.syntax_tree)
+    suggestions = suggest_values(template.syntax_tree)
     found = find_switches(prober, suggestions, calls=False, showing={"deep": True})
     greeting = next(each for each in found.switches if each.name == "greeting")
     assert (greeting.only, greeting.default) == ("", False)
-    assert (True, (Effect.PROMPT,)) in zip(greeting.values, greeting.effects, strict=True)
+    assert (True, (SwitchEffect.PROMPT,)) in zip(greeting.values, greeting.effects, strict=True)
 
 
 @pytest.mark.parametrize(
     ("call", "effect", "reason"),
     [
-        ("{% if tags %}(call {{ f.name }}){% else %}[{{ f.name }}]{% endif %}", Effect.CALLS, ""),
+        (
+            "{% if tags %}(call {{ f.name }}){% else %}[{{ f.name }}]{% endif %}",
+            SwitchEffect.CALLS,
+            "",
+        ),
         (
             "(call {{ f.name }} {% set a = f.arguments | tojson %}{{ a[:3] if tags else a }})",
-            Effect.ARGUMENTS,
+            SwitchEffect.ARGUMENTS,
             "what cuts arguments is not a way to write them",
         ),
     ],
 )
-def test_what_changes_calls_alone(call: str, effect: Effect, reason: str) -> None:
+def test_what_changes_calls_alone(call: str, effect: SwitchEffect, reason: str) -> None:
     template = turn(CONTENT, calls(call))
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=True, showing={})
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=True, showing={})
     (switch,) = found.switches
     assert switch.effects == ((effect,), ()), reason
 
@@ -224,17 +228,25 @@ def test_what_changes_calls_alone(call: str, effect: Effect, reason: str) -> Non
 @pytest.mark.parametrize(
     ("behind", "changes", "reason"),
     [
-        ("{% if must == 'yes' %}Call.\n{% endif %}", {Effect.PROMPT}, "the turn is as it was"),
-        ("{% if must == 'yes' %}Call.{% endif %}", {Effect.PROMPT}, "without a line break, too"),
+        (
+            "{% if must == 'yes' %}Call.\n{% endif %}",
+            {SwitchEffect.PROMPT},
+            "the turn is as it was",
+        ),
+        (
+            "{% if must == 'yes' %}Call.{% endif %}",
+            {SwitchEffect.PROMPT},
+            "without a line break, too",
+        ),
     ],
 )
 def test_what_is_written_behind_all_messages_is_none_of_the_turn(
-    behind: str, changes: set[Effect], reason: str
+    behind: str, changes: set[SwitchEffect], reason: str
 ) -> None:
     text = turn(CONTENT).text.replace("{% if add", behind + "{% if add")
     template = ChatTemplate(text)
     found = find_switches(
-        negotiated(template).prober, suggest(template.syntax_tree), calls=False, showing={}
+        negotiated(template).prober, suggest_values(template.syntax_tree), calls=False, showing={}
     )
     assert found.switches[0].changes == changes, reason
 
@@ -249,7 +261,7 @@ def test_what_is_written_behind_all_messages_is_none_of_the_turn(
 def test_a_variable_without_an_effect_is_named(part: str, raises: bool) -> None:
     template = turn(part, CONTENT)
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=False, showing={})
     assert found.unmoved == (UnmovedVariable("deep", raises),)
 
 
@@ -257,8 +269,8 @@ def test_a_value_with_which_only_some_conversations_raise_is_one() -> None:
     cut = "{{ '' + m.content.split('(/r)', 1)[1] if deep else m.content }}"
     template = ChatTemplate("{{ 'Think.' if deep }}" + turn(cut).text)
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
-    assert found.switches[0].effects == ((Effect.PROMPT, Effect.RAISES), ())
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=False, showing={})
+    assert found.switches[0].effects == ((SwitchEffect.PROMPT, SwitchEffect.RAISES), ())
     assert not found.switches[0].raising
 
 
@@ -332,7 +344,7 @@ PARTS = (
 def test_a_variable_that_acts_on_parts_alone_says_on_which(kinds: list[str], only: str) -> None:
     template = ChatTemplate(f"{{% set seen = {kinds} %}}{PARTS}")
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=False, showing={})
     (switch,) = found.switches
     assert (switch.name, switch.values, switch.only) == ("count", (True, False), only)
 
@@ -342,5 +354,5 @@ def test_the_end_of_a_prompt_that_is_written_unasked_is_a_generation_prompt() ->
     text = turn(CONTENT).text.partition("{% if add")[0] + unasked
     template = ChatTemplate(text)
     prober = negotiated(template).prober
-    found = find_switches(prober, suggest(template.syntax_tree), calls=False, showing={})
-    assert found.switches[0].changes == {Effect.PROMPT, Effect.GENERATION_PROMPT}
+    found = find_switches(prober, suggest_values(template.syntax_tree), calls=False, showing={})
+    assert found.switches[0].changes == {SwitchEffect.PROMPT, SwitchEffect.GENERATION_PROMPT}

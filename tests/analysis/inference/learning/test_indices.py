@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from autoparser.analysis.learning.call_frame import INDEX_MARK, counted, numbered
+from autoparser.analysis.learning.call_frame import INDEX_MARK, fill_number, mark_numbers
 
 MARK = INDEX_MARK
 
@@ -26,12 +26,12 @@ MARK = INDEX_MARK
     ],
 )
 def test_counted(texts: list[str], expected: tuple[str, int] | None, reason: str) -> None:
-    assert counted(texts) == expected, reason
+    assert mark_numbers(texts) == expected, reason
 
 
 @given(st.text(st.sampled_from("ab: {}"), min_size=1), st.integers(0, 99), st.integers(2, 4))
 def test_what_counts_is_numbered_again(text: str, base: int, length: int) -> None:
     texts = [f"{text}{base + at}." for at in range(length)]
-    found = counted(texts)
+    found = mark_numbers(texts)
     assert found == (f"{text}{MARK}.", base)
-    assert [numbered(found[0], base + at) for at in range(length)] == texts
+    assert [fill_number(found[0], base + at) for at in range(length)] == texts

@@ -7,7 +7,7 @@ import pytest
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Message, ToolCall
 from autoparser.analysis.core.message_battery import STRANGE_KEY
-from autoparser.analysis.core.text_format import Escape
+from autoparser.analysis.core.text_format import StringEscape
 from tests.analysis.reading.parsing.loop import difference
 
 TURNS = """\
@@ -38,21 +38,27 @@ VALUE = "{{ value if value is string else value | tojson }}"
     ("member", "key", "value"),
     [
         # Keys as they are; values as they are, and escaped.
-        ("[k]{{ key }}[v]" + VALUE + "[/v]", Escape.VERBATIM, Escape.VERBATIM),
-        ("[k]{{ key }}[v]{{ value | tojson }}[/v]", Escape.VERBATIM, Escape.JSON),
+        ("[k]{{ key }}[v]" + VALUE + "[/v]", StringEscape.VERBATIM, StringEscape.VERBATIM),
+        ("[k]{{ key }}[v]{{ value | tojson }}[/v]", StringEscape.VERBATIM, StringEscape.JSON),
         # Keys escaped, values not.
-        ("[k]{{ key | e }}[v]" + VALUE + "[/v]", Escape.HTML, Escape.VERBATIM),
-        ("[k]{{ key | tojson }}[v]" + VALUE + "[/v]", Escape.JSON, Escape.VERBATIM),
+        ("[k]{{ key | e }}[v]" + VALUE + "[/v]", StringEscape.HTML, StringEscape.VERBATIM),
+        ("[k]{{ key | tojson }}[v]" + VALUE + "[/v]", StringEscape.JSON, StringEscape.VERBATIM),
         (
             "[k]{{ key | replace('&', '&amp;') | replace('<', '&lt;') }}[v]" + VALUE + "[/v]",
-            Escape.TABLE,
-            Escape.VERBATIM,
+            StringEscape.TABLE,
+            StringEscape.VERBATIM,
         ),
         # A key that is written twice.
-        ("[k={{ key | e }}]" + VALUE + "[/k={{ key | e }}]", Escape.HTML, Escape.VERBATIM),
+        (
+            "[k={{ key | e }}]" + VALUE + "[/k={{ key | e }}]",
+            StringEscape.HTML,
+            StringEscape.VERBATIM,
+        ),
     ],
 )
-def test_keys_are_learnt_apart_from_values(member: str, key: Escape, value: Escape) -> None:
+def test_keys_are_learnt_apart_from_values(
+    member: str, key: StringEscape, value: StringEscape
+) -> None:
     analysis = analyze(ChatTemplate(TURNS.replace("MEMBER", member)))
     calls = analysis.format.calls
     assert calls is not None

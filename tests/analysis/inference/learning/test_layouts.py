@@ -6,11 +6,11 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Presence
-from autoparser.analysis.core.text_format import Edges, Part, Strip
+from autoparser.analysis.core.text_format import EdgeStrip, StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_shape import ReasoningRetention
 from autoparser.analysis.learning.call_frame import prompt_text
 from autoparser.analysis.learning.prompt_words import historic_opening, learn_retention
-from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.suggestions import suggest_values
 from autoparser.analysis.learning.turn_layouts import find_cut, learn_layout
 from tests.analysis.tiny import CONTENT, REASONING, calls, negotiated, observer_of, turn
 
@@ -23,22 +23,22 @@ BOTH = Presence(content=True, calls=True)
 @pytest.mark.parametrize(
     ("template", "presence", "parts", "reason"),
     [
-        (WHOLE, PLAIN, (Part.CONTENT,), "content alone"),
+        (WHOLE, PLAIN, (TurnPart.CONTENT,), "content alone"),
         (WHOLE, Presence(), (), "nothing"),
-        (WHOLE, TOLD, (Part.REASONING, Part.CONTENT), "reasoning first"),
-        (WHOLE, BOTH, (Part.CONTENT, Part.CALLS), "content before calls"),
-        (turn(CALLED, CONTENT), BOTH, (Part.CALLS, Part.CONTENT), "calls before content"),
+        (WHOLE, TOLD, (TurnPart.REASONING, TurnPart.CONTENT), "reasoning first"),
+        (WHOLE, BOTH, (TurnPart.CONTENT, TurnPart.CALLS), "content before calls"),
+        (turn(CALLED, CONTENT), BOTH, (TurnPart.CALLS, TurnPart.CONTENT), "calls before content"),
         (
             turn(f"{{% if m.tool_calls %}}{CALLED}{{% else %}}{CONTENT}{{% endif %}}"),
             BOTH,
-            (Part.CALLS,),
+            (TurnPart.CALLS,),
             "content is dropped beside calls",
         ),
-        (turn(CONTENT, "|", CONTENT), PLAIN, (Part.CONTENT, Part.CONTENT), "written twice"),
+        (turn(CONTENT, "|", CONTENT), PLAIN, (TurnPart.CONTENT, TurnPart.CONTENT), "written twice"),
     ],
 )
 def test_parts(
-    template: ChatTemplate, presence: Presence, parts: tuple[Part, ...], reason: str
+    template: ChatTemplate, presence: Presence, parts: tuple[TurnPart, ...], reason: str
 ) -> None:
     layout = learn_layout(observer_of(template), presence)
     assert layout.parts == parts, reason
@@ -61,13 +61,13 @@ def test_a_refused_layout_has_the_template_s_words() -> None:
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        ("{{ m.content }}", Edges()),
-        ("{{ m.content|trim }}", Edges(Strip.WHITESPACE, Strip.WHITESPACE)),
-        ("{{ m.content.lstrip('\\n') }}", Edges(Strip.NEWLINES, Strip.NOTHING)),
-        ("{{ m.content.rstrip() }}", Edges(Strip.NOTHING, Strip.WHITESPACE)),
+        ("{{ m.content }}", StrippedEdges()),
+        ("{{ m.content|trim }}", StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)),
+        ("{{ m.content.lstrip('\\n') }}", StrippedEdges(EdgeStrip.NEWLINES, EdgeStrip.NOTHING)),
+        ("{{ m.content.rstrip() }}", StrippedEdges(EdgeStrip.NOTHING, EdgeStrip.WHITESPACE)),
     ],
 )
-def test_edges(expression: str, expected: Edges) -> None:
+def test_edges(expression: str, expected: StrippedEdges) -> None:
     assert learn_layout(observer_of(turn(expression)), PLAIN).content == expected
 
 
@@ -75,8 +75,8 @@ def test_the_reasoning_has_edges_of_its_own() -> None:
     layout = learn_layout(
         observer_of(turn(REASONING.replace("content }", "content|trim }"), CONTENT)), TOLD
     )
-    assert layout.reasoning == Edges(Strip.WHITESPACE, Strip.WHITESPACE)
-    assert layout.content == Edges()
+    assert layout.reasoning == StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)
+    assert layout.content == StrippedEdges()
 
 
 @pytest.mark.parametrize(
@@ -166,5 +166,5 @@ def test_the_opening_of_an_earlier_turn() -> None:
 )
 def test_cut(expression: str, expected: str | None, reason: str) -> None:
     template = turn(expression)
-    found = find_cut(observer_of(template), suggest(template.syntax_tree))
+    found = find_cut(observer_of(template), suggest_values(template.syntax_tree))
     assert (None if found is None else found.text) == expected, reason

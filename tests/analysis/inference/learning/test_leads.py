@@ -6,7 +6,7 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.learning.suggestions import Suggestions, suggest
+from autoparser.analysis.learning.suggestions import Suggestions, suggest_values
 from autoparser.analysis.templates.chat_template import ChatTemplate as Template
 
 TURNS = """\
@@ -37,7 +37,7 @@ def found() -> Analysis:
 
 
 def suggested(text: str) -> Suggestions:
-    return suggest(Template(text).syntax_tree)
+    return suggest_values(Template(text).syntax_tree)
 
 
 def test_what_something_is_searched_for_in_may_be_a_list() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.core.call_notation import Row, Slot
+from autoparser.analysis.core.call_notation import Row, RowSlot
 from autoparser.analysis.core.conversation import tool_for
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
@@ -40,11 +40,11 @@ def written(call_id: str, result: str = "{{ message.tool_call_id }}") -> Analysi
         ("{{ call.id }}", ()),
         (
             "{{ call.id or 'f.' ~ call.function.name ~ ':' ~ loop.index0 }}",
-            ("f.", Slot.NAME, ":", Slot.INDEX),
+            ("f.", RowSlot.NAME, ":", RowSlot.INDEX),
         ),
         (
             "{{ call.id if call.id is defined else call.function.name ~ '@' ~ loop.index }}",
-            (Slot.NAME, "@", Slot.INDEX),
+            (RowSlot.NAME, "@", RowSlot.INDEX),
         ),
         # What stands for a missing id carries no name.
         ("{{ call.id or 'none' }}", ()),
@@ -64,10 +64,13 @@ def test_an_id_that_is_put_together_where_there_is_none(call_id: str, row: Row) 
         ("{{ message.name }}", ()),
         (
             "{{ message.tool_call_id.split('.')[1].split(':')[0] }}",
-            (Slot.ID, ".", Slot.NAME, ":", Slot.ID),
+            (RowSlot.ID, ".", RowSlot.NAME, ":", RowSlot.ID),
         ),
-        ("{{ message.tool_call_id.split('/')[-1] }}", (Slot.ID, "/", Slot.NAME)),
-        ("{{ message.name or message.tool_call_id.split('#')[0] }}", (Slot.NAME, "#", Slot.ID)),
+        ("{{ message.tool_call_id.split('/')[-1] }}", (RowSlot.ID, "/", RowSlot.NAME)),
+        (
+            "{{ message.name or message.tool_call_id.split('#')[0] }}",
+            (RowSlot.NAME, "#", RowSlot.ID),
+        ),
     ],
 )
 def test_an_id_that_is_taken_apart_for_the_result(result: str, row: Row) -> None:

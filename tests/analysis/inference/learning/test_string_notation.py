@@ -7,7 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.core.text_format import Edges, Escape, StringGuard, Strip, Text
+from autoparser.analysis.core.text_format import (
+    EdgeStrip,
+    StringEscape,
+    StringGuard,
+    StringText,
+    StrippedEdges,
+)
 from autoparser.analysis.learning.argument_notation import hostile_string, learn_text
 
 WORD = "zwordq"
@@ -21,43 +27,46 @@ def rendered(expression: str) -> Callable[[str], str]:
 @pytest.mark.parametrize(
     ("expression", "expected", "reason"),
     [
-        ("{{ s }}", Text(), "as it is"),
-        ("{{ (s|tojson)[1:-1] }}", Text(escape=Escape.JSON), "JSON"),
+        ("{{ s }}", StringText(), "as it is"),
+        ("{{ (s|tojson)[1:-1] }}", StringText(escape=StringEscape.JSON), "JSON"),
         (
             "{{ (s|tojson(ensure_ascii=true))[1:-1] }}",
-            Text(escape=Escape.JSON_ASCII),
+            StringText(escape=StringEscape.JSON_ASCII),
             "JSON, ASCII only",
         ),
-        ("{{ [s]|string|trim('[]') }}", Text(escape=Escape.PYTHON), "Python's repr"),
-        ("{{ s|e }}", Text(escape=Escape.HTML), "HTML"),
+        ("{{ [s]|string|trim('[]') }}", StringText(escape=StringEscape.PYTHON), "Python's repr"),
+        ("{{ s|e }}", StringText(escape=StringEscape.HTML), "HTML"),
         (
             "{{ s|trim }}",
-            Text(edges=Edges(Strip.WHITESPACE, Strip.WHITESPACE)),
+            StringText(edges=StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE)),
             "stripped",
         ),
         (
             "{{ s.lstrip('\\n') }}",
-            Text(edges=Edges(Strip.NEWLINES)),
+            StringText(edges=StrippedEdges(EdgeStrip.NEWLINES)),
             "newlines on the left",
         ),
         (
             "{{ (s|trim|tojson)[1:-1] }}",
-            Text(escape=Escape.JSON, edges=Edges(Strip.WHITESPACE, Strip.WHITESPACE)),
+            StringText(
+                escape=StringEscape.JSON,
+                edges=StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE),
+            ),
             "stripped, then JSON",
         ),
         (
             "{% if '<' in s or '&' in s %}![{{ s }}]!{% else %}{{ s }}{% endif %}",
-            Text(guard=StringGuard("<&", "![", "]!")),
+            StringText(guard=StringGuard("<&", "![", "]!")),
             "a wrapper around some strings",
         ),
         (
             "{{ s.replace('&', '+and+').replace('<', '+lt+') }}",
-            Text(escape=Escape.TABLE, table={"&": "+and+", "<": "+lt+"}),
+            StringText(escape=StringEscape.TABLE, table={"&": "+and+", "<": "+lt+"}),
             "escapes of its own",
         ),
     ],
 )
-def test_learn_text(expression: str, expected: Text, reason: str) -> None:
+def test_learn_text(expression: str, expected: StringText, reason: str) -> None:
     write = rendered(expression)
     found = learn_text(write(hostile_string(WORD)), WORD, write)
     assert found == expected, reason

@@ -9,14 +9,14 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.call_notation import Row, Slot, json_notation
+from autoparser.analysis.core.call_notation import Row, RowSlot, json_notation
 from autoparser.analysis.core.schema_keywords import JsonType
 from autoparser.analysis.learning.argument_containers import Enclosure
 from autoparser.analysis.learning.call_phases import PHASES, Phase
 from autoparser.analysis.learning.call_rows import SeenSlot, learn_slot
-from autoparser.analysis.learning.format_assembly import assemble, learn_formats
+from autoparser.analysis.learning.format_assembly import assemble_format, learn_formats
 from autoparser.analysis.learning.observer import Observer
-from autoparser.analysis.learning.suggestions import suggest
+from autoparser.analysis.learning.suggestions import suggest_values
 from autoparser.analysis.learning.turn_phases import Draft
 from tests.analysis.tiny import CONTENT, calls, observer_of, turn
 
@@ -40,13 +40,13 @@ def template_of(
 def concluded(template: ChatTemplate) -> tuple[Observer, Draft]:
     """Run all phases."""
     observer = observer_of(template)
-    draft = Draft(suggest(template.syntax_tree), shows_reasoning=False, shows_calls=True)
+    draft = Draft(suggest_values(template.syntax_tree), shows_reasoning=False, shows_calls=True)
     return observer, learn_formats(observer.prober, draft, {}).draft
 
 
 def written(observer: Observer, draft: Draft) -> CallFormat:
     """Put the calls together."""
-    found = assemble(observer, draft, [{}]).calls
+    found = assemble_format(observer, draft, [{}]).calls
     assert found is not None
     return found
 
@@ -124,9 +124,9 @@ def test_the_format_is_put_together_from_the_pieces(
 
 
 @pytest.mark.parametrize(
-    ("piece", "slot"), [("name", Slot.NAME), ("call_id", Slot.ID), ("key", Slot.KEY)]
+    ("piece", "slot"), [("name", RowSlot.NAME), ("call_id", RowSlot.ID), ("key", RowSlot.KEY)]
 )
-def test_a_slot_is_there_because_its_phase_saw_it(piece: str, slot: Slot) -> None:
+def test_a_slot_is_there_because_its_phase_saw_it(piece: str, slot: RowSlot) -> None:
     observer, base = concluded(BASE)
     assert slot in shown(written(observer, base))
     if piece == "key":
@@ -189,8 +189,8 @@ def test_arguments_are_json_because_every_piece_says_so(piece: str, template: Ch
 def test_a_slot_moves_with_its_thing(
     one: str | None, other: str | None, times: int, reason: str
 ) -> None:
-    expected = SeenSlot(Slot.NAME, "a", times) if times else None
-    assert learn_slot(Slot.NAME, "a", one, other) == expected, reason
+    expected = SeenSlot(RowSlot.NAME, "a", times) if times else None
+    assert learn_slot(RowSlot.NAME, "a", one, other) == expected, reason
 
 
 def test_arguments_held_by_a_string_are_read_in_it() -> None:

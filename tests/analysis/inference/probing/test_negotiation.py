@@ -12,17 +12,17 @@ from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
+    MessageShape,
     ReasoningForm,
-    Shape,
     ToolForm,
 )
 from autoparser.analysis.learning.shape_negotiation import UnusableTemplateError
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, negotiated, turn
 
 
-def changes(shape: Shape) -> dict[str, object]:
+def changes(shape: MessageShape) -> dict[str, object]:
     """Return what a shape has otherwise than the plain one."""
-    plain = Shape()
+    plain = MessageShape()
     return {
         field.name: getattr(shape, field.name)
         for field in fields(shape)

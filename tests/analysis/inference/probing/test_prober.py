@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.message_shape import Shape, ToolForm
+from autoparser.analysis.core.message_shape import MessageShape, ToolForm
 from tests.analysis.tiny import CONTENT, prober_of, turn
 
 
@@ -20,7 +20,7 @@ def test_a_question_is_rendered_once() -> None:
 
 def test_probers_in_other_shapes_share_the_meter() -> None:
     prober = prober_of(turn(CONTENT))
-    other = prober.using(shape=Shape(tools=ToolForm.NONE))
+    other = prober.using(shape=MessageShape(tools=ToolForm.NONE))
     prober.probe((prober.user,))
     other.probe((prober.user,))
     other.probe((prober.user,), generation=True)

@@ -11,17 +11,17 @@ from autoparser.analysis.core.conversation import (
     Message,
     ToolCall,
     ToolResult,
-    User,
+    UserMessage,
     tool_for,
 )
 from autoparser.analysis.core.message_shape import (
     CallForm,
     ContentForm,
     EmptyContent,
+    MessageShape,
     ReasoningForm,
-    Shape,
     ToolForm,
-    offered,
+    offered_tools,
 )
 
 CALL = ToolCall("f", {"a": "é"}, "id1")
@@ -33,17 +33,17 @@ REASONED = Message("Hi", "Hm")
 @pytest.mark.parametrize(
     ("shape", "message", "expected", "reason"),
     [
-        (Shape(), SAID, {"content": "Hi"}, "plain text"),
-        (Shape(), Message(), {"content": ""}, "an empty message has its content"),
-        (Shape(), REASONED, {"content": "Hi"}, "no field is known for the reasoning"),
+        (MessageShape(), SAID, {"content": "Hi"}, "plain text"),
+        (MessageShape(), Message(), {"content": ""}, "an empty message has its content"),
+        (MessageShape(), REASONED, {"content": "Hi"}, "no field is known for the reasoning"),
         (
-            Shape(reasoning_field="thoughts"),
+            MessageShape(reasoning_field="thoughts"),
             REASONED,
             {"content": "Hi", "thoughts": "Hm"},
             "a field",
         ),
         (
-            Shape(reasoning_field="thoughts", reasoning_form=ReasoningForm.PART),
+            MessageShape(reasoning_field="thoughts", reasoning_form=ReasoningForm.PART),
             REASONED,
             {
                 "content": [
@@ -54,20 +54,22 @@ REASONED = Message("Hi", "Hm")
             "a part of the content",
         ),
         (
-            Shape(assistant_content=ContentForm.PARTS),
+            MessageShape(assistant_content=ContentForm.PARTS),
             SAID,
             {"content": [{"type": "text", "text": "Hi"}]},
             "content as parts",
         ),
         (
-            Shape(user_content=ContentForm.PARTS),
+            MessageShape(user_content=ContentForm.PARTS),
             SAID,
             {"content": "Hi"},
             "the user's form is not the assistant's",
         ),
     ],
 )
-def test_messages(shape: Shape, message: Message, expected: dict[str, Json], reason: str) -> None:
+def test_messages(
+    shape: MessageShape, message: Message, expected: dict[str, Json], reason: str
+) -> None:
     assert shape.message(message) == {"role": "assistant", **expected}, reason
 
 
@@ -78,41 +80,41 @@ CALL_HEAD: dict[str, Json] = {"id": "id1", "type": "function"}
 @pytest.mark.parametrize(
     ("shape", "content", "call", "reason"),
     [
-        (Shape(), {"content": ""}, {**CALL_HEAD, "function": FUNCTION}, "OpenAI's form"),
+        (MessageShape(), {"content": ""}, {**CALL_HEAD, "function": FUNCTION}, "OpenAI's form"),
         (
-            Shape(empty_content=EmptyContent.NULL),
+            MessageShape(empty_content=EmptyContent.NULL),
             {"content": None},
             {**CALL_HEAD, "function": FUNCTION},
             "null content",
         ),
         (
-            Shape(empty_content=EmptyContent.ABSENT),
+            MessageShape(empty_content=EmptyContent.ABSENT),
             {},
             {**CALL_HEAD, "function": FUNCTION},
             "no content",
         ),
         (
-            Shape(arguments_as_string=True),
+            MessageShape(arguments_as_string=True),
             {"content": ""},
             {**CALL_HEAD, "function": {"name": "f", "arguments": '{"a": "é"}'}},
             "arguments as JSON text",
         ),
         (
-            Shape(calls=CallForm.BARE),
+            MessageShape(calls=CallForm.BARE),
             {"content": ""},
             {**CALL_HEAD, **FUNCTION},
             "a call without a wrapper",
         ),
     ],
 )
-def test_calls(shape: Shape, content: dict[str, Json], call: Json, reason: str) -> None:
+def test_calls(shape: MessageShape, content: dict[str, Json], call: Json, reason: str) -> None:
     expected = {"role": "assistant", **content, "tool_calls": [call]}
     assert shape.message(CALLED) == expected, reason
 
 
 def test_a_conversation() -> None:
-    dialogue = (User("Q"), CALLED, ToolResult("done", "f", "id1"), SAID)
-    shape = Shape(system=True, user_content=ContentForm.PARTS)
+    dialogue = (UserMessage("Q"), CALLED, ToolResult("done", "f", "id1"), SAID)
+    shape = MessageShape(system=True, user_content=ContentForm.PARTS)
     assert shape.messages(dialogue, "Be brief.") == [
         {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
         {"role": "user", "content": [{"type": "text", "text": "Q"}]},
@@ -127,11 +129,11 @@ def test_a_conversation() -> None:
 def test_tools(form: ToolForm, wrapped: bool) -> None:
     tool = tool_for("f", "Does it.", {"a": "array", "b": "object", "c": "integer"})
     expected: Json = {"type": "function", "function": tool} if wrapped else tool
-    assert offered([tool], Shape(tools=form)) == [expected]
+    assert offered_tools([tool], MessageShape(tools=form)) == [expected]
 
 
 def test_no_tools() -> None:
-    assert offered([tool_for("f", "Does it.", {})], Shape(tools=ToolForm.NONE)) is None
+    assert offered_tools([tool_for("f", "Does it.", {})], MessageShape(tools=ToolForm.NONE)) is None
 
 
 def test_a_tool_describes_its_parameters() -> None:

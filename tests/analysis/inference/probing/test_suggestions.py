@@ -7,12 +7,12 @@ from jinja2 import meta
 
 from autoparser import ChatTemplate
 from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.learning.suggestions import Suggestions, suggest
+from autoparser.analysis.learning.suggestions import Suggestions, suggest_values
 from autoparser.analysis.templates.environment import chat_environment, undeclared_names
 
 
 def suggested(text: str) -> Suggestions:
-    return suggest(ChatTemplate(text).syntax_tree)
+    return suggest_values(ChatTemplate(text).syntax_tree)
 
 
 @pytest.mark.parametrize(

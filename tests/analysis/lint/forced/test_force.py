@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autoparser import ChatTemplate
-from autoparser.analysis.lint.forced_branches import ForcedRun, force
+from autoparser.analysis.lint.forced_branches import ForcedRun, force_branches
 
 MESSAGES = [
     {"role": "user", "content": "Hello."},
@@ -14,7 +14,9 @@ MESSAGES = [
 
 
 def forced(text: str) -> ForcedRun:
-    return force(ChatTemplate(text), {"messages": MESSAGES, "tools": None, "bos_token": "<s>"})
+    return force_branches(
+        ChatTemplate(text), {"messages": MESSAGES, "tools": None, "bos_token": "<s>"}
+    )
 
 
 @pytest.mark.parametrize(

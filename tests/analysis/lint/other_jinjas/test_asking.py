@@ -20,7 +20,7 @@ from autoparser.analysis.lint.other_jinjas import (
     JinjaAnswer,
     JinjaQuestion,
     OtherJinja,
-    ask,
+    ask_jinja,
     installed_jinjas,
 )
 from autoparser.analysis.lint.other_renders import (
@@ -31,7 +31,7 @@ from autoparser.analysis.lint.other_renders import (
     hits_of,
 )
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.lint.subject import Subject
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "lint"
@@ -69,7 +69,7 @@ def test_what_they_render(jinjas: Mapping[str, OtherJinja], name: str) -> None:
         "{{ {'a': ['<é>', none]} | tojson }}": '{"a": ["<é>", null]}',
         "{{ x if tools is none }}": "1",
     }
-    answers = ask(jinja(jinjas, name), question("|".join(parts), x=1))
+    answers = ask_jinja(jinja(jinjas, name), question("|".join(parts), x=1))
     assert answers == (JinjaAnswer("|".join(parts.values())),)
 
 
@@ -85,7 +85,7 @@ def test_what_they_render(jinjas: Mapping[str, OtherJinja], name: str) -> None:
 def test_where_they_fail(
     jinjas: Mapping[str, OtherJinja], name: str, template: str, tag: str
 ) -> None:
-    (answer,) = ask(jinja(jinjas, name), question(template))
+    (answer,) = ask_jinja(jinja(jinjas, name), question(template))
     assert answer.error
     assert answer.at is not None
     end = template.index(tag) + len(tag)
@@ -94,7 +94,7 @@ def test_where_they_fail(
 
 def test_a_program_that_ends_costs_what_is_left(tmp_path: Path) -> None:
     ends = program(tmp_path, "print('{\"text\": \"a\"}')\nraise SystemExit('enough')")
-    first, *others = ask(ends, question(PLAIN, 3))
+    first, *others = ask_jinja(ends, question(PLAIN, 3))
     assert first == JinjaAnswer("a")
     words = "the process ended with the code 1: enough"
     assert others == [JinjaAnswer(error=words, asked=False)] * 2
@@ -103,13 +103,13 @@ def test_a_program_that_ends_costs_what_is_left(tmp_path: Path) -> None:
 def test_a_program_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "SECONDS", 0.5)
     text = 'print(\'{"text": "a"}\', flush=True)\nimport time\ntime.sleep(60)'
-    first, second = ask(program(tmp_path, text), question(PLAIN, 2))
+    first, second = ask_jinja(program(tmp_path, text), question(PLAIN, 2))
     assert first == JinjaAnswer("a")
     assert second == JinjaAnswer(error="it takes more than 0.5 seconds", asked=False)
 
 
 def test_a_program_that_cannot_be_started() -> None:
-    (answer,) = ask(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
+    (answer,) = ask_jinja(OtherJinja("one", "1", ("/nowhere/one",)), question(PLAIN))
     assert not answer.asked
     assert answer.error.startswith("it cannot be started")
 
@@ -161,7 +161,7 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
     def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
         return [JinjaAnswer("no")] * len(asked.conversations)
 
-    monkeypatch.setattr(jinja_comparison, "ask", answers)
+    monkeypatch.setattr(jinja_comparison, "ask_jinja", answers)
     other = OtherJinja("one", "1", ())
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.asked)
     sent = [each.sent for each in found.differences]
@@ -174,8 +174,8 @@ def test_contents_are_sent_as_texts_and_with_signs(monkeypatch: pytest.MonkeyPat
 def test_what_lacks_beside_installed_jinjas_is_the_analysis(
     jinjas: Mapping[str, OtherJinja],
 ) -> None:
-    for installed, need in (((), Need.OTHER_JINJAS), ((*jinjas.values(),), Need.ANALYSIS)):
-        if not installed and need is Need.ANALYSIS:
+    for installed, need in (((), RuleNeed.OTHER_JINJAS), ((*jinjas.values(),), RuleNeed.ANALYSIS)):
+        if not installed and need is RuleNeed.ANALYSIS:
             pytest.skip("no other Jinja is installed")
         subject = Subject(ChatTemplate("{{ 7 }}"), jinjas=installed)
         report = lint(subject, [rule_of("AP811")])

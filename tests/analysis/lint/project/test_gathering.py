@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.analysis.lint.project_sources import gather, load_targets
+from autoparser.analysis.lint.project_sources import gather_sources, load_targets
 
 TEXT = "{% for m in messages %}{{ m.content }}{% endfor %}"
 TREE = {
@@ -71,7 +71,7 @@ FOUND: list[tuple[list[str], tuple[str, ...], list[str]]] = [
 def test_arguments_mean_sources(
     arguments: list[str], exclude: tuple[str, ...], expected: list[str]
 ) -> None:
-    sources, problems = gather(arguments, exclude)
+    sources, problems = gather_sources(arguments, exclude)
     found = [Path(each.given).as_posix() for each in sources]
     assert sorted(found) == sorted(expected)
     assert problems == ()
@@ -81,7 +81,7 @@ def test_arguments_mean_sources(
 @pytest.mark.parametrize("argument", ["empty", "plain", "no*thing", "."])
 def test_a_place_without_templates_is_a_problem(argument: str) -> None:
     exclude = ("*.j*", "model", "legacy", "old") if argument == "." else ()
-    sources, problems = gather([argument], exclude)
+    sources, problems = gather_sources([argument], exclude)
     targets, more = load_targets(sources)
     assert targets == ()
     assert [each.path for each in (*problems, *more)] == [argument]
@@ -89,7 +89,7 @@ def test_a_place_without_templates_is_a_problem(argument: str) -> None:
 
 @pytest.mark.usefixtures("tree")
 def test_every_named_template_of_a_source_is_loaded() -> None:
-    targets, problems = load_targets(gather(["."])[0])
+    targets, problems = load_targets(gather_sources(["."])[0])
     assert problems == ()
     named = [(each.path, each.name) for each in targets]
     assert ("old/config/tokenizer_config.json", "default") in named
@@ -128,7 +128,7 @@ def test_a_file_that_is_no_template_is_called_what_it_is(
     file = tmp_path / name
     if content is not None:
         file.write_bytes(content)
-    targets, problems = load_targets(gather([str(file)])[0])
+    targets, problems = load_targets(gather_sources([str(file)])[0])
     assert targets == ()
     assert [each.path for each in problems] == [str(file)]
     assert words in problems[0].message

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.lint.project_settings import is_pattern, matches
+from autoparser.analysis.lint.project_settings import is_pattern, matches_glob
 
 MATCHES = [
     ("a.jinja", "a.jinja", True),
@@ -34,7 +34,7 @@ MATCHES = [
 
 @pytest.mark.parametrize(("pattern", "path", "expected"), MATCHES)
 def test_a_pattern_means_paths(pattern: str, path: str, expected: bool) -> None:
-    assert matches(pattern, path) is expected
+    assert matches_glob(pattern, path) is expected
 
 
 def test_what_stands_for_other_characters_is_a_pattern() -> None:

@@ -17,13 +17,18 @@ import pytest
 from autoparser import ChatTemplate
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.inspection import SeenHits, Task, Trouble, inspect
+from autoparser.analysis.lint.inspection import (
+    InspectionTask,
+    InspectionTrouble,
+    SeenHits,
+    inspect_template,
+)
 from autoparser.analysis.lint.inspection_cache import DAY, UNUSED, InspectionCache
 from autoparser.analysis.lint.project_run import LintRequest, lint_project
 from autoparser.analysis.lint.project_settings import ProjectSettings
-from autoparser.analysis.lint.project_sources import Problem
+from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule import RuleNeed
 
 KEY = "ab" + "0" * 62
 
@@ -51,10 +56,10 @@ SEEN = SeenHits(
         ),
         ("AP101", Hit("nothing else"), ()),
     ),
-    (("AP606", Need.TOKENIZER),),
+    (("AP606", RuleNeed.TOKENIZER),),
     (),
     (Ignore(("AP3",), frozenset({"AP301", "AP302"}), "meant so", 2),),
-    (Problem("", "no such verb", "write ignore", "", 4),),
+    (InputProblem("", "no such verb", "write ignore", "", 4),),
 )
 
 
@@ -87,7 +92,7 @@ def test_a_frozen_mapping_comes_out_as_one_that_is_equal(cache: InspectionCache)
     "seen",
     [
         SeenHits(looked=False),
-        SeenHits(troubles=(Trouble("the tokenizer cannot be read"),)),
+        SeenHits(troubles=(InspectionTrouble("the tokenizer cannot be read"),)),
         SeenHits((("AP101", Hit("a lone \ud800"), ()),)),
         SeenHits(
             (("AP101", Hit("", (HitEvidence(ShownText("", messages=({"at": 2**80},))),)), ()),)
@@ -221,11 +226,11 @@ def test_a_second_run_looks_at_what_has_changed_alone(
         (source / f"{at}.jinja").write_text(f"{TEXT}{at}")
     looked: list[str] = []
 
-    def counting(task: Task) -> SeenHits:
+    def counting(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)
-        return inspect(task)
+        return inspect_template(task)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", counting)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", counting)
     first = lint_project(request(source, tmp_path / "cache"))
     assert [*first.findings]
     assert len(looked) == 3
@@ -249,8 +254,8 @@ def test_a_template_is_looked_at_again_where_it_was_beyond_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one.jinja").write_text(TEXT)
-    unseen = SeenHits(troubles=(Trouble("it takes more than 1 s"),), looked=False)
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", lambda _: unseen)
+    unseen = SeenHits(troubles=(InspectionTrouble("it takes more than 1 s"),), looked=False)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", lambda _: unseen)
     run = lint_project(request(tmp_path, tmp_path / "cache"))
     assert [each.message for each in run.problems] == ["it takes more than 1 s"]
     monkeypatch.undo()
@@ -267,6 +272,6 @@ def test_the_time_of_day_has_no_part_in_what_is_found(monkeypatch: pytest.Monkey
         monkeypatch.setattr(f"autoparser.analysis.{module}.datetime", Asked)
     text = "{{- strftime_now('%d %b %Y') }}" + TEXT
     codes = ("AP603", "AP605", "AP901", "AP908")
-    seen = inspect(Task(ChatTemplate(text), codes))
+    seen = inspect_template(InspectionTask(ChatTemplate(text), codes))
     assert seen.looked
     assert [code for code, _, _ in seen.hits] == ["AP603"]

@@ -12,16 +12,16 @@ import pytest
 
 from autoparser import ChatTemplate, Limits, analysis
 from autoparser.analysis.lint import inspection_cache as inspection_key
-from autoparser.analysis.lint.inspection import Task
-from autoparser.analysis.lint.inspection_cache import DECIDING, InspectionKeys, engine
+from autoparser.analysis.lint.inspection import InspectionTask
+from autoparser.analysis.lint.inspection_cache import DECIDING, InspectionKeys, engine_digest
 from autoparser.analysis.lint.other_jinjas import OtherJinja
-from autoparser.analysis.templates.environment import Sandbox
+from autoparser.analysis.templates.environment import SandboxKind
 
 LIMITS = Limits()
 
 ROOT = Path(__file__).parents[4]
 
-Change = Callable[[Task], Task]
+Change = Callable[[InspectionTask], InspectionTask]
 
 
 def of_template(**changes: object) -> Change:
@@ -29,14 +29,14 @@ def of_template(**changes: object) -> Change:
 
 
 @pytest.fixture
-def task(tmp_path: Path) -> Task:
+def task(tmp_path: Path) -> InspectionTask:
     for name in ("tokenizer.json", "generation_config.json"):
         (tmp_path / name).write_text("{}")
     template = ChatTemplate("{{ messages }}", {"bos_token": "<s>"}, name="default", origin="a")
-    return Task(template, ("AP101",), str(tmp_path / "tokenizer.json"), tmp_path)
+    return InspectionTask(template, ("AP101",), str(tmp_path / "tokenizer.json"), tmp_path)
 
 
-def key_of(task: Task, limits: Limits | None = LIMITS) -> str:
+def key_of(task: InspectionTask, limits: Limits | None = LIMITS) -> str:
     key = InspectionKeys(limits).key_of(task)
     assert key is not None
     return key
@@ -47,7 +47,7 @@ OTHERS: dict[str, Change] = {
     "a text without bytes in UTF-8": of_template(text="{{ messages }}\ud800"),
     "token": of_template(special_tokens={"bos_token": "<t>"}),
     "token's name": of_template(special_tokens={"eos_token": "<s>"}),
-    "sandbox": of_template(sandbox=Sandbox.MUTABLE),
+    "sandbox": of_template(sandbox=SandboxKind.MUTABLE),
     "rules": lambda task: replace(task, rules=("AP101", "AP102")),
     "no tokenizer": lambda task: replace(task, tokenizer=None),
     "no directory": lambda task: replace(task, directory=None),
@@ -55,16 +55,16 @@ OTHERS: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", OTHERS)
-def test_another_task_has_another_key(change: str, task: Task) -> None:
+def test_another_task_has_another_key(change: str, task: InspectionTask) -> None:
     assert key_of(OTHERS[change](task)) != key_of(task)
 
 
-def test_a_name_and_a_place_decide_nothing(task: Task) -> None:
+def test_a_name_and_a_place_decide_nothing(task: InspectionTask) -> None:
     assert key_of(of_template(name="tool_use", origin="b")(task)) == key_of(task)
 
 
 @pytest.mark.parametrize("limits", [None, Limits(seconds=1), Limits(memory=10**8)])
-def test_other_limits_make_another_key(limits: Limits | None, task: Task) -> None:
+def test_other_limits_make_another_key(limits: Limits | None, task: InspectionTask) -> None:
     assert key_of(task, limits) != key_of(task)
 
 
@@ -97,14 +97,16 @@ FILES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", FILES)
-def test_other_files_of_the_model_make_another_key(change: str, task: Task, tmp_path: Path) -> None:
+def test_other_files_of_the_model_make_another_key(
+    change: str, task: InspectionTask, tmp_path: Path
+) -> None:
     before = key_of(task)
     assert key_of(task) == before
     FILES[change](tmp_path)
     assert key_of(task) != before
 
 
-def test_what_cannot_be_seen_from_here_has_no_key(task: Task) -> None:
+def test_what_cannot_be_seen_from_here_has_no_key(task: InspectionTask) -> None:
     keys = InspectionKeys(LIMITS)
     jinja = OtherJinja("minijinja", "2.0", ("python",))
     assert keys.key_of(replace(task, jinjas=(jinja,))) is None
@@ -112,11 +114,11 @@ def test_what_cannot_be_seen_from_here_has_no_key(task: Task) -> None:
 
 
 def test_another_engine_has_other_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [engine()]
+    found = [engine_digest()]
 
     def again() -> None:
-        engine.cache_clear()
-        found.append(engine())
+        engine_digest.cache_clear()
+        found.append(engine_digest())
 
     monkeypatch.setattr(inspection_key, "__version__", "9.9")
     again()

@@ -12,11 +12,11 @@ import pytest
 
 from autoparser.analysis.lint import inspection
 from autoparser.analysis.lint.hit import Confidence, Severity
-from autoparser.analysis.lint.inspection import LintRun, SeenHits, Task
+from autoparser.analysis.lint.inspection import InspectionTask, LintRun, SeenHits
 from autoparser.analysis.lint.project_run import LintRequest, baseline_of, lint_project
 from autoparser.analysis.lint.project_settings import FailOn, ProjectSettings
 from autoparser.analysis.lint.registry import rule_of
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.analysis.templates.worker_limits import Limits
 
 LINT = Path(__file__).parents[4] / "fixtures" / "lint"
@@ -56,13 +56,13 @@ def test_identical_templates_are_looked_at_once(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    real = inspection.inspect
+    real = inspection.inspect_template
 
-    def counting(task: Task) -> SeenHits:
+    def counting(task: InspectionTask) -> SeenHits:
         looked.append(task.template.text)
         return real(task)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", counting)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", counting)
     told: list[int] = []
     steps: list[None] = []
 
@@ -165,15 +165,15 @@ def test_it_fails_from_a_severity_on(
 
 
 def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unsure(task: Task) -> SeenHits:
-        seen = inspection.inspect(task)
+    def unsure(task: InspectionTask) -> SeenHits:
+        seen = inspection.inspect_template(task)
         hits = tuple(
             (code, replace(hit, confidence=Confidence.MEDIUM), also)
             for code, hit, also in seen.hits
         )
         return replace(seen, hits=hits)
 
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", unsure)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", unsure)
     for least, expected in ((Confidence.LOW, 3), (Confidence.MEDIUM, 3), (Confidence.HIGH, 0)):
         run = lint_project(replace(request(project), min_confidence=least))
         assert len(found(run)) == expected
@@ -181,7 +181,7 @@ def test_less_sure_findings_can_be_left_out(project: Path, monkeypatch: pytest.M
 
 def test_a_broken_tokenizer_beside_a_template_is_only_told_of(project: Path) -> None:
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
-    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
+    needing = msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER)
     run = lint_project(replace(request(project, "drops.jinja"), rules=(RULES[0], needing)))
     assert found(run) == [("drops.jinja", "AP306")]
     assert run.problems == ()
@@ -194,12 +194,12 @@ def test_a_tokenizer_that_is_named_takes_the_place_of_the_one_beside(
 ) -> None:
     tokenizers: list[str | None] = []
 
-    def looking(task: Task) -> SeenHits:
+    def looking(task: InspectionTask) -> SeenHits:
         tokenizers.append(task.tokenizer)
         return SeenHits()
 
-    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect", looking)
-    needing = msgspec.structs.replace(RULES[1], needs=Need.TOKENIZER)
+    monkeypatch.setattr("autoparser.analysis.lint.project_run.inspect_template", looking)
+    needing = msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER)
     named, usual, beside = Path("named.json"), Path("usual.json"), project / "tokenizer.json"
     asked = replace(
         request(project, "drops.jinja"), rules=(needing,), settings=ProjectSettings(tokenizer=usual)

@@ -12,7 +12,7 @@ from autoparser.analysis.templates.edit_kinds import (
     jinja_text,
     replaced_value,
 )
-from autoparser.analysis.templates.template_edits import edited
+from autoparser.analysis.templates.template_edits import apply_edits
 
 ADDED = {
     "{{ m.text }}": [
@@ -46,7 +46,7 @@ ADDED = {
 
 @pytest.mark.parametrize(("text", "expected"), ADDED.items())
 def test_what_is_added(text: str, expected: list[str]) -> None:
-    assert sorted(edited(text, [edit]) for edit in adding_edits(text)) == sorted(expected)
+    assert sorted(apply_edits(text, [edit]) for edit in adding_edits(text)) == sorted(expected)
 
 
 COMPARED = {
@@ -60,18 +60,18 @@ COMPARED = {
 
 @pytest.mark.parametrize(("text", "expected"), COMPARED.items())
 def test_a_comparison_takes_another_word(text: str, expected: str) -> None:
-    assert edited(text, also_compared(text, "a", "b")) == expected
+    assert apply_edits(text, also_compared(text, "a", "b")) == expected
 
 
 def test_a_field_is_taken_for_another_word() -> None:
     (edit,) = replaced_value("{{ m.role }}", "a", "b")
-    assert edited("{{ m.role }}", [edit]) == "{{ ('a' if m.role == 'b' else m.role) }}"
+    assert apply_edits("{{ m.role }}", [edit]) == "{{ ('a' if m.role == 'b' else m.role) }}"
 
 
 def test_a_condition_asks_for_a_variable_too() -> None:
     text = "{% if a or b %}x{% endif %}"
     assert "{% if (a or b) and v %}x{% endif %}" in {
-        edited(text, [edit]) for edit in asking_also(text, "v")
+        apply_edits(text, [edit]) for edit in asking_also(text, "v")
     }
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.editing.tidied_edits import always, decided_conditions, same_truth
-from autoparser.analysis.templates.template_edits import edited
+from autoparser.analysis.editing.tidied_edits import (
+    constant_condition,
+    decided_conditions,
+    same_truth,
+)
+from autoparser.analysis.templates.template_edits import apply_edits
 
 TIDIEST = {
     # what is written, and the first form of it
@@ -31,7 +35,7 @@ UNDECIDED = ("{% if a %}b{% endif %}", "{% if a or b %}c{% endif %}", "{{ a if b
 
 @pytest.mark.parametrize("text", TIDIEST)
 def test_what_decides_nothing_is_left_out(text: str) -> None:
-    assert edited(text, next(iter(decided_conditions(text)))) == TIDIEST[text]
+    assert apply_edits(text, next(iter(decided_conditions(text)))) == TIDIEST[text]
 
 
 @pytest.mark.parametrize("text", UNDECIDED)
@@ -40,10 +44,10 @@ def test_what_decides_something_stays(text: str) -> None:
 
 
 def test_a_condition_is_known_by_its_parts() -> None:
-    assert always("a or (not a)") is True
-    assert always("b == 1 and not b == 1") is False
-    assert always("a or not b") is None
-    assert always("a or") is None
+    assert constant_condition("a or (not a)") is True
+    assert constant_condition("b == 1 and not b == 1") is False
+    assert constant_condition("a or not b") is None
+    assert constant_condition("a or") is None
     assert same_truth("a or (not a and b)", "a or b")
     assert not same_truth("a or b", "a and b")
     assert same_truth("m.a and m.a is not none", "m.a")

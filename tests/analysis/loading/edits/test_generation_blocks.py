@@ -8,67 +8,67 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.editing.generation_blocks import (
-    Authorship,
-    Ownership,
-    exploded,
+    StretchOwner,
+    TextAuthorship,
+    split_operands,
     with_generation_blocks,
 )
 from autoparser.analysis.templates.template_edits import statement_tree
 
-MODEL, OTHERS, SHARED = Authorship.MODEL, Authorship.OTHERS, Authorship.SHARED
+MODEL, OTHERS, SHARED = TextAuthorship.MODEL, TextAuthorship.OTHERS, TextAuthorship.SHARED
 
-TABLE: dict[str, tuple[str, Mapping[str, Ownership], str]] = {
+TABLE: dict[str, tuple[str, Mapping[str, StretchOwner], str]] = {
     "one output": (
         "{{ m.text }}",
-        {"m.text": Ownership(MODEL)},
+        {"m.text": StretchOwner(MODEL)},
         "{% generation %}{{ m.text }}{% endgeneration %}",
     ),
     "an output cut in two": (
         "{{ '<a>' + m.text }}",
-        {"'<a>'": Ownership(OTHERS), "m.text": Ownership(MODEL)},
+        {"'<a>'": StretchOwner(OTHERS), "m.text": StretchOwner(MODEL)},
         "{{ '<a>' }}{%- generation %}{{- m.text }}{% endgeneration %}",
     ),
     "a string cut in two": (
         "{{ m.text + '</s>\\n' }}",
-        {"m.text": Ownership(MODEL), "'</s>\\n'": Ownership(MODEL, (0, 4))},
+        {"m.text": StretchOwner(MODEL), "'</s>\\n'": StretchOwner(MODEL, (0, 4))},
         "{% generation %}{{ m.text + '</s>' }}{% endgeneration %}{{- '\\n' }}",
     ),
     "what was put together stays so": (
         "{{ '<a>' ~ 1 ~ m.text + '.' ~ 2 }}",
         {
-            "'<a>'": Ownership(OTHERS),
-            "1": Ownership(MODEL),
-            "m.text": Ownership(MODEL),
-            "'.'": Ownership(MODEL),
-            "2": Ownership(MODEL),
+            "'<a>'": StretchOwner(OTHERS),
+            "1": StretchOwner(MODEL),
+            "m.text": StretchOwner(MODEL),
+            "'.'": StretchOwner(MODEL),
+            "2": StretchOwner(MODEL),
         },
         "{{ '<a>' }}{%- generation %}{{- 1 ~ m.text + '.' ~ 2 }}{% endgeneration %}",
     ),
     "a text cut in two": (
         "{{ m.text }}</s>\nX",
-        {"m.text": Ownership(MODEL), "</s>\nX": Ownership(MODEL, (0, 4))},
+        {"m.text": StretchOwner(MODEL), "</s>\nX": StretchOwner(MODEL, (0, 4))},
         "{% generation %}{{ m.text }}</s>{% endgeneration +%}\nX",
     ),
     "a whole branch, and the newline that its tag takes": (
         "{% if m.x %}\n{{ m.x }}{% endif %}\n{{ m.text }}",
-        {"m.x": Ownership(MODEL), "m.text": Ownership(MODEL)},
+        {"m.x": StretchOwner(MODEL), "m.text": StretchOwner(MODEL)},
         "{% generation %}{% if m.x %}\n{{ m.x }}{% endif %}\n{{ m.text }}{% endgeneration %}",
     ),
     "a line of its own": (
         "{%- if x %}\n    {{- '<a>' }}\n    {{- m.text }}\n{%- endif %}",
-        {"'<a>'": Ownership(OTHERS), "m.text": Ownership(MODEL)},
+        {"'<a>'": StretchOwner(OTHERS), "m.text": StretchOwner(MODEL)},
         "{%- if x %}\n    {{- '<a>' }}\n    {%- generation %}\n    {{- m.text }}"
         "\n    {%- endgeneration %}\n{%- endif %}",
     ),
     "others' too": (
         "{% for m in messages %}{{ m.text }}{% endfor %}",
-        {"m.text": Ownership(SHARED)},
+        {"m.text": StretchOwner(SHARED)},
         "{% for m in messages %}{% if m['role'] == 'assistant' %}{% generation %}{{ m.text }}"
         "{% endgeneration %}{% else %}{{ m.text }}{% endif %}{% endfor %}",
     ),
     "spaces before an output are written": (
         "X\n  {{ m.text }}\n",
-        {"X\n  ": Ownership(OTHERS), "m.text": Ownership(MODEL), "\n": Ownership(OTHERS)},
+        {"X\n  ": StretchOwner(OTHERS), "m.text": StretchOwner(MODEL), "\n": StretchOwner(OTHERS)},
         "X\n  {%+ generation %}{{ m.text }}{% endgeneration +%}\n",
     ),
 }
@@ -89,7 +89,7 @@ def test_blocks_are_written_and_the_text_stays(what: str) -> None:
 @pytest.mark.parametrize("scopes", [True, False])
 def test_what_is_set_in_a_block_is_forgotten_after_it(scopes: bool) -> None:
     text = "{{ a }}{% set b = a %}{{ a + '.' }}{{ b }}"
-    owners = {place: Ownership(MODEL) for place in ((3, 4), (25, 26), (29, 32))}
+    owners = {place: StretchOwner(MODEL) for place in ((3, 4), (25, 26), (29, 32))}
     written = with_generation_blocks(text, statement_tree(text), owners, scopes=scopes)
     assert written is not None
     assert written.count("{% generation %}") == (1 if scopes else 2)
@@ -99,13 +99,13 @@ def test_what_is_set_in_a_block_is_forgotten_after_it(scopes: bool) -> None:
 
 def test_nothing_is_written_where_nothing_is_the_models() -> None:
     text = "{{ a }}"
-    owners = {(3, 4): Ownership(OTHERS)}
+    owners = {(3, 4): StretchOwner(OTHERS)}
     assert with_generation_blocks(text, statement_tree(text), owners, scopes=True) is None
 
 
 def test_every_operand_is_taken_apart() -> None:
     text = "<{{- 'a' ~ (b + c) -}}>{{ (d + 'e') }}{{ f if g else h }}"
-    apart, places = exploded(text, statement_tree(text))
+    apart, places = split_operands(text, statement_tree(text))
     assert apart == "<{{- 'a' }}{{ (b + c) -}}>{{ d }}{{ 'e' }}{{ f if g else h }}"
     assert [text[slice(*place)] for place in places.values()] == [
         "<",

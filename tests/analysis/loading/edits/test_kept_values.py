@@ -6,7 +6,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.templates.edit_kinds import kept_values
-from autoparser.analysis.templates.template_edits import edited
+from autoparser.analysis.templates.template_edits import apply_edits
 
 KEPT = [
     # The last pass that sets it says what it is.
@@ -38,7 +38,7 @@ MESSAGES = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "
 @pytest.mark.parametrize(("text", "written"), KEPT)
 def test_a_value_is_there_after_the_loop(text: str, written: str) -> None:
     (kept,) = kept_values(text)
-    assert ChatTemplate(edited(text, kept.edits)).render(MESSAGES) == written
+    assert ChatTemplate(apply_edits(text, kept.edits)).render(MESSAGES) == written
 
 
 UNREAD = [

@@ -6,7 +6,7 @@ import pytest
 
 from autoparser import ChatTemplate
 from autoparser.analysis.templates.edit_kinds import after_its_loop
-from autoparser.analysis.templates.template_edits import edited
+from autoparser.analysis.templates.template_edits import apply_edits
 
 LATER = "{% if not loop.first %}>{% endif %}"
 TABLE = {
@@ -25,7 +25,7 @@ TABLE = {
 @pytest.mark.parametrize("what", TABLE)
 def test_it_is_written_once_after_the_loop(what: str) -> None:
     text = TABLE[what]
-    moved = [ChatTemplate(edited(text, edits)) for edits in after_its_loop(text, ">")]
+    moved = [ChatTemplate(apply_edits(text, edits)) for edits in after_its_loop(text, ">")]
     written = [
         [template.render_prepared({"calls": calls}) for calls in ([], ["a"], ["a", "b", "c"])]
         for template in moved
@@ -37,7 +37,7 @@ def test_it_is_written_once_after_the_loop(what: str) -> None:
 
 def test_of_two_strings_that_are_alike_one_is_left() -> None:
     text = TABLE["one of two"]
-    assert "{{- ']' }}" in edited(text, next(after_its_loop(text, ">")))
+    assert "{{- ']' }}" in apply_edits(text, next(after_its_loop(text, ">")))
 
 
 def test_where_no_loop_writes_it_nothing_is_moved() -> None:

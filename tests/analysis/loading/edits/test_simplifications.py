@@ -7,7 +7,7 @@ import pytest
 from autoparser import ChatTemplate, TemplateSyntaxError
 from autoparser.analysis.templates.edit_expressions import default_edit, template_edits
 from autoparser.analysis.templates.edit_kinds import after_all_messages
-from autoparser.analysis.templates.template_edits import TemplateEdit, edited
+from autoparser.analysis.templates.template_edits import TemplateEdit, apply_edits
 from tests.analysis.history.roundtrip.played import TEMPLATES
 
 EDITS = [
@@ -52,7 +52,7 @@ EDITS = [
 
 @pytest.mark.parametrize(("text", "expected"), EDITS)
 def test_an_edit_takes_something_away_or_asks_less(text: str, expected: list[str]) -> None:
-    assert sorted(edited(text, [edit]) for edit in template_edits(text)) == sorted(expected)
+    assert sorted(apply_edits(text, [edit]) for edit in template_edits(text)) == sorted(expected)
 
 
 def test_edits_of_real_templates_can_nearly_all_be_read() -> None:
@@ -62,7 +62,7 @@ def test_edits_of_real_templates_can_nearly_all_be_read() -> None:
         for edit in template_edits(text)[::5]:
             tried += 1
             try:
-                ChatTemplate(edited(text, [edit])).check_syntax()
+                ChatTemplate(apply_edits(text, [edit])).check_syntax()
             except TemplateSyntaxError:
                 continue
             read += 1
@@ -72,7 +72,7 @@ def test_edits_of_real_templates_can_nearly_all_be_read() -> None:
 
 def test_several_edits_are_made_at_once() -> None:
     edits = [TemplateEdit(1, 2, "XY"), TemplateEdit(3, 3, "-"), TemplateEdit(0, 1, "")]
-    assert edited("abcd", edits) == "XYc-d"
+    assert apply_edits("abcd", edits) == "XYc-d"
 
 
 DEFAULTS = [(True, {}, "True"), (True, {"on": False}, "False"), ("a'b", {}, "a'b"), (3, {}, "3")]
@@ -83,12 +83,12 @@ def test_a_default_leaves_what_is_given(
     value: bool | str | int, given: dict[str, object], text: str
 ) -> None:
     template = "{% macro m() %}{{ on }}{% endmacro %}{{ m() }}"
-    fixed = ChatTemplate(edited(template, [default_edit({"on": value})]))
+    fixed = ChatTemplate(apply_edits(template, [default_edit({"on": value})]))
     assert fixed.render_prepared(given) == text
 
 
 def test_what_follows_all_messages_is_left_out() -> None:
     loop = "{% for m in messages %}{% if m %}{{ m }}{% else %}-{% endif %}{% endfor %}"
     text = loop + "{% if a %}b{% else %}{{ c }}{% endif %}\n"
-    found = [edited(text, [edit]) for edit in after_all_messages(text)]
+    found = [apply_edits(text, [edit]) for edit in after_all_messages(text)]
     assert found == [f"{loop}\n", f"{loop}{{% if a %}}b{{% endif %}}\n"]

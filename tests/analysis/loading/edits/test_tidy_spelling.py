@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate
 from autoparser.analysis.editing.tidied_edits import own_lines, without_brackets
-from autoparser.analysis.templates.template_edits import edited
+from autoparser.analysis.templates.template_edits import apply_edits
 
 LINED = "{%- for m in messages %}\n    {{- m.content }}\n{%- endfor %}"
 ADDED = "{% if add_generation_prompt %}{{- 'So: ' }}{% endif %}"
@@ -12,13 +12,13 @@ ADDED = "{% if add_generation_prompt %}{{- 'So: ' }}{% endif %}"
 
 def test_brackets_are_left_out_pair_by_pair() -> None:
     text = "{{ f( (a or b) ) ~ 'c(d)' }}"
-    found = [edited(text, pair) for pair in without_brackets(text)]
+    found = [apply_edits(text, pair) for pair in without_brackets(text)]
     assert found == ["{{ f( a or b ) ~ 'c(d)' }}", "{{ f(a or b) ~ 'c(d)' }}"]
 
 
 def test_new_tags_get_lines_as_the_others_have() -> None:
     text = LINED + ADDED
-    lines = edited(text, own_lines(text, [(len(LINED), len(text))]))
+    lines = apply_edits(text, own_lines(text, [(len(LINED), len(text))]))
     assert lines == (
         f"{LINED}\n{{%- if add_generation_prompt %}}\n    {{{{- 'So: ' }}}}\n{{%- endif %}}"
     )
@@ -34,7 +34,7 @@ def test_what_is_longer_than_a_line_is_not_moved() -> None:
         "{%- endgeneration %}\n{%- endif %}"
     )
     start = text.index("{%- generation")
-    lines = edited(
+    lines = apply_edits(
         text, own_lines(text, [(start, start + 17), (text.index("{%- endg"), len(text))])
     )
     assert lines == (

@@ -14,7 +14,7 @@ import pytest
 from autoparser import ChatTemplate, Limit, TaskLimitError, TemplateSyntaxError, WorkerDiedError
 from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.templates.worker_limits import Limits
-from autoparser.analysis.templates.worker_pool import Worker, close_workers, run_task
+from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
 
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 SHORT = Limits(render_seconds=0.2, seconds=0.5, memory=100_000_000)
@@ -134,7 +134,7 @@ def test_what_cannot_be_sent_is_the_callers_mistake() -> None:
 def test_an_interrupt_leaves_the_worker_alone_and_ends_it_in_the_parent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    worker = Worker()
+    worker = TaskWorker()
     os.kill(worker.pid, signal.SIGINT)
     assert worker.call(abs, -1, limits=SHORT) == 1
 
@@ -156,7 +156,7 @@ def test_a_worker_does_not_outlive_its_parent(task: Callable[..., object]) -> No
     parent = os.fork()
     if not parent:
         try:
-            worker = Worker()
+            worker = TaskWorker()
             if task is sum:
                 endless = (
                     "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"

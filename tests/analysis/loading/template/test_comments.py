@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.templates.source_text import comments
+from autoparser.analysis.templates.source_text import template_comments
 
 TEXTS = [
     ("a {# one #} b\n{#- two\nlines -#}", [(1, " one "), (2, " two\nlines ")]),
@@ -19,4 +19,4 @@ TEXTS = [
 def test_comments_are_those_that_jinja_leaves_out(
     text: str, expected: list[tuple[int, str]]
 ) -> None:
-    assert list(comments(text)) == expected
+    assert list(template_comments(text)) == expected

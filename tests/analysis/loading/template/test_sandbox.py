@@ -11,7 +11,7 @@ import jinja2.sandbox
 import pytest
 
 from autoparser import ChatTemplate, TemplateRenderError, isolated
-from autoparser.analysis.templates.environment import GENERATION_OPEN, Sandbox
+from autoparser.analysis.templates.environment import GENERATION_OPEN, SandboxKind
 
 APPENDS = ChatTemplate(
     "{% set seen = [] %}{% for m in messages %}{% set _ = seen.append(m.content) %}"
@@ -44,7 +44,7 @@ def test_it_is_rendered_where_lists_may_change(
     assert "".join(span.text for span in free.source_map({"messages": MESSAGES}).spans) == "a;a+b;"
     assert isolated(free).render(MESSAGES) == "a;a+b;"
     copied = pickle.loads(pickle.dumps(free))  # noqa: S301 - our own
-    assert copied.sandbox is Sandbox.MUTABLE
+    assert copied.sandbox is SandboxKind.MUTABLE
     assert copied.render(MESSAGES) == "a;a+b;"
 
 

@@ -11,7 +11,7 @@ import pytest
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.errors import Limit, TemplateLimitError
-from autoparser.analysis.overview.comparison import Comparison, changed_renders, compare
+from autoparser.analysis.overview.comparison import Comparison, changed_renders, compare_templates
 from tests.lanes import sampled
 
 TEMPLATE = """\
@@ -85,7 +85,7 @@ def analysed(text: str) -> Analysis:
 
 def edited(old: str, new: str) -> Comparison:
     assert TEMPLATE.count(old) == 1
-    return compare(analysed(TEMPLATE), analysed(TEMPLATE.replace(old, new)))
+    return compare_templates(analysed(TEMPLATE), analysed(TEMPLATE.replace(old, new)))
 
 
 TOOLS = "without tools"
@@ -170,7 +170,7 @@ def test_what_shows_with_nothing_set_is_told_once() -> None:
 
 def test_a_change_behind_another_is_told_too() -> None:
     text = TEMPLATE.replace("'<s>'", "'<system>'").replace("few words", "two words")
-    found = compare(analysed(TEMPLATE), analysed(text))
+    found = compare_templates(analysed(TEMPLATE), analysed(text))
     assert [dict(change.under[0]) for change in found.renders] == [{}, {"style": "terse"}]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
-from autoparser.analysis.overview.comparison import Comparison, compare
+from autoparser.analysis.overview.comparison import Comparison, compare_templates
 
 FOLDER = Path(__file__).parents[4] / "fixtures" / "templates"
 JSON = "j1-json-in-tags"
@@ -26,7 +26,7 @@ def analysed(text: str) -> Analysis:
 def edited(name: str, old: str, new: str) -> Comparison:
     text = text_of(name)
     assert old in text
-    return compare(analysed(text), analysed(text.replace(old, new)))
+    return compare_templates(analysed(text), analysed(text.replace(old, new)))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,9 @@ def edited(name: str, old: str, new: str) -> Comparison:
 )
 def test_what_changes_no_behaviour_is_equal(old: str, new: str) -> None:
     text = text_of(JSON)
-    found = compare(analysed(text), analysed(text.replace(old, new, 1 if not old else -1)))
+    found = compare_templates(
+        analysed(text), analysed(text.replace(old, new, 1 if not old else -1))
+    )
     assert found.equal
     assert not found.same_text
     assert found.asked.renders > 100
@@ -44,7 +46,7 @@ def test_what_changes_no_behaviour_is_equal(old: str, new: str) -> None:
 
 
 def test_a_template_is_equal_to_itself() -> None:
-    found = compare(analysed(text_of(JSON)), analysed(text_of(JSON)))
+    found = compare_templates(analysed(text_of(JSON)), analysed(text_of(JSON)))
     assert found.equal
     assert found.same_text
 
@@ -103,7 +105,7 @@ def test_renders_show_where_they_part() -> None:
 def test_a_template_that_begins_to_raise_is_told_in_its_own_words() -> None:
     text = text_of("content-plain")
     strict = "{% if messages|length > 2 %}{{ raise_exception('too long') }}{% endif %}" + text
-    found = compare(analysed(text), analysed(strict))
+    found = compare_templates(analysed(text), analysed(strict))
     change = next(each for each in found.renders if each.right is None)
     assert change.right_error == "too long"
     assert change.left
@@ -121,9 +123,9 @@ def test_a_finding_appears_or_vanishes() -> None:
         analysed((folder / f"{name}.jinja").read_text(encoding="utf-8"))
         for name in ("quiet", "fires")
     )
-    appeared = compare(quiet, fires).findings
+    appeared = compare_templates(quiet, fires).findings
     assert ("AP306", True) in {(each.finding.code, each.appeared) for each in appeared}
-    vanished = compare(fires, quiet).findings
+    vanished = compare_templates(fires, quiet).findings
     assert ("AP306", False) in {(each.finding.code, each.appeared) for each in vanished}
 
 
@@ -140,13 +142,15 @@ def refusing(words: str) -> Analysis:
 
 
 def test_another_wording_of_an_exception_is_no_other_finding() -> None:
-    found = compare(refusing("an object, please"), refusing("Arguments must be a mapping."))
+    found = compare_templates(
+        refusing("an object, please"), refusing("Arguments must be a mapping.")
+    )
     assert found.findings == ()
-    found = compare(analysed(text_of(JSON)), refusing("an object, please"))
+    found = compare_templates(analysed(text_of(JSON)), refusing("an object, please"))
     assert "AP504" in {change.finding.code for change in found.findings}
 
 
 def test_a_special_token_that_only_one_names_is_no_difference() -> None:
     text = "{{ bos_token }}" + text_of("content-plain")
-    found = compare(analysed(text), analyze(ChatTemplate(text, {"bos_token": "<s>"})))
+    found = compare_templates(analysed(text), analyze(ChatTemplate(text, {"bos_token": "<s>"})))
     assert found.renders == ()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from autoparser import ChatTemplate, analyze
-from autoparser.analysis.overview.portrait import Portrait, portray
-from autoparser.analysis.overview.portrait_conversation import Conversation
+from autoparser.analysis.overview.portrait import Portrait, portray_template
+from autoparser.analysis.overview.portrait_conversation import PortraitConversation
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
 
@@ -18,10 +18,10 @@ FOLDER = Path(__file__).parents[4] / "fixtures" / "templates"
 
 @cache
 def portrait(name: str) -> Portrait:
-    return portray(analysed(name))
+    return portray_template(analysed(name))
 
 
-def talk(name: str) -> Conversation:
+def talk(name: str) -> PortraitConversation:
     return portrait(name).conversation
 
 
@@ -63,7 +63,7 @@ def test_a_conversation_that_cannot_be_had_says_why() -> None:
         "{% if messages|length > 5 %}{{ raise_exception('enough') }}{% endif %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}"
     )
-    found = portray(analyze(ChatTemplate(source))).conversation
+    found = portray_template(analyze(ChatTemplate(source))).conversation
     assert 0 < len(found.steps) < 10
     assert "enough" in found.stopped
 
@@ -71,10 +71,10 @@ def test_a_conversation_that_cannot_be_had_says_why() -> None:
 def test_without_a_tokenizer_bytes_are_counted_and_that_is_said() -> None:
     assert talk("j1-4-compact").unit == "bytes, each marker counted as one"
     analysis = analysed("j1-4-compact")
-    assert portray(analysis, tokenizer=tiny()).conversation.unit == "tokens"
+    assert portray_template(analysis, tokenizer=tiny()).conversation.unit == "tokens"
 
 
 def test_unknown_special_tokens_do_not_stop_it() -> None:
     text = (FOLDER / "j1-json-in-tags.jinja").read_text(encoding="utf-8")
-    found = portray(analyze(ChatTemplate("{{ bos_token }}" + text))).conversation
+    found = portray_template(analyze(ChatTemplate("{{ bos_token }}" + text))).conversation
     assert len(found.steps) == 10

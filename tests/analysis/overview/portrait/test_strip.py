@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.history.trip_verdict import Outcome
-from autoparser.analysis.overview.portrait import Portrait, portray
+from autoparser.analysis.overview.portrait import Portrait, portray_template
 from tests.analysis.history.roundtrip.vocabularies import tiny
 from tests.fixture_analyses import analysed
 
@@ -27,7 +27,7 @@ NAMES = (
 def portrait(name: str, vocabulary: str) -> Portrait:
     analysis = analysed(name)
     tokenizer = tiny(*MARKERS) if vocabulary == "tiny" else None
-    return portray(analysis, tokenizer=tokenizer)
+    return portray_template(analysis, tokenizer=tokenizer)
 
 
 @pytest.mark.parametrize("name", NAMES)

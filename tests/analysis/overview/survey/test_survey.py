@@ -14,13 +14,13 @@ from autoparser.analysis.formats.analysis_document import digest_of
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.survey import (
     SURVEY,
-    Record,
     SurveyCheck,
+    SurveyRecord,
     journal_of,
     line_of,
     record_of,
+    start_survey,
     summary_of,
-    surveying,
     templates_in,
 )
 from autoparser.analysis.templates.worker_limits import Limits
@@ -30,8 +30,8 @@ FOLDER = ROOT / "fixtures" / "templates"
 SCHEMA = json.loads((ROOT / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
 
 RECORDS = (
-    Record.failed("a.jinja", "a" * 64, "it does not compile"),
-    Record(
+    SurveyRecord.failed("a.jinja", "a" * 64, "it does not compile"),
+    SurveyRecord(
         SURVEY,
         "b.jinja",
         "b" * 64,
@@ -44,7 +44,7 @@ RECORDS = (
         check=SurveyCheck(43, 44),
         round_trip={"holds": 3, "ids": 1},
     ),
-    Record(
+    SurveyRecord(
         SURVEY,
         "c.jinja",
         "c" * 64,
@@ -61,7 +61,7 @@ RECORDS = (
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.source)
-def test_a_line_is_read_back_and_is_as_its_schema_says(record: Record) -> None:
+def test_a_line_is_read_back_and_is_as_its_schema_says(record: SurveyRecord) -> None:
     line = line_of(record)
     Draft202012Validator(SCHEMA).validate(json.loads(line))
     assert line.isascii()
@@ -145,11 +145,11 @@ def test_processes_give_the_records_in_order() -> None:
         for name in ("j1-json-in-tags", "content-plain", "j1-4-compact")
     ]
     waiting = [(name, digest_of(name)) for name in names]
-    with surveying(1, None) as surveyed:
+    with start_survey(1, None) as surveyed:
         alone = list(surveyed(waiting))
     assert [found.record.source for found in alone] == names
     assert (alone[0].record.call or "").startswith('<tool_call>\n{"name": "«name»"')
-    with surveying(2, Limits()) as surveyed:
+    with start_survey(2, Limits()) as surveyed:
         assert list(surveyed(waiting)) == alone
 
 
@@ -160,7 +160,7 @@ def test_a_template_that_never_ends_costs_its_own_record(tmp_path: Path) -> None
         encoding="utf-8",
     )
     good = FOLDER / "content-plain.jinja"
-    with surveying(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
+    with start_survey(1, Limits(seconds=2, render_seconds=0.2)) as surveyed:
         first, second = surveyed([(str(endless), "a"), (str(good), "b")])
     assert "takes more than" in (first.record.error or "")
     assert second.record.ok

@@ -6,8 +6,8 @@ import pytest
 
 from autoparser import ChatTemplate, analyze
 from autoparser.analysis.core.conversation import tool_for
-from autoparser.analysis.core.text_format import Part
-from autoparser.analysis.parsing.turn_expression import build
+from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import request_of
 from tests.analysis.reading.parsing.loop import TOOLS, analysis_of
 
@@ -21,8 +21,8 @@ from tests.analysis.reading.parsing.loop import TOOLS, analysis_of
     ],
 )
 def test_an_empty_turn_is_a_row_where_the_prompt_leads_to_one(fixture: str, empty: bool) -> None:
-    turn = build(analysis_of(fixture).formats, request_of(TOOLS))
-    rows = [row for row in turn.strict.rows if not any(map(row.has, Part))]
+    turn = build_expression(analysis_of(fixture).formats, request_of(TOOLS))
+    rows = [row for row in turn.strict.rows if not any(map(row.has, TurnPart))]
     assert any(not row.items for row in rows) is empty
 
 

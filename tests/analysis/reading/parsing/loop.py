@@ -12,23 +12,23 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from autoparser.analysis.core.call_notation import Container, Notation, Slot
+from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
 from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.literals import Literal
+from autoparser.analysis.core.literals import TemplateLiteral
 from autoparser.analysis.core.message_battery import (
     BatteryCase,
-    battery,
+    battery_messages,
     battery_tools,
     loose_tools,
 )
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import Formats, TurnFormat
 from autoparser.analysis.parsing.output_parser import OutputParser, StreamParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
-from autoparser.analysis.parsing.turn_expression import build
-from autoparser.analysis.parsing.turn_request import Start, request_of
+from autoparser.analysis.parsing.turn_expression import build_expression
+from autoparser.analysis.parsing.turn_request import TurnStart, request_of
 from tests.fixture_analyses import TEMPLATES, analysed
 
 
@@ -72,14 +72,14 @@ def fixture_names() -> list[str]:
 
 def third_of_battery(name: str) -> tuple[BatteryCase, ...]:
     """Choose messages of the battery for a fixture; its neighbours get the others."""
-    return battery()[fixture_names().index(name) % 3 :: 3]
+    return battery_messages()[fixture_names().index(name) % 3 :: 3]
 
 
 def writes_ids(format_: TurnFormat) -> bool:
     """Whether an id that is read is the id that was written."""
     calls = format_.calls
     # Where no name is written, the id carries it.
-    return calls is not None and calls.has(Slot.ID) and calls.has(Slot.NAME)
+    return calls is not None and calls.has(RowSlot.ID) and calls.has(RowSlot.NAME)
 
 
 def with_ids(format_: TurnFormat, message: Message) -> Message:
@@ -100,12 +100,12 @@ def surviving(format_: TurnFormat, message: Message) -> Read:
     """Say what of a message the format writes, so that a parser can find it."""
     layout = format_.layouts[message.presence]
     reasoning = content = ""
-    if Part.REASONING in layout.parts:
+    if TurnPart.REASONING in layout.parts:
         reasoning = layout.reasoning.apply(message.reasoning)
-    if Part.CONTENT in layout.parts:
+    if TurnPart.CONTENT in layout.parts:
         content = layout.content.apply(format_.without_cut(message.content))
     calls: list[tuple[str, str, str | None]] = []
-    if Part.CALLS in layout.parts and format_.calls is not None:
+    if TurnPart.CALLS in layout.parts and format_.calls is not None:
         for call in format_.calls.written(message.calls):
             written = format_.calls.arguments
             arguments = _written(dict(call.arguments), written.members, written.values)
@@ -116,7 +116,7 @@ def surviving(format_: TurnFormat, message: Message) -> Read:
     )
 
 
-def _written(value: Json, container: Container, notation: Notation) -> Json:
+def _written(value: Json, container: ContainerNotation, notation: ValueNotation) -> Json:
     """Leave out the members that the notation does not write."""
     if isinstance(value, dict):
         inner = container.values or notation
@@ -147,7 +147,7 @@ def parser_of(format_: TurnFormat, tools: Sequence[Json] | None = TOOLS) -> Outp
     """Make the parser of what follows the default generation prompt."""
     request = request_of(tools)
     return OutputParser(
-        build(Formats.of(format_), request),
+        build_expression(Formats.of(format_), request),
         offered=None if request.tools is None else frozenset(request.tools),
     )
 
@@ -164,10 +164,12 @@ def generated(
     if default is not None and default.text and turn.startswith(default.text):
         request, written = request_of(tools, prompt=default.text), len(default.text)
     else:
-        request = replace(request_of(tools), start=Start.HEADER)
+        request = replace(request_of(tools), start=TurnStart.HEADER)
         written = len(format_.header) if turn.startswith(format_.header) else 0
     offered = None if request.tools is None else frozenset(request.tools)
-    return turn[written:], OutputParser(build(Formats.of(format_), request), offered=offered)
+    return turn[written:], OutputParser(
+        build_expression(Formats.of(format_), request), offered=offered
+    )
 
 
 def difference(format_: TurnFormat, message: Message) -> str:
@@ -327,9 +329,9 @@ def marker_texts(format_: TurnFormat) -> frozenset[str]:
     if calls is not None:
         members = calls.arguments.members
         rows = (calls.row, calls.empty_row or (), members.entry)
-        texts += [piece for row in rows for piece in row if not isinstance(piece, Slot)]
+        texts += [piece for row in rows for piece in row if not isinstance(piece, RowSlot)]
         texts += [calls.section_open, calls.section_close, calls.separator]
         texts += [members.open, members.close]
     texts += [format_.reasoning_open, format_.reasoning_close, *format_.stop_strings]
-    markers = (marker for text in texts for marker in Literal.of(text).markers)
+    markers = (marker for text in texts for marker in TemplateLiteral.of(text).markers)
     return frozenset(marker for marker in markers if any(map(str.isalnum, marker)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 
 from .loop import analysis_of, difference, fixture_names
@@ -38,7 +38,7 @@ def test_the_battery_comes_back(name: str) -> None:
     format_ = analysis_of(name).format
     bad: list[str] = []
     total = 0
-    for case in battery():
+    for case in battery_messages():
         try:
             found = difference(format_, case.message)
         except RefusedMessageError:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from autoparser.analysis.core.conversation import Message, ToolCall
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.parsed_message import Status
 
@@ -102,7 +102,7 @@ def test_what_streamed_is_never_taken_back(name: str) -> None:
 def test_shapes_write_calls() -> None:
     for name in SHAPES:
         layouts = analysis_of(name).format.layouts
-        assert any(Part.CALLS in layout.parts for layout in layouts.values()), name
+        assert any(TurnPart.CALLS in layout.parts for layout in layouts.values()), name
 
 
 def _pieces(rng: random.Random, text: str, longest: int) -> list[str]:

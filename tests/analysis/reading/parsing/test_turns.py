@@ -12,9 +12,9 @@ import pytest
 
 from autoparser import analyze
 from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.core.message_battery import battery
+from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.schema_keywords import type_of
-from autoparser.analysis.core.text_format import Part
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage, Status
@@ -55,7 +55,7 @@ def survives(format_: TurnFormat, message: Message) -> tuple[Any, ...]:
     reasoning = layout.reasoning.apply(message.reasoning)
     content = layout.content.apply(message.content)
     calls: list[tuple[str, dict[str, Any]]] = []
-    if Part.CALLS in layout.parts and format_.calls is not None:
+    if TurnPart.CALLS in layout.parts and format_.calls is not None:
         members = format_.calls.arguments.members
         for call in format_.calls.written(message.calls):
             kept = {
@@ -65,8 +65,8 @@ def survives(format_: TurnFormat, message: Message) -> tuple[Any, ...]:
             }
             calls.append((call.name, kept))
     return (
-        reasoning if Part.REASONING in layout.parts and reasoning.strip() else None,
-        content if Part.CONTENT in layout.parts and content.strip() else None,
+        reasoning if TurnPart.REASONING in layout.parts and reasoning.strip() else None,
+        content if TurnPart.CONTENT in layout.parts and content.strip() else None,
         calls,
     )
 
@@ -81,7 +81,7 @@ def outputs(name: str) -> Iterator[tuple[OutputParser, str, Message]]:
     analysis = analysis_of(name)
     format_ = analysis.format
     prompt = next((each.text for each in format_.openings if not each.setting), "")
-    for case in battery():
+    for case in battery_messages():
         try:
             text = format_.write(case.message)
         except RefusedMessageError:

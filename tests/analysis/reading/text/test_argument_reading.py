@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.call_format import Arguments
+from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.schema_keywords import type_of
 from autoparser.analysis.parsing.argument_reader import read_arguments
 from autoparser.analysis.parsing.json_text import ReadOutcome
-from autoparser.analysis.parsing.text_tape import Tape
+from autoparser.analysis.parsing.text_tape import TextTape
 from tests.analysis.reading.parsing.loop import analysis_of
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "templates"
@@ -37,8 +37,8 @@ CANNOT = {
 
 
 @lru_cache(maxsize=1)
-def formats() -> dict[str, Arguments]:
-    found: dict[str, Arguments] = {}
+def formats() -> dict[str, ArgumentFormat]:
+    found: dict[str, ArgumentFormat] = {}
     for path in sorted(FIXTURES.glob("*.jinja")):
         calls = analysis_of(path.stem).format.calls
         if calls is not None:
@@ -51,8 +51,8 @@ def schema_of(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
-def read(arguments: Arguments, text: str, size: int, schema: dict[str, Any]) -> str:
-    tape, emitted = Tape(), list[str]()
+def read(arguments: ArgumentFormat, text: str, size: int, schema: dict[str, Any]) -> str:
+    tape, emitted = TextTape(), list[str]()
     reading = read_arguments(tape, arguments, schema, (STOP.strip(),), emitted.append)
     outcome = None
     try:
@@ -95,7 +95,7 @@ def test_the_exceptions_are_needed(name: str) -> None:
     assert arguments is None or not all(comes_back(arguments, sample) for sample in ARGUMENTS)
 
 
-def comes_back(arguments: Arguments, sample: dict[str, Any]) -> bool:
+def comes_back(arguments: ArgumentFormat, sample: dict[str, Any]) -> bool:
     text = arguments.write(sample) + STOP
     try:
         return bool(json.loads(read(arguments, text, len(text), schema_of(sample))) == sample)

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.core.call_notation import Notation, json_notation, python_notation
-from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
+from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
 
-TOKENS: Notation = replace(json_notation(), string=Text("<|q|>", "<|q|>"))
-VERBATIM: Notation = replace(json_notation(), string=Text("‹", "›"))
-NESTED: Notation = replace(
+TOKENS: ValueNotation = replace(json_notation(), string=StringText("<|q|>", "<|q|>"))
+VERBATIM: ValueNotation = replace(json_notation(), string=StringText("‹", "›"))
+NESTED: ValueNotation = replace(
     json_notation(),
-    string=Text("'", "'"),
+    string=StringText("'", "'"),
     array=replace(json_notation().array, values=json_notation()),
 )
 
@@ -34,7 +34,7 @@ NESTED: Notation = replace(
     ],
 )
 def test_a_value_ends_behind_its_brackets_and_quotes(
-    notation: Notation, text: str, size: int
+    notation: ValueNotation, text: str, size: int
 ) -> None:
     for step in (1, 3, len(text)):
         scan = BracketScan(notation)
@@ -63,7 +63,9 @@ def test_a_value_ends_behind_its_brackets_and_quotes(
         (VERBATIM, "[‹a\\›", False),
     ],
 )
-def test_a_place_is_inside_a_string_or_not(notation: Notation, text: str, inside: bool) -> None:
+def test_a_place_is_inside_a_string_or_not(
+    notation: ValueNotation, text: str, inside: bool
+) -> None:
     for cut in range(len(text) + 1):
         scan = QuoteScan(notation)
         scan.read(text[:cut])

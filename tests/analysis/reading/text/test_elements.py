@@ -6,16 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from autoparser.analysis.core.call_notation import Container, Notation, Slot, json_notation
+from autoparser.analysis.core.call_notation import (
+    ContainerNotation,
+    RowSlot,
+    ValueNotation,
+    json_notation,
+)
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_format import Text
+from autoparser.analysis.core.text_format import StringText
 from autoparser.analysis.parsing.entry_openings import read_elements
-from autoparser.analysis.parsing.value_decoding import Unreadable
+from autoparser.analysis.parsing.value_decoding import UnreadableValueError
 
-ITEMS = Container(entry=("<item>", Slot.VALUE, "</item>"))
-MEMBERS = Container(entry=("<", Slot.KEY, ">", Slot.VALUE, "</", Slot.KEY, ">"))
-ELEMENTS: Notation = replace(json_notation(), string=Text(), array=ITEMS, object=MEMBERS)
+ITEMS = ContainerNotation(entry=("<item>", RowSlot.VALUE, "</item>"))
+MEMBERS = ContainerNotation(entry=("<", RowSlot.KEY, ">", RowSlot.VALUE, "</", RowSlot.KEY, ">"))
+ELEMENTS: ValueNotation = replace(json_notation(), string=StringText(), array=ITEMS, object=MEMBERS)
 ANY = SchemaPart.of(None)
 STRINGS = SchemaPart.of({"type": "array", "items": {"type": "string"}})
 
@@ -54,10 +59,10 @@ def test_elements_of_one_name_are_a_list_where_the_schema_does_not_declare_it() 
 
 @pytest.mark.parametrize("text", ["", "words", "<item>a", "<item>a</item> rest", "<a b>x</a b>"])
 def test_other_text_is_unreadable(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValueError):
         read_elements(text, ELEMENTS, ANY)
 
 
 def test_a_notation_with_brackets_has_no_elements() -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableValueError):
         read_elements("<item>a</item>", json_notation(), ANY)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from autoparser.analysis.parsing.json_text import ReadOutcome, read_json
-from autoparser.analysis.parsing.text_tape import Tape
+from autoparser.analysis.parsing.text_tape import TextTape
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(
@@ -23,7 +23,7 @@ def read(
     pieces: Sequence[str], stops: tuple[str, ...] = (), *, finish: bool = True
 ) -> tuple[str, ReadOutcome | None, str]:
     """Return what was emitted, how it ended, and what was left."""
-    tape, emitted = Tape(), list[str]()
+    tape, emitted = TextTape(), list[str]()
     reading = read_json(tape, emitted.append, stops)
     outcome: ReadOutcome | None = None
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.parsing.text_lookahead import Stops
-from autoparser.analysis.parsing.text_tape import Lane, SpanKind, Tape
+from autoparser.analysis.parsing.text_lookahead import StopTexts
+from autoparser.analysis.parsing.text_tape import SpanKind, TextLane, TextTape
 
-STOPS = Stops([("\n\n", "</a>", "close"), ("", "</a>b", "longer"), (" ", "[x]", "x")], tail="\n")
+STOPS = StopTexts(
+    [("\n\n", "</a>", "close"), ("", "</a>b", "longer"), (" ", "[x]", "x")], tail="\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_whitespace_before_a_stop_is_the_template_s_as_far_as_it_writes_it() -> 
     assert text[: STOPS.written_before(text, stop, 0)] == "words\n"
 
 
-INNER = Stops([("", "<open>call", "outer"), ("", "call", "inner"), ("", "call:x", "longer")])
+INNER = StopTexts([("", "<open>call", "outer"), ("", "call", "inner"), ("", "call:x", "longer")])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_an_earlier_or_a_longer_stop_may_still_come(text: str, unsure: bool | No
 
 
 def test_a_stop_inside_what_may_become_another_is_not_sure() -> None:
-    stops = Stops([("", "<call>", "outer"), ("", "cal", "inner")])
+    stops = StopTexts([("", "<call>", "outer"), ("", "cal", "inner")])
     stop = stops.find("<cal", 0)
     assert stop is not None
     assert stops.unsure("<cal", stop, 0)
@@ -85,13 +87,13 @@ def test_what_comes_with_a_stop_does_not_pass() -> None:
 
 def test_without_stops_everything_passes() -> None:
     text = "<a> \n"
-    stops = Stops[None]([])
+    stops = StopTexts[None]([])
     assert (stops.search(text), stops.passed(text)) == (None, len(text))
 
 
 def test_text_passes_by_its_reader_up_to_what_it_has_to_see() -> None:
-    tape, taken = Tape(), list[str]()
-    lane = Lane(STOPS.search, SpanKind.CONTENT, taken.append)
+    tape, taken = TextTape(), list[str]()
+    lane = TextLane(STOPS.search, SpanKind.CONTENT, taken.append)
     tape.feed("ab")
     tape.take(2, SpanKind.CONTENT)
     assert tape.lane is None, "nobody said so"
@@ -110,16 +112,16 @@ def test_text_passes_by_its_reader_up_to_what_it_has_to_see() -> None:
 
 
 def test_nothing_passes_by_where_text_is_left_or_was_something_else() -> None:
-    lane = Lane(STOPS.search, SpanKind.CONTENT, list[str]().append)
+    lane = TextLane(STOPS.search, SpanKind.CONTENT, list[str]().append)
     for count, kind in ((1, SpanKind.CONTENT), (2, SpanKind.MARKUP)):
-        tape = Tape()
+        tape = TextTape()
         tape.feed("ab")
         tape.take(count, kind)
         tape.pass_by(lane)
         assert tape.lane is None
 
 
-LOOSE = Stops(
+LOOSE = StopTexts(
     [("\n", "<call>", "call"), ("\n", "<end>", "end"), ("", "<bare>", "call")], "", "call"
 )
 
@@ -151,10 +153,10 @@ def test_other_whitespace_stands_for_the_template_s_before_a_loose_stop() -> Non
 def test_a_lane_holds_what_may_begin_a_stop_at_the_end_of_what_passes(
     text: str, passed: str, held: str
 ) -> None:
-    tape = Tape()
+    tape = TextTape()
     tape.feed("a\n")
     tape.take(1, SpanKind.CONTENT)
-    lane = Lane(LOOSE.search, SpanKind.CONTENT, list[str]().append, LOOSE.passed)
+    lane = TextLane(LOOSE.search, SpanKind.CONTENT, list[str]().append, LOOSE.passed)
     tape.pass_by(lane)
     assert (tape.lane, lane.held) == (lane, "\n")
     assert (lane.passing(text), lane.held) == (passed, held)

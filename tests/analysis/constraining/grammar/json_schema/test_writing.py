@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from autoparser.analysis.core.schema_keywords import SchemaError
-from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, literal
+from autoparser.analysis.grammar.gbnf_rules import GbnfRules, character_class, gbnf_literal
 from autoparser.analysis.grammar.regex_nodes import ANY, CodePoints
-from autoparser.analysis.grammar.regular_expressions import repeated
+from autoparser.analysis.grammar.regular_expressions import repeat_items
 from autoparser.analysis.grammar.schema_rules import schema_rules, text_rules
 from tests.analysis.constraining.grammar.json_schema.gbnf_reader import read_gbnf
 from tests.analysis.constraining.grammar.json_schema.judge import Judge, gbnf
@@ -218,7 +218,7 @@ def test_names_of_members_make_legal_names_of_rules(name: str) -> None:
 )
 def test_counts_of_any_size(least: int, most: int | None) -> None:
     rules = GbnfRules()
-    reader = read_gbnf(rules.text(repeated("[a]", least, most, rules)))
+    reader = read_gbnf(rules.text(repeat_items("[a]", least, most, rules)))
     stacks = reader.start()
     for count in range(2003):
         assert (() in stacks) == (least <= count and (most is None or count <= most))
@@ -227,7 +227,7 @@ def test_counts_of_any_size(least: int, most: int | None) -> None:
 
 def test_a_great_count_takes_few_rules() -> None:
     rules = GbnfRules()
-    repeated("[a]", 1, 10**9, rules)
+    repeat_items("[a]", 1, 10**9, rules)
     assert len(list(rules)) < 20
 
 
@@ -263,7 +263,7 @@ def test_classes(characters: str, written: str) -> None:
     "text", ["", 'a"b\\c', "\n\r\t\0\x1b\x7f\x85", "é😀\u2028", "/#[]{}|*", "\\n"]
 )
 def test_literals(text: str) -> None:
-    judge = Judge(f"root ::= {literal(text)} [x]\n")
+    judge = Judge(f"root ::= {gbnf_literal(text)} [x]\n")
     assert judge.accepts(f"{text}x")
     assert not judge.accepts(f"{text}y")
     assert not judge.accepts(f"y{text}x")
@@ -274,7 +274,7 @@ def test_digits_behind_an_escape_are_characters_of_their_own_to_xgrammar(text: s
     xgrammar = pytest.importorskip("xgrammar")
     accepts = pytest.importorskip("xgrammar.testing")._is_grammar_accept_string
     among = character_class(CodePoints.among(text))
-    for written in (literal(text), f"{among}{{{len(text)}}}"):
+    for written in (gbnf_literal(text), f"{among}{{{len(text)}}}"):
         assert accepts(xgrammar.Grammar.from_ebnf(f"root ::= {written}\n"), text)
 
 

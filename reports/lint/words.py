@@ -6,24 +6,12 @@ from collections.abc import Iterator
 
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.lint.inspection import Inspected, LintRun
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
-from autoparser.analysis.lint.project_sources import Problem
-from autoparser.analysis.lint.rule import Need
+from autoparser.analysis.lint.project_sources import InputProblem
+from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import visible
-
-__all__ = [
-    "counts",
-    "line_place",
-    "many",
-    "message_words",
-    "notes",
-    "problem_words",
-    "summary_words",
-    "template_title",
-    "unused_words",
-]
 
 _PLURALS = {"entry": "entries"}
 
@@ -33,26 +21,26 @@ def many(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else _PLURALS.get(what, what + 's')}"
 
 
-def template_title(template: Inspected) -> str:
+def template_title(template: InspectedTemplate) -> str:
     """Name a template: its file, and its name where the source has several."""
     named = f" ({visible(template.name)})" if template.name is not None else ""
     return f"{visible(template.path)}{named}"
 
 
-def line_place(template: Inspected, line: int | None) -> FilePlace | None:
+def line_place(template: InspectedTemplate, line: int | None) -> FilePlace | None:
     """Return where a line of a template begins in its file; None where it is none of the file."""
     in_file = template.line_in_file(line)
     return None if in_file is None else place_of(template.path, in_file, template.text)
 
 
-def message_words(template: Inspected, finding: LintFinding) -> str:
+def message_words(template: InspectedTemplate, finding: LintFinding) -> str:
     """Return a finding's message; with the template's line where the file's line says nothing."""
     line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
     name = f"{visible(template.name)}: " if template.name is not None else ""
     return f"{name}{visible(finding.message)}{line}"
 
 
-def problem_words(problem: Problem) -> str:
+def problem_words(problem: InputProblem) -> str:
     """Return a problem in one line, without its path and line."""
     place = f"{visible(problem.place)}: " if problem.place else ""
     hint = f"; {visible(problem.hint)}" if problem.hint else ""
@@ -137,9 +125,9 @@ def notes(run: LintRun) -> Iterator[str]:
 
 
 _HINTS = {
-    Need.ANALYSIS: "autoparser analyze says why",
-    Need.TOKENIZER: "see --tokenizer",
-    Need.DIRECTORY: "name it instead of a file",
-    Need.OTHER_JINJAS: "see --engines",
+    RuleNeed.ANALYSIS: "autoparser analyze says why",
+    RuleNeed.TOKENIZER: "see --tokenizer",
+    RuleNeed.DIRECTORY: "name it instead of a file",
+    RuleNeed.OTHER_JINJAS: "see --engines",
 }
 """What to do about what is lacking; of all else a template has it or has it not."""
