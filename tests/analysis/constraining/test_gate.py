@@ -17,7 +17,7 @@ from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.grammar.grammar_gate import run_gate
 from autoparser.analysis.learning.continuations import Earlier, render_continuations
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
-from autoparser.reports.own_findings import own_findings
+from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 

@@ -13,7 +13,7 @@ from autoparser import analyze, load_template
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import MEDIA_FORMS, media_kind
 from autoparser.analysis.core.text_format import MediaPlace, MediaSlot, MediaTreatment, PartsOutcome
-from autoparser.reports.content_parts import content_parts_words
+from autoparser.reports.summary import content_parts_words
 
 FOLDER = Path(__file__).parents[4] / "fixtures" / "parts"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.jinja"))

@@ -5,21 +5,29 @@ The linter's rules ask far more; what they render takes longer than the analysis
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.message_shape import StringArguments
 from autoparser.analysis.core.verdicts import Check, TemplateCrash
 from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintFinding
 
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .places import place_of, place_text
 from .setting_words import UNCONFIRMED, setting_words
 from .summary import LIMIT_WORDS
+from .terminal import report_text
 from .verdict import spoiled_words, why
 from .visible import visible
-
-__all__ = ["FindingLevel", "OwnFinding", "own_findings"]
 
 
 class FindingLevel(IntEnum):
@@ -111,3 +119,77 @@ def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
 def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
     reason = visible(crash.reason).rstrip(".")
     return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)
+
+
+_STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
+NONE = "none by the analysis itself"
+
+
+def findings_words(learnt: LearntFormat) -> Text:
+    """Count the findings by their level, and tell the worst."""
+    found = own_findings(learnt)
+    if not found:
+        return Text(NONE)
+    counts = Counter(finding.level for finding in found)
+    told = [
+        Text(f"{count} {level.word}{'s' * (count != 1 and level is not FindingLevel.INFO)}", style)
+        for level, style in _STYLES.items()
+        if (count := counts[level])
+    ]
+    worst = ": " if len(found) == 1 else "; the worst: "
+    return sentence(joined(told, ", "), worst, _finding_words(learnt, found[0]))
+
+
+def findings_section(learnt: LearntFormat) -> Blocks:
+    """List the findings; the linter's rules find far more."""
+    found = own_findings(learnt)
+    told = [(finding.level.word, _finding_words(learnt, finding)) for finding in found]
+    origin = visible(learnt.template.origin or "TEMPLATE")
+    return [
+        *heading("Findings"),
+        *(rows(told) if told else prose(NONE)),
+        *prose(f"autoparser lint {origin} asks far more."),
+    ]
+
+
+def _finding_words(learnt: LearntFormat, finding: OwnFinding) -> Text:
+    if finding.line is None:
+        return Text(finding.words)
+    text = learnt.template.text if isinstance(learnt, Analysis) else ""
+    place = place_of(learnt.template.origin or "a text", finding.line, text)
+    return sentence(place_text(place), f" {finding.words}")
+
+
+SHOWN = 4
+"""So many tokens are shown, the others counted."""
+
+
+def unwritten_rows(learnt: LearntFormat, tokens: Sequence[str]) -> Iterator[Row]:
+    """Return the row of tokens that no render writes; nothing without any."""
+    if tokens:
+        yield "Tokens", Text(unwritten_words(learnt.template.origin or "-", tokens))
+
+
+def unwritten_words(source: str, tokens: Sequence[str]) -> str:
+    """Say which tokens no render writes, and what to do if the model writes them."""
+    names = ", ".join(visible(token) for token in tokens[:SHOWN])
+    more = len(tokens) - SHOWN
+    rest = f" and {more} more added tokens" if more > 0 else ""
+    command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
+    return f"no render writes {names}{rest}; if the model does, one example tells it: {command}"
+
+
+_SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
+
+
+def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
+    """List findings, the weightiest first, as the linter gives them."""
+    told = [(finding.code, _lint_finding_words(finding)) for finding in findings]
+    drawn = rows(told, indent=0) if told else prose("no findings", indent=0)
+    return report_text(drawn, width)
+
+
+def _lint_finding_words(finding: LintFinding) -> Text:
+    weight = finding.severity
+    line = "" if finding.hit.line is None else f" in line {finding.hit.line}"
+    return sentence((weight.value, _SEVERITY_STYLES[weight]), f"{line}: {visible(finding.message)}")

@@ -1,19 +1,53 @@
-"""An export: what its target does not express, and how the target's own parser did."""
+"""Files: what was fetched, what an export does not express, what the demo wrote."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import Provenance
 from autoparser.analysis.export.export_limits import Export
 from autoparser.analysis.export.response_template import ExportMismatch, ExportTrial
+from autoparser.analysis.sources.template_loading import FetchedFiles
 
 from .blocks import Blocks, Row, heading, prose, rows
+from .places import provenance_words
 from .terminal import report_text
 from .visible import shown, visible
 
-__all__ = ["export_report"]
+
+class FetchedDocument(JsonDocument, frozen=True):
+    """What was fetched."""
+
+    source: Provenance
+    files: dict[str, Count]
+    """Sizes in bytes by names."""
+
+
+def fetched_document(found: FetchedFiles) -> dict[str, Json]:
+    """Return the same as values that JSON can hold."""
+    return json_of(FetchedDocument(found.source, dict(found.files)))
+
+
+def fetch_report(found: FetchedFiles, directory: str | None) -> Text:
+    """List the files with their sizes in bytes; ``directory`` is where they were written to."""
+    sizes = [f"{size:,}" for size in found.files.values()]
+    width = max(map(len, sizes), default=0)
+    lines = [
+        f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, found.files, strict=True)
+    ]
+    where = [] if directory is None else [f"Written to {visible(directory)}"]
+    return Text("\n".join([_headline(found), *lines, *where]))
+
+
+def _headline(found: FetchedFiles) -> str:
+    words = provenance_words(found.source) or ""
+    return words[:1].upper() + words[1:]
+
 
 PROMPT_SHOWN = 60
 """Characters of a prompt's end that are shown."""
@@ -74,3 +108,18 @@ def _mismatch(found: ExportMismatch) -> Iterator[Row]:
         yield "found", Text(visible(str(found.found)))
     if found.error:
         yield "but", Text(visible(found.error))
+
+
+def demo_report(files: Sequence[str]) -> Text:
+    """Name the files of a template, tools and an output, and the commands to try on them."""
+    template, tools, output = (visible(shlex.quote(file)) for file in files)
+    lines = [
+        *(f"Written  {visible(file)}" for file in files),
+        "",
+        f"autoparser analyze {template}",
+        f"autoparser parse {template} --tools {tools} --input {output}",
+        f"autoparser grammar {template} --tools {tools}",
+        f"autoparser roundtrip {template}",
+        f"autoparser lint {template}",
+    ]
+    return Text("\n".join(lines))

@@ -13,18 +13,6 @@ from autoparser.analysis.lint.rule import RuleNeed
 from autoparser.reports.places import FilePlace, place_of
 from autoparser.reports.visible import visible
 
-__all__ = [
-    "counts",
-    "line_place",
-    "many",
-    "message_words",
-    "notes",
-    "problem_words",
-    "summary_words",
-    "template_title",
-    "unused_words",
-]
-
 _PLURALS = {"entry": "entries"}
 
 

@@ -1,23 +1,64 @@
-"""JUnit XML, the form of test results that CI servers such as GitLab and Jenkins show.
-
-There is no official schema; this is the form that Ant writes and Jenkins' schema describes:
-``testsuites``, a ``testsuite`` for each template, a ``testcase`` for each finding. A finding to
-fail on is a ``failure``, a problem an ``error``, and what is only told is in ``system-out``.
-"""
+"""Findings as CI servers read them: annotations of GitHub Actions, and JUnit XML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.visible import visible
 
-from .finding_words import message_words, problem_words, template_title
+from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
 
-__all__ = ["junit_report"]
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def github_report(run: LintRun) -> str:
+    """Return one annotation for each finding and problem, then the summary as plain text."""
+    return "".join(f"{line}\n" for line in _lines(run))
+
+
+def _lines(run: LintRun) -> Iterator[str]:
+    for template in run.templates:
+        for finding in template.findings:
+            title = f"{finding.code} {finding.rule.name}"
+            words = message_words(template, finding)
+            if finding.fix:
+                words += f"; {visible(finding.fix)}"
+            line = template.line_in_file(finding.line)
+            yield _command(_COMMANDS[finding.severity], template.path, line, title, words)
+        yield from _unused(template)
+    for problem in run.problems:
+        words = problem_words(problem)
+        yield _command("error", problem.path, problem.line, "autoparser lint", words)
+    # A line of words cannot begin like a command.
+    for words in (*notes(run), summary_words(run)):
+        yield f"autoparser lint: {words}"
+
+
+def _unused(template: InspectedTemplate) -> Iterator[str]:
+    for ignore in template.unused:
+        line = template.line_in_file(ignore.line)
+        words = f"{template_title(template)}: {unused_words(ignore)}"
+        yield _command("notice", template.path, line, "unused ignore", words)
+
+
+def _command(command: str, path: str, line: int | None, title: str, words: str) -> str:
+    properties = {"file": path, "line": str(line or 1), "title": title}
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{command} {listed}::{_data(words)}"
+
+
+def _data(text: str) -> str:
+    # The escapes of line ends are for what `visible` leaves none of; they cost nothing.
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 @dataclass(frozen=True, slots=True)
