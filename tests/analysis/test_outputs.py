@@ -23,7 +23,7 @@ from autoparser.analysis.learning.outputs import (
 from autoparser.analysis.parsing.parsed_message import message_of
 from autoparser.analysis.teaching.output_learning import InferredFormat, learn_outputs
 from autoparser.analysis.teaching.taught_analysis import UsedFormat, with_saved
-from tests.analysis.inference.examples.test_examples import WORDED
+from tests.analysis.learning.test_examples import WORDED
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
