@@ -42,12 +42,6 @@ def name_homes(package: str) -> dict[str, str]:
     }
 
 
-def lazy_names(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package, some of whose modules are imported late."""
-    homes = {name: f".{module}" for module, names in modules.items() for name in names}
-    return lambda name: _import_name(package, homes, name)
-
-
 def _import_name(package: str, homes: Mapping[str, str], name: str) -> object:
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -12,22 +12,16 @@ from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 from .blocks import Blocks, blank, prose, rows, sentence
-from .findings_section import findings_section
-from .phases import phase_section, phases_section
-from .settings import fault_section, settings_section
-from .stops import stops_section
+from .findings import findings_section, unwritten_rows
+from .phases import marker_section, phase_section, phases_section
+from .settings import fault_section, settings_section, stops_section
 from .summary import summary_section
 from .switches import switch_section
-from .tables import marker_section
 from .terminal import report_text
-from .token_suggestions import unwritten_rows
-from .tools_in_prompt import tools_in_prompt_section
 from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
-from .what_was_asked import bounds_section
-
-__all__ = ["SECTIONS", "analysis_report", "phases_report", "saved_report", "section_report"]
+from .what_was_asked import bounds_section, tools_in_prompt_section
 
 RENDERS_SHOWN = "--phase T3 shows the renders behind one, --diffs those behind all."
 NO_RENDERS = "The renders behind them are not in a saved format: pass the template for those."

@@ -31,7 +31,7 @@ from .blocks import (
 )
 from .markdown import markdown_text
 from .pages import PageTop, page
-from .provenance import origin_of, short_name
+from .places import origin_of, short_name
 from .setting_words import setting_words, value_words
 from .terminal import report_text
 from .verdict import check_score, whole

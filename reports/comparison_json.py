@@ -32,8 +32,6 @@ from autoparser.analysis.overview.format_facts import FormatComparison
 
 from .places import template_place
 
-__all__ = ["ComparisonDocument", "comparison_document", "format_comparison_document"]
-
 _SomeSettings = Annotated[tuple[SettingValues, ...], Meta(min_length=1)]
 _SomeTexts = Annotated[tuple[str, ...], Meta(min_length=1)]
 

@@ -19,17 +19,6 @@ from .setting_words import value_words
 from .terminal import Lines, drawn_lines, wrapped
 from .visible import shown, visible
 
-__all__ = [
-    "PIECE",
-    "DrawnPrompt",
-    "beside_text",
-    "drawn_prompt",
-    "failure_text",
-    "piece_text",
-    "switched_text",
-    "template_text",
-]
-
 PIECE = "piece"
 """By which a drawn character tells, to a click on it, which piece it is of."""
 

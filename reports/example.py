@@ -5,19 +5,18 @@ Contract: the texts of the spans, one after the other, are exactly what the form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from autoparser.analysis.core.call_format import CallFormat
-from autoparser.analysis.core.conversation import Message, Presence
+from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
+from autoparser.analysis.core.call_notation import Row, RowSlot
+from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
-
-from .example_call import ExampleSpan, call_spans, example_call
-
-__all__ = ["example_message", "taken_apart", "turn_spans"]
-
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
 _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
@@ -138,3 +137,208 @@ def taken_apart(format_: TurnFormat, message: Message, span: ExampleSpan) -> Seq
     position = int(span.label.removeprefix("call ")) - 1
     written = calls.written(format_.with_naming_ids(message).calls)
     return call_spans(calls, written[position], position)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleSpan:
+    """A piece of a text and what it is."""
+
+    label: str
+    text: str
+    written: bool = False
+    """The model's own words rather than markup."""
+    variable: str = ""
+    """What stands here, where an example's text could be taken for a constant: index, id, type."""
+
+
+_CALLS = (
+    ToolCall("weather", {"city": "Rio", "day": 3}, "aB3dE6gH1"),
+    ToolCall("weather", {"city": "Ulm", "day": 1}, "kL5mN7pQ2"),
+)
+"""Short enough that a call in JSON is one line of a report."""
+
+
+def example_call(format_: TurnFormat, position: int) -> ToolCall:
+    """Invent a call that the format can write."""
+    call = _CALLS[position]
+    calls = format_.calls
+    refused = frozenset[JsonType]() if calls is None else calls.arguments.refused
+    kept: dict[str, Json] = {
+        key: value for key, value in call.arguments.items() if type_of(value) not in refused
+    }
+    return replace(call, arguments=kept)
+
+
+def call_spans(calls: CallFormat, call: ToolCall, position: int = 0) -> list[ExampleSpan]:
+    """Name the parts of the call at a position, its arguments taken apart."""
+    text = calls.write_call(call, position)
+    for row in (calls.row, calls.empty_row or ()):
+        drawn = [*_call(calls, row, call, position)]
+        if position:
+            drawn.append(ExampleSpan("call closes", calls.later_close))
+        spans = [span for span in drawn if span.text]
+        if "".join(span.text for span in spans) == text:
+            return spans
+    return [ExampleSpan("call", text)]
+
+
+_VARIABLES = (RowSlot.ID, RowSlot.INDEX)
+"""Slots whose texts look like constants in an example; a name or a value does not."""
+
+
+def _call(calls: CallFormat, row: Row, call: ToolCall, position: int) -> Iterator[ExampleSpan]:
+    values = {
+        RowSlot.NAME: call.name,
+        RowSlot.ID: call.id,
+        RowSlot.INDEX: str(calls.index_base + position),
+    }
+    for at, piece in enumerate(row):
+        if piece is RowSlot.ARGUMENTS:
+            yield from _arguments(calls.arguments, call)
+        elif isinstance(piece, RowSlot):
+            variable = piece.value if piece in _VARIABLES else ""
+            yield ExampleSpan(piece.value, values.get(piece, ""), written=True, variable=variable)
+        else:
+            label = _between(row, at, "call")
+            free = [(word.start, word.end) for word in calls.free_words if word.piece == at]
+            yield from _cut(label, piece, free if row == calls.row else [], "")
+
+
+def _cut(
+    label: str, text: str, words: list[tuple[int, int]], variable: str
+) -> Iterator[ExampleSpan]:
+    """Cut words out of a literal that are not constants; a word without a name stands for itself.
+
+    Such a word is what is usually written there.
+    """
+    done = 0
+    for start, end in sorted(words):
+        yield ExampleSpan(label, text[done:start])
+        word = text[start:end]
+        yield ExampleSpan(variable or "usual word", word, written=True, variable=variable or word)
+        done = end
+    yield ExampleSpan(label, text[done:])
+
+
+def _arguments(arguments: ArgumentFormat, call: ToolCall) -> Iterator[ExampleSpan]:
+    members = arguments.members
+    text = arguments.write(call.arguments)
+    # An indented notation begins a line with the margin wherever another has nothing.
+    inner = arguments.margin + members.indent
+    line = f"\n{inner}" if members.indent else ""
+    spans = [ExampleSpan("arguments open", members.open + line)]
+    words = type_words(arguments)
+    written = 0
+    for key, value in members_in_order(arguments, call):
+        row = members.row(type_of(value))
+        if row is None:
+            continue
+        if written:
+            spans.append(ExampleSpan("separator", members.separator + line))
+        written += 1
+        pieces = {
+            RowSlot.KEY: members.key.write(key),
+            RowSlot.VALUE: (members.values or arguments.values).write(value, inner),
+        }
+        for at, piece in enumerate(row):
+            if isinstance(piece, RowSlot):
+                spans.append(ExampleSpan(f"argument's {piece.value}", pieces[piece], written=True))
+            else:
+                label = _between(row, at, "argument")
+                spans += _cut(label, piece, _type_in(words, piece, at), "type")
+    last = f"\n{arguments.margin}" if members.indent else ""
+    spans.append(ExampleSpan("arguments close", last + members.close))
+    if "".join(span.text for span in spans) == text:
+        yield from spans
+    else:
+        yield ExampleSpan("arguments", text, written=True)
+
+
+def _type_in(words: TypeWords, literal: str, at: int) -> list[tuple[int, int]]:
+    """Return where a literal of an argument's row says the value's type, if it does."""
+    edges = words.edges.get(at)
+    return [] if edges is None else [(edges[0], len(literal) - edges[1])]
+
+
+def members_in_order(arguments: ArgumentFormat, call: ToolCall) -> list[tuple[str, Json]]:
+    """Return a call's arguments in the order in which they are written."""
+    order = arguments.members.order.arrange(list(call.arguments))
+    return [(key, call.arguments[key]) for key in order]
+
+
+def _between(row: Row, at: int, whole: str) -> str:
+    if at == 0:
+        return f"{whole} opens"
+    if at == len(row) - 1:
+        return f"{whole} closes"
+    before, after = row[at - 1], row[at + 1]
+    if isinstance(before, RowSlot) and isinstance(after, RowSlot):
+        return f"{before.value} to {after.value}"
+    return "between"
+
+
+_WORD = re.compile(r"[\w-]+")
+_WORD_END = re.compile(r"[\w-]*$")
+_WORD_START = re.compile(r"[\w-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeWords:
+    """Where the rows of arguments differ by the value's type in a word, and in which."""
+
+    edges: Mapping[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """By the piece of the row: how much of it stands before the word, and how much after."""
+    spoken: tuple[tuple[str, tuple[JsonType, ...]], ...] = ()
+    """Each word, and the types of which it is said."""
+
+
+def type_words(arguments: ArgumentFormat) -> TypeWords:
+    """Find the words that say a type; none where rows differ in more than words."""
+    rows = {
+        kind: row
+        for kind in JsonType
+        if kind not in arguments.refused and (row := arguments.members.row(kind)) is not None
+    }
+    first = next(iter(rows.values()), ())
+    if not all(_slots(row) == _slots(first) for row in rows.values()):
+        return TypeWords()
+    edges: dict[int, tuple[int, int]] = {}
+    for at, piece in enumerate(first):
+        texts = [str(row[at]) for row in rows.values()]
+        if isinstance(piece, RowSlot) or len({*texts}) == 1:
+            continue
+        found = _word_edges(texts)
+        if found is None:
+            return TypeWords()
+        edges[at] = found
+    return TypeWords(edges, _spoken(rows, edges))
+
+
+def _slots(row: Row) -> list[RowSlot | None]:
+    return [piece if isinstance(piece, RowSlot) else None for piece in row]
+
+
+def _word_edges(texts: Sequence[str]) -> tuple[int, int] | None:
+    """Return how much the texts have in common before and after one word; None: it is no word."""
+    before = min(prefix_length(texts[0], text) for text in texts)
+    before -= len(_matched(_WORD_END.search(texts[0][:before])))
+    rests = [text[before:] for text in texts]
+    after = min(suffix_length(rests[0], rest) for rest in rests)
+    after -= len(_matched(_WORD_START.match(rests[0][len(rests[0]) - after :])))
+    words = [rest[: len(rest) - after] for rest in rests]
+    return (before, after) if all(_WORD.fullmatch(word) for word in words) else None
+
+
+def _matched(match: re.Match[str] | None) -> str:
+    return match.group() if match else ""
+
+
+def _spoken(
+    rows: Mapping[JsonType, Row], edges: Mapping[int, tuple[int, int]]
+) -> tuple[tuple[str, tuple[JsonType, ...]], ...]:
+    said: dict[str, list[JsonType]] = {}
+    for at, (before, after) in [*edges.items()][:1]:
+        for kind, row in rows.items():
+            text = str(row[at])
+            said.setdefault(text[before : len(text) - after], []).append(kind)
+    return tuple((word, tuple(kinds)) for word, kinds in said.items())

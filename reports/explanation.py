@@ -19,8 +19,6 @@ from .setting_words import setting_words
 from .terminal import report_text
 from .visible import quoted, visible
 
-__all__ = ["cause_words", "explanation_report", "place"]
-
 MOST = 12
 """Explanations that are shown; what comes after them is counted."""
 

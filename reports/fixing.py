@@ -1,21 +1,31 @@
-"""What was fixed in templates, how it was proven, and what stays and why."""
+"""What edits of a template fix, how it was proven, and what stays and why; as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import unified_diff
+from itertools import groupby
+from typing import Literal
 
 from rich.text import Text
 
-from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode, json_of
+from autoparser.analysis.editing.edit_proof import ChangedRender, ProvenEdit
+from autoparser.analysis.editing.lint_fixes import FindingFix, FixRun, FixTarget, UnfixedReason
+from autoparser.analysis.editing.preserving_edits import LeftStep, PreservingTemplate
+from autoparser.analysis.editing.proof_conversations import ProofConversation
+from autoparser.analysis.history.scenarios import Next, Scenario
+from autoparser.analysis.history.training_template import MismarkedTurn, TrainingTemplate
+from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.project_sources import InputProblem
+from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .blocks import Blocks, heading, prose, rows, sentence
+from .blocks import Blocks, difference, heading, prose, rows, sentence
+from .difference import compared
 from .lint import problem_words
-from .preserving import example_lines, proof_words, template_diff
-from .terminal import report_text
+from .terminal import drawn_lines, report_text
 from .visible import visible
-
-__all__ = ["fix_diff", "fix_report"]
 
 
 def fix_diff(run: FixRun) -> str:
@@ -97,3 +107,305 @@ def _summary(run: FixRun, *, written: bool, unwritten: int) -> Iterable[str]:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+_NAMED = 6
+
+_END = 160
+"""Characters of a render that are shown where there was none before."""
+
+
+def template_diff(original: ChatTemplate, template: ChatTemplate) -> str:
+    """Return a unified diff that `patch` takes; empty where both are the same."""
+    name = (original.origin or original.name or "template").lstrip("/")
+    lines = unified_diff(
+        original.text.splitlines(keepends=True),
+        template.text.splitlines(keepends=True),
+        f"a/{name}",
+        f"b/{name}",
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def preserving_report(found: PreservingTemplate, width: int) -> Text:
+    """Say what holds by the edits, how it was proven, and what cannot hold and why."""
+    drawn: Blocks = []
+    if found.edits:
+        many = "edit" if len(found.edits) == 1 else "edits"
+        words = f"{len(found.edits)} {many}: {len(found.fixed)} more hold: {_steps(found.fixed)}."
+        drawn += prose(words, indent=0)
+        words = f"Rendered to the same text: {found.held} steps of scenarios that held, under every"
+        drawn += prose(f"{words} setting that may matter.", indent=0)
+        if found.proof is not None:
+            drawn += prose(proof_words(found.proof), indent=0)
+            for each in found.proof.examples:
+                drawn += example_lines(each)
+    elif found.left:
+        words = f"No edit was found: {found.tried} were tried."
+        drawn += prose(words, indent=0)
+    else:
+        drawn += prose("Nothing breaks, so nothing is edited.", indent=0)
+    for fault, words in _LEFT.items():
+        left = [each for each in found.left if each.fault is fault]
+        if left:
+            drawn += heading(f"{words}: {len(left)}")
+            drawn += rows([*_reasons(left)])
+    return Text("\n").join(drawn_lines(drawn, width))
+
+
+_LEFT = {
+    Culprit.TEMPLATE: "No edit that leaves the rest as it is fixes",
+    Culprit.ENGINE: "The engine puts something else into the history",
+    Culprit.MODEL: "No template can fix what no message holds",
+}
+
+
+def _reasons(left: Iterable[LeftStep]) -> Iterable[tuple[str, Text]]:
+    causes: dict[str, list[tuple[Scenario, Next]]] = {}
+    for each in left:
+        causes.setdefault(each.cause.value, []).append((each.scenario, each.next))
+    for cause, steps in causes.items():
+        yield cause, sentence(_steps(steps))
+
+
+def _steps(steps: Iterable[tuple[Scenario, Next]]) -> str:
+    """Name some steps, and how many more there are."""
+    names = [*dict.fromkeys(visible(scenario.name) for scenario, _ in steps)]
+    more = len(names) - _NAMED
+    return " · ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def proof_words(proof: ProvenEdit) -> str:
+    """Say what the renders of a proof came to, of which kinds they are, and which raise."""
+    kinds = ", ".join(f"{number} with {kind}" for kind, number in proof.kinds.items())
+    rendered = proof.conversations - proof.changed - proof.raising
+    same = f"{rendered} conversations are rendered to the same text"
+    if proof.crashed == proof.changed > 0:
+        same += f"; {proof.changed} crashed, and are rendered"
+    elif proof.changed:
+        same += f"; {proof.changed} are not, and in each of them less is wrong than before"
+    raising = f"; {proof.raising} raise in both" if proof.raising else ""
+    return f"{same}{raising}; none raises that did not. Of them {kinds}."
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= _END else f"… {text[-_END:]}"
+
+
+def example_lines(each: ChangedRender) -> Blocks:
+    """Show what changes in one of the renders that change alike."""
+    words = sentence(
+        ("for example", "dim"), f" {visible(each.conversation)}: {'; '.join(each.mended)}"
+    )
+    drawn = prose(words, indent=4)
+    if each.before is None:
+        return drawn + prose(f"it raised, and becomes {visible(_end(each.after))}", indent=6)
+    return drawn + difference(compared(each.before, each.after), 6)
+
+
+_MOST = 60
+"""Characters of a stretch that are shown."""
+
+
+def training_lines(
+    made: TrainingTemplate, same: ProvenEdit | ProofConversation | None
+) -> Iterator[str]:
+    """Say what was proved, and then each kind of turn whose marks are not the loss mask.
+
+    `same` is what the proof of edits came to, or the conversation that is rendered otherwise; None
+    where nothing was written around the template.
+    """
+    proof = made.proof
+    what = "with markers around the same template" if made.patched else "it has markers itself"
+    yield (
+        f"{what}: the same text in {proof.conversations} conversations"
+        f" ({proof.refused} refused by both), the markers as autoparser's loss mask in"
+        f" {proof.masked} of {proof.conversations - proof.refused}"
+    )
+    if isinstance(same, ProvenEdit):
+        yield proof_words(same)
+    elif same is not None:
+        yield f"a conversation is rendered to another text: {visible(same.name)}"
+    for _, alike in groupby(sorted(proof.deviations, key=_deviation_kind), _deviation_kind):
+        yield _deviation(list(alike))
+
+
+def _deviation_kind(deviation: MismarkedTurn) -> tuple[str, bool, bool]:
+    return deviation.turn, bool(deviation.left_out), bool(deviation.marked_too)
+
+
+def _deviation(alike: Sequence[MismarkedTurn]) -> str:
+    one = alike[0]
+    others = len(alike) - 1
+    more = f", and {others} more" if others else ""
+    found = [
+        f"{what} {', '.join(map(_stretch, stretches))}"
+        for what, stretches in (("not marked:", one.left_out), ("marked:", one.marked_too))
+        if stretches
+    ]
+    place = f"message {one.message + 1} of {', '.join(one.conversation)}{more}"
+    said = "; ".join(found)
+    return f"{_subject(one)} ({place}) is not marked as the model writes it: {said}"
+
+
+def _subject(deviation: MismarkedTurn) -> str:
+    if deviation.turn:
+        return f"a turn of {deviation.turn}"
+    return f"text after a {deviation.conversation[deviation.message]} message"
+
+
+def _stretch(text: str) -> str:
+    return f"«{visible(text if len(text) <= _MOST else f'{text[:_MOST]}…')}»"
+
+
+class ChangedRenderDocument(JsonDocument, frozen=True):
+    """A conversation that an edited template renders to another text."""
+
+    conversation: str
+    before: str | None
+    """Null where the original raises."""
+    after: str
+    mended: tuple[str, ...]
+    """What was wrong, in words."""
+    asked_for: bool
+    """Whether a shown finding calls all of that wrong."""
+
+
+class FixProofDocument(JsonDocument, frozen=True):
+    """What both templates rendered."""
+
+    conversations: Count
+    """All of them."""
+    changed: Count
+    """Those whose text differs; in each of them less is wrong than before."""
+    better: Count
+    """Things that were wrong and are not any more."""
+    raising: Count
+    """Those that both templates refuse; none raises that did not."""
+    kinds: dict[str, Count]
+    """How many conversations are of each kind, such as those with tools."""
+    beyond: Count
+    """Of those whose text differs, those that no shown finding calls wrong: it is unsafe."""
+    spoiled: Count
+    """Of them, those at which the original crashed, and which are rendered now as nobody means."""
+    examples: tuple[ChangedRenderDocument, ...]
+    """One render for each kind of what is mended."""
+
+
+class FindingFixDocument(JsonDocument, frozen=True):
+    """A finding, and what was done about it."""
+
+    code: RuleCode
+    name: str
+    message: str
+    """What the finding says."""
+    fixed: bool
+    reason: UnfixedReason | None
+    """Why the finding stays; null where it is fixed."""
+    why: str
+    """The same in whole words; empty where it is fixed."""
+    safe: bool | None
+    """Whether the edits change what shown findings call wrong alone; null where there are none."""
+    edits: Count
+    """How many edits are made together."""
+    tried: Count
+    """How many were tried."""
+    proof: FixProofDocument | None
+
+
+class FixedTemplateDocument(JsonDocument, frozen=True):
+    """A template that was looked at."""
+
+    path: str
+    name: str | None
+    """The template's name where its source has several."""
+    changed: bool
+    diff: str
+    """A unified diff; empty where nothing was fixed."""
+    text: str
+    """The whole template with what was fixed."""
+    findings: tuple[FindingFixDocument, ...]
+
+
+class FixProblemDocument(JsonDocument, frozen=True):
+    """An input that could not be looked at, or not to the end, or not be written."""
+
+    path: str
+    message: str
+    hint: str
+
+
+class FixDocument(JsonDocument, frozen=True):
+    """What `autoparser fix` found and did."""
+
+    schema: Literal["autoparser.fix/1"]
+    written: bool
+    """Whether the files were changed."""
+    templates: tuple[FixedTemplateDocument, ...]
+    problems: tuple[FixProblemDocument, ...]
+
+
+def fix_document(
+    run: FixRun, *, written: bool, unwritten: Sequence[InputProblem] = ()
+) -> dict[str, Json]:
+    """Return a run as JSON values."""
+    return json_of(
+        FixDocument(
+            "autoparser.fix/1",
+            written,
+            tuple(map(_template_document, run.templates)),
+            tuple(map(_problem_document, (*run.problems, *unwritten))),
+        )
+    )
+
+
+def _template_document(target: FixTarget) -> FixedTemplateDocument:
+    fixed = target.fixed
+    return FixedTemplateDocument(
+        target.inspected.path,
+        target.inspected.name,
+        fixed.changed,
+        template_diff(fixed.original, fixed.template),
+        fixed.template.text,
+        tuple(map(_finding_document, fixed.fixes)),
+    )
+
+
+def _finding_document(fix: FindingFix) -> FindingFixDocument:
+    proof = fix.proof
+    return FindingFixDocument(
+        fix.finding.code,
+        fix.finding.rule.name,
+        fix.finding.message,
+        fix.reason is None,
+        fix.reason,
+        fix.why,
+        None if proof is None else proof.safe,
+        len(fix.edits),
+        fix.tried,
+        None if proof is None else _proof_document(proof),
+    )
+
+
+def _proof_document(proof: ProvenEdit) -> FixProofDocument:
+    return FixProofDocument(
+        proof.conversations,
+        proof.changed,
+        proof.better,
+        proof.raising,
+        {**proof.kinds},
+        proof.beyond,
+        proof.spoiled,
+        tuple(
+            ChangedRenderDocument(
+                each.conversation, each.before, each.after, each.mended, each.asked_for
+            )
+            for each in proof.examples
+        ),
+    )
+
+
+def _problem_document(problem: InputProblem) -> FixProblemDocument:
+    return FixProblemDocument(problem.path, problem.message, problem.hint)

@@ -38,8 +38,6 @@ from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .terminal import report_text
 from .visible import LEGEND, quoted, visible
 
-__all__ = ["grammar_report", "grammar_rows", "grammar_section", "turn_expression", "turn_report"]
-
 NOTE_STYLE = "dim"
 
 

@@ -21,8 +21,6 @@ from .blocks import Block, Blocks, Row, heading, prose, rows
 from .terminal import report_text
 from .visible import visible
 
-__all__ = ["LearnedDocument", "learned_document", "learned_report"]
-
 _SHOWN = 40
 """So many characters are shown of where a text departs."""
 _USED = {

@@ -1,27 +1,25 @@
-"""A parsed message: what the model said and called, and which part of its text was what."""
+"""A parsed message: what the model said and called, which part of its text was what, a stream."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
-from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage, Status
+from autoparser.analysis.parsing.parsed_message import (
+    Delta,
+    DeltaKind,
+    ParsedCall,
+    ParsedMessage,
+    Status,
+)
 from autoparser.analysis.parsing.text_tape import Span, SpanKind
 
-from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .terminal import report_text
-from .visible import LEGEND, lines, quoted, visible
-
-__all__ = [
-    "all_read",
-    "message_report",
-    "message_status",
-    "parsed_report",
-    "spans_report",
-    "status_text",
-]
+from .visible import LEGEND, lines, literal, quoted, visible
 
 _READ = (Status.OK, Status.UNFINISHED, Status.REPAIRED)
 
@@ -139,3 +137,38 @@ def _span_rows(spans: tuple[Span, ...], text: str) -> Iterator[Row]:
         style = _SPAN_STYLES.get(span.kind, WRITTEN_STYLE)
         for at, line in enumerate(lines(text[span.start : span.end], style)):
             yield ("" if at else span.kind.value), line
+
+
+END = "(end)"
+_ARROW = " → "
+
+
+def chunk_report(chunk: str, deltas: Sequence[Delta], size: int) -> Text:
+    """Show one chunk of at most ``size`` characters and its deltas on one line."""
+    return _line(literal(chunk), deltas, size)
+
+
+def end_report(deltas: Sequence[Delta], message: ParsedMessage, size: int) -> Text:
+    """Show what the end of the text gives, and on a line of its own how the message came out."""
+    last = _line(Text(END, style="dim"), deltas, size)
+    return sentence(last, "\n\n", "Status  ", status_text(message))
+
+
+def _line(chunk: Text, deltas: Sequence[Delta], size: int) -> Text:
+    column = max(size, len(END))
+    space = " " * max(column - cell_len(chunk.plain), 0)
+    given = joined([_delta(delta) for delta in deltas], ", ") if deltas else Text("-", style="dim")
+    return sentence(chunk, space, (_ARROW, "dim"), given)
+
+
+def _delta(delta: Delta) -> Text:
+    match delta.kind:
+        case DeltaKind.REASONING | DeltaKind.CONTENT:
+            return sentence(f"{delta.kind.value} ", quoted(delta.text))
+        case DeltaKind.CALL:
+            words = sentence(f"call {delta.index + 1} ", (visible(delta.text), "bold"))
+            return sentence(words, " id ", quoted(delta.id)) if delta.id else words
+        case DeltaKind.FINISH:
+            return Text(f"finish {delta.text}")
+        case DeltaKind.ARGUMENTS:
+            return sentence(f"arguments {delta.index + 1} ", quoted(delta.text))

@@ -40,8 +40,7 @@ from .blocks import (
     small,
     tagged,
 )
-from .example import example_message, taken_apart, turn_spans
-from .example_call import ExampleSpan, call_spans, example_call
+from .example import ExampleSpan, call_spans, example_call, example_message, taken_apart, turn_spans
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, conditions_of
 from .setting_words import setting_words

@@ -10,11 +10,7 @@ from msgspec import UNSET, UnsetType, convert
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, Positive, SettingValues, json_of
-from autoparser.analysis.core.provenance import (
-    NamedTemplate,
-    TemplateDocument,
-    named_template,
-)
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.parsing.parsed_message import (
     Delta,
     FinishReason,
@@ -28,15 +24,6 @@ from .message import message_status
 
 if TYPE_CHECKING:
     from autoparser.analysis.formats.output_explanation import DeviationExplanation
-
-__all__ = [
-    "ParsedDocument",
-    "StreamedDocument",
-    "chunk_document",
-    "end_document",
-    "message_document",
-    "parsed_document",
-]
 
 
 class FunctionDocument(JsonDocument, frozen=True):

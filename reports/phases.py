@@ -1,22 +1,21 @@
-"""What each phase concluded, and the renders that say so."""
+"""What each phase concluded, the renders that say so, and the markers that they found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolResult, UserMessage
+from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.formats.learned_format import LearntFormat, PhaseConclusion
 from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 
 from .blocks import Blocks, Row, blank, difference, heading, joined, prose, rows, sentence
 from .difference import DifferencePiece, Side
-from .setting_words import doubt, setting_words
-from .visible import quoted, shown, visible
-
-__all__ = ["conditions", "dialogue_rows", "phase_section", "phases_section"]
+from .setting_words import DOUBT_STYLE, doubt, setting_words
+from .visible import LEGEND, literal, quoted, shown, visible
 
 
 def phases_section(analysis: LearntFormat, renders: str) -> Blocks:
@@ -114,3 +113,28 @@ def _message(message: Message) -> Sequence[str]:
         call_id = f"  id {call.id}" if call.id else ""
         texts.append(visible(f"call: {call.name}({arguments}){call_id}"))
     return texts
+
+
+def marker_section(analysis: LearntFormat) -> Blocks:
+    """List every marker by its name, with the phase that found it."""
+    if not analysis.markers.items():
+        return [*heading("Markers"), *prose("none: nothing stands around any part")]
+    pairs = [(f"{phase:2}  {name}", text) for phase, name, text in marker_rows(analysis)]
+    return [*heading("Markers"), *prose(LEGEND), *rows(pairs, words=False)]
+
+
+def marker_rows(analysis: LearntFormat) -> Iterator[tuple[str, str, Text]]:
+    """Return each marker: the phase that found it, its name, its text."""
+    sources = {name: finding.phase for finding in analysis.phases for name in finding.markers}
+    for name, text in analysis.markers.items().items():
+        yield sources.get(name, ""), name, _doubted(analysis, name, literal(text))
+
+
+_PARTS = {"reasoning": TurnPart.REASONING, "content": TurnPart.CONTENT}
+
+
+def _doubted(analysis: LearntFormat, name: str, text: Text) -> Text:
+    part = _PARTS.get(name.partition("_")[0], TurnPart.CALLS)
+    if part not in analysis.formats.united.unconfirmed:
+        return text
+    return sentence(text, ("  not confirmed", DOUBT_STYLE))

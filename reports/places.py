@@ -1,4 +1,4 @@
-"""Places in files as editors and terminals open them: ``path:line:column``."""
+"""Where a template came from, and places in files as editors and terminals open them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from rich.style import Style
 from rich.text import Text
 
+from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .visible import visible
-
-__all__ = ["FilePlace", "lines_of", "place_of", "place_text", "template_place"]
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -50,3 +51,35 @@ def template_place(template: ChatTemplate, line: int | None) -> FilePlace | None
 def place_text(place: FilePlace) -> Text:
     """Return it for a report: whoever prints that may make a link of the style's `place`."""
     return Text(str(place), style=Style(bold=True, meta={"place": place.path}))
+
+
+def provenance_words(source: Provenance | None) -> str | None:
+    """Say at which commit a template was, and whether code was run for it; None for neither."""
+    if source is None:
+        return None
+    if source.ran_code:
+        _, _, values = source.id.partition("?")
+        words = "an encoder: its Python code was run"
+        return f"{words}, with {visible(values.replace('&', ', '))}" if values else words
+    if source.commit is None:
+        return None
+    words = f"from {visible(source.id)} at commit {visible(source.commit)}"
+    if source.revision not in (None, source.commit):
+        words += f", revision {visible(str(source.revision))}"
+    return words if source.file is None else f"{words}, {visible(source.file)}"
+
+
+def origin_of(learnt: LearntFormat) -> str:
+    """Return where a template came from, or which file holds what was learned of it."""
+    if isinstance(learnt, SavedFormat):
+        return visible(learnt.file)
+    template = learnt.template
+    name = f" (named {template.name})" if template.name not in (None, "default") else ""
+    return visible(f"{template.origin or 'a text'}{name}")
+
+
+def short_name(learnt: LearntFormat) -> str:
+    """Return the last part of where a template came from."""
+    template = learnt.template
+    origin = template.origin or template.name or "a template"
+    return visible(origin.replace("\\", "/").rstrip("/").rpartition("/")[2] or origin)

@@ -11,8 +11,6 @@ import autoparser.reports
 from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.shown import Shown
 
-__all__ = ["presented"]
-
 
 def presented(value: Shown, width: int, *, full: bool) -> Text:
     """Return the report on a value in lines of at most `width` cells; `full` leaves nothing out."""

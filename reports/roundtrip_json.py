@@ -36,8 +36,6 @@ from autoparser.analysis.history.trip_verdict import Difference, Outcome, TokenV
 from autoparser.analysis.history.turn_variations import VARIATIONS
 from autoparser.analysis.parsing.parsed_message import Status
 
-__all__ = ["CauseCode", "RoundTripDocument", "roundtrip_document"]
-
 CauseCode = Annotated[str, Meta(extra_json_schema={"enum": [code_of(each) for each in Cause]})]
 _Variation = Annotated[str, Meta(extra_json_schema={"enum": list(VARIATIONS)})]
 

@@ -1,13 +1,13 @@
-"""The formats of a template's settings, and what the gate says of their prompts."""
+"""The formats of a template's settings: how prompts end, what the gate says, what ends a turn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.text import Text
 
 from autoparser.analysis.core.text_format import TurnPart
-from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.turn_format import Formats, StopText, TurnFormat
 from autoparser.analysis.core.turn_shape import TurnOpening
 from autoparser.analysis.core.verdicts import Gate
 from autoparser.analysis.formats.learned_format import LearntFormat
@@ -15,17 +15,7 @@ from autoparser.analysis.formats.learned_format import LearntFormat
 from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
 from .setting_words import setting_words
 from .verdict import verdict
-from .visible import quoted, visible
-
-__all__ = [
-    "fault_section",
-    "gate_score",
-    "gate_style",
-    "gate_words",
-    "setting_rows",
-    "settings_section",
-    "settings_words",
-]
+from .visible import quoted, shown, visible
 
 FAULTS_SHOWN = 4
 
@@ -158,3 +148,89 @@ def _faults(formats: Formats, gate: Gate) -> Iterator[tuple[str, Text]]:
         under = f" with {setting}" if setting and len(formats) > 1 else ""
         words = f"not {fault.question.value}{under}: {visible(fault.detail)}"
         yield fault.title, Text(words)
+
+
+INSIDE = "inside turns, too"
+INSIDE_WORDS = (
+    f"What stands {INSIDE}, ends an output only once content or a call is there: an engine that"
+    " stops wherever it stands cuts turns. Renderer.find_stop knows where it ends one."
+)
+
+
+def stops_words(learnt: LearntFormat) -> Text:
+    """Name what ends turns, by its place where calls end otherwise than content."""
+    return _by_place(learnt, lambda stop: quoted(stop.text))
+
+
+def stops_told(learnt: LearntFormat) -> Text:
+    """Name what ends turns as `stops_words` does, and what an engine must know of each."""
+    words = _by_place(learnt, _told)
+    return sentence(words, f". {INSIDE_WORDS}") if _any_inside(learnt) else words
+
+
+def _by_place(learnt: LearntFormat, words: Callable[[StopText], Text]) -> Text:
+    texts = learnt.stop_texts
+    content, calls = (
+        joined([words(stop) for stop in stops], ", ") or Text("nothing")
+        for stops in (texts.after_content, texts.after_calls)
+    )
+    if texts.after_calls and texts.after_calls != texts.after_content:
+        return sentence(content, " after content, ", calls, " after calls")
+    told = {stop.text: stop for stop in texts.after_content}
+    named = [
+        words(told[text]) if text in told else quoted(text)
+        for text in learnt.formats.united.stop_strings
+    ]
+    return joined(named, ", ") or Text("none: nothing closes a turn")
+
+
+def stops_section(learnt: LearntFormat) -> Blocks:
+    """List what ends a turn after content and after calls."""
+    texts = learnt.stop_texts
+    pairs: list[Row] = [
+        (f"after {part}", _told(stop))
+        for part, stops in (("content", texts.after_content), ("calls", texts.after_calls))
+        for stop in stops
+    ]
+    if not pairs:
+        return []
+    drawn = [*heading("Where a turn ends"), *rows(pairs)]
+    return drawn + (prose(INSIDE_WORDS) if _any_inside(learnt) else [])
+
+
+def _any_inside(learnt: LearntFormat) -> bool:
+    texts = learnt.stop_texts
+    return any(stop.inside for stop in (*texts.after_content, *texts.after_calls))
+
+
+def _told(stop: StopText) -> Text:
+    words = quoted(stop.text)
+    if stop.last != stop.text:
+        words = sentence(words, " (complete at ", quoted(stop.last), ")")
+    return sentence(words, f" ({INSIDE})") if stop.inside else words
+
+
+TAIL = 60
+
+
+def prompt_warning(formats: Formats, prompt: str) -> str | None:
+    """Say what a prompt was expected to end with; None where it does, or nothing is expected.
+
+    Whitespace at the end does not count: a file often ends in a newline of its own.
+    """
+    format_ = formats.fullest
+    expected = list(dict.fromkeys(opening.text for opening in formats.openings))
+    cores = [text.rstrip() for text in expected if text.strip()]
+    if not cores or formats.behind(prompt):
+        return None
+    reasoning = format_.reasoning
+    if reasoning is not None and reasoning.opened_by(prompt) is not None:
+        return None
+    wanted = " or ".join(f"`{shown(text)}`" for text in expected if text.strip())
+    ends = f"ends with `{shown(prompt[-TAIL:])}`" if prompt else "is empty"
+    header = format_.header.strip()
+    taken = ""
+    behind = prompt.rpartition(header)[2] if header else ""
+    if header and header in prompt and not any(stop in behind for stop in format_.stop_strings):
+        taken = "; what follows the last header is taken for the beginning of the message"
+    return f"the prompt {ends}, but this template's prompts end with {wanted}{taken}"

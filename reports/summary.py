@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.text import Text
 
 from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.call_format import ArgumentForm, CallFormat, CallLimit
-from autoparser.analysis.core.conversation import Presence
+from autoparser.analysis.core.call_format import ArgumentForm, ArgumentFormat, CallFormat, CallLimit
+from autoparser.analysis.core.conversation import Json, MediaKind, Presence
 from autoparser.analysis.core.message_shape import StringArguments, departures_of
-from autoparser.analysis.core.text_format import TurnPart
+from autoparser.analysis.core.schema_keywords import JsonType, type_of
+from autoparser.analysis.core.text_format import (
+    ContentParts,
+    MediaSlot,
+    MediaTreatment,
+    PartsOutcome,
+    Placeholder,
+    TurnPart,
+)
 from autoparser.analysis.core.turn_format import Begun, Formats
 from autoparser.analysis.core.turn_shape import PromptProgress, ReasoningRetention
 from autoparser.analysis.core.verdicts import Check
@@ -23,26 +31,12 @@ from autoparser.analysis.formats.format_view import (
 from autoparser.analysis.formats.learned_format import LearntFormat
 from autoparser.analysis.formats.saved_format import SavedFormat
 
-from .blocks import Blocks, Row, rows, sentence
-from .content_parts import content_parts_words
-from .evidence_words import evidence_words
-from .provenance import provenance_words
-from .setting_words import doubt, setting_words
-from .settings import gate_words
-from .stops import stops_told
-from .value_samples import value_samples
+from .blocks import Blocks, Row, joined, rows, sentence
+from .places import provenance_words
+from .setting_words import doubt, evidence_words, setting_words
+from .settings import gate_words, stops_told
 from .verdict import basis, sandbox_words, verdict, wanted_words
 from .visible import quoted, visible
-
-__all__ = [
-    "LIMIT_WORDS",
-    "default_mode",
-    "kept_words",
-    "limit_words",
-    "summary_rows",
-    "summary_section",
-    "wants_words",
-]
 
 
 def summary_section(analysis: LearntFormat) -> Blocks:
@@ -304,3 +298,90 @@ def wants_words(learnt: LearntFormat) -> list[str]:
     told = {form.usual: wanted_words(form) for check in learnt.checks for form in check.forms}
     each = [told.get(one.usual, one.wanted) for one in departures_of(learnt.shape)]
     return [words for words in each if words] + ["an answer to every call"] * learnt.shape.answered
+
+
+_NAMES = {MediaKind.IMAGE: "images", MediaKind.VIDEO: "videos", MediaKind.AUDIO: "audio"}
+
+_SAID = {
+    PartsOutcome.WRITTEN: "written",
+    PartsOutcome.DROPPED: "dropped in silence",
+    PartsOutcome.REFUSED: "refused",
+    PartsOutcome.CRASHES: "the template crashes",
+    PartsOutcome.PRINTED: "printed as Python or JSON, brackets and all",
+    PartsOutcome.SPREAD: "no one text stands for a part",
+}
+
+
+def content_parts_words(parts: ContentParts) -> Text:
+    """Say what stands for images, videos and audio in a user's message.
+
+    >>> str(content_parts_words(analysis.content_parts))
+    'images: `<|image|>` for each part, in the place of the part; videos, audio: dropped in silence'
+    """
+    if parts.texts is not PartsOutcome.WRITTEN:
+        return sentence(f"content as a list of parts: {_SAID[parts.texts]}", _why(parts.reason))
+    grouped: dict[str, tuple[list[str], Text]] = {}
+    for media in parts.media:
+        words = _words(media)
+        grouped.setdefault(words.plain, ([], words))[0].append(_NAMES[media.kind])
+    said = [sentence(f"{', '.join(names)}: ", words) for names, words in grouped.values()]
+    return joined(said, "; ")
+
+
+def _words(media: MediaTreatment) -> Text:
+    if media.outcome is not PartsOutcome.WRITTEN:
+        lost = ", and the text beside them is lost" if media.loses_text else ""
+        return sentence(_SAID[media.outcome], lost, _why(media.reason))
+    many = "for each part" if media.each else "once, however many there are"
+    alone = sentence(" (", quoted(placeholder_text(media.alone)), " for the only one)")
+    only = alone if media.alone else ""
+    written = quoted(placeholder_text(media.placeholder))
+    said = sentence(written, f" {many}", only, f", {media.place}")
+    if not media.earlier:
+        said.append(", in the last message alone")
+    if "tool" in media.roles:
+        said.append(", in tool results too")
+    for outcome in PartsOutcome:
+        forms = [form for form, became in media.forms.items() if became is outcome]
+        if forms and outcome is not PartsOutcome.WRITTEN:
+            said.append(f" (as {', '.join(forms)}: {_SAID[outcome]})")
+    return said
+
+
+def _why(reason: str) -> str:
+    return f" ({visible(reason)})" if reason else ""
+
+
+def placeholder_text(placeholder: Placeholder) -> str:
+    """Return what stands for a part, its slots by name: `<image_«number»>`."""
+    return "".join(
+        f"«{piece.value}»" if isinstance(piece, MediaSlot) else piece for piece in placeholder
+    )
+
+
+SAMPLES: Mapping[JsonType, Json] = {
+    JsonType.STRING: "text",
+    JsonType.INTEGER: 3,
+    JsonType.BOOLEAN: True,
+    JsonType.NULL: None,
+    JsonType.ARRAY: [1, "a"],
+    JsonType.OBJECT: {"k": "v"},
+}
+
+
+def value_samples(arguments: ArgumentFormat) -> Text:
+    """Write one value of each type as the template writes it."""
+    notation = arguments.members.values or arguments.values
+    texts: list[Text] = []
+    dropped: list[str] = []
+    for kind, value in SAMPLES.items():
+        if kind in arguments.refused:
+            continue
+        if arguments.members.row(type_of(value)) is None:
+            dropped.append(kind.value)
+        else:
+            texts.append(quoted(notation.write(value, arguments.margin)))
+    written = joined(texts, " ")
+    if dropped:
+        written.append(f" (not written: {', '.join(dropped)})")
+    return written

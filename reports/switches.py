@@ -18,16 +18,6 @@ from .setting_words import value_words
 from .terminal import Lines, drawn_lines, fact_lines
 from .visible import quoted, visible
 
-__all__ = [
-    "NO_EFFECT",
-    "screen_switches",
-    "switch_rows",
-    "switch_section",
-    "switch_sentences",
-    "unmoved_words",
-    "unset_words",
-]
-
 LONGEST = 8
 """Lines of all switches together."""
 NO_EFFECT = "No effect found"

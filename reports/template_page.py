@@ -64,20 +64,17 @@ from .page_pictures import (
     turn_picture,
 )
 from .pages import PageTop, page
-from .phases import conditions, dialogue_rows
-from .places import lines_of, template_place
-from .provenance import short_name
+from .phases import conditions, dialogue_rows, marker_rows
+from .places import lines_of, short_name, template_place
 from .screen import screen_rows
 from .setting_words import UNCONFIRMED, setting_words
 from .settings import gate_score, gate_words, setting_rows, settings_words
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_rows, switch_sentences, unmoved_words, unset_words
-from .tables import marker_rows
-from .tools_in_prompt import TOOLS_IN_PROMPT, tools_in_prompt_groups, tools_summary
 from .turn import turn_notes
 from .verdict import basis, check_score, sandbox_words, spoiled_words, why
 from .visible import quoted, visible
-from .what_was_asked import bounds_rows
+from .what_was_asked import TOOLS_IN_PROMPT, bounds_rows, tools_in_prompt_groups, tools_summary
 
 _OPEN = ("screen", "findings")
 """Sections that tell first things; the others unfold."""

@@ -9,18 +9,12 @@ from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import Count, JsonDocument, json_of
-from autoparser.analysis.core.provenance import (
-    NamedTemplate,
-    TemplateDocument,
-    named_template,
-)
+from autoparser.analysis.core.provenance import NamedTemplate, TemplateDocument, named_template
 from autoparser.analysis.history.prompt_tokens import RenderedTokens
 
 from .blocks import Blocks, Row, blank, prose, rows, sentence
 from .terminal import report_text
 from .visible import LEGEND, visible
-
-__all__ = ["TokensDocument", "tokens_document", "tokens_report"]
 
 _STYLES = ("cyan", "green", "yellow", "magenta", "blue", "red")
 """One after the other for the messages; the template's own text has none of them."""

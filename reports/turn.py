@@ -12,11 +12,8 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.formats.learned_format import LearntFormat
 
 from .blocks import Blocks, Row, heading, prose, rows
-from .example import example_message, turn_spans
-from .example_call import ExampleSpan, call_spans, example_call
+from .example import ExampleSpan, call_spans, example_call, example_message, turn_spans
 from .visible import lines
-
-__all__ = ["call_section", "cut_at_prompt", "turn_notes", "turn_section"]
 
 WRITTEN_STYLE = "bold"
 MARKUP_STYLE = "cyan"

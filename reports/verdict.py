@@ -13,19 +13,6 @@ from .blocks import Blocks, blank, difference, heading, joined, prose, rows, sen
 from .difference import compared
 from .visible import visible
 
-__all__ = [
-    "basis",
-    "check_doubt",
-    "check_score",
-    "failure_section",
-    "sandbox_words",
-    "spoiled_words",
-    "verdict",
-    "wanted_words",
-    "whole",
-    "why",
-]
-
 FAILURES_NAMED = 12
 CRASHES_NAMED = 3
 

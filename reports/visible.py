@@ -16,19 +16,6 @@ from rich.text import Text
 
 from autoparser.analysis.core.errors import escape_text, is_inert
 
-__all__ = [
-    "LEGEND",
-    "json_text",
-    "lines",
-    "literal",
-    "quoted",
-    "runs",
-    "shown",
-    "visible",
-    "visible_lines",
-    "xml_text",
-]
-
 LITERAL_STYLE = "cyan"
 
 _SIGNS: Mapping[str, str] = {"\n": "↵", "\t": "⇥", "\r": r"\r"}

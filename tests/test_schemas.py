@@ -30,7 +30,7 @@ from autoparser.reports import (
     TokensDocument,
     TrafficDocument,
 )
-from autoparser.reports.fixing_document import FixDocument
+from autoparser.reports.fixing import FixDocument
 from autoparser.reports.lint import LintDocument
 
 from .schemas import DOCS, Published, definition_of

@@ -25,10 +25,8 @@ from autoparser.analysis.lint.project_settings import FailOn
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 
-from .finding_words import line_place
-from .statistics import counted
-
-__all__ = ["LintDocument", "lint_document"]
+from .text import counted
+from .words import line_place
 
 
 class OriginDocument(JsonDocument, frozen=True):

@@ -16,17 +16,8 @@ from autoparser.reports.difference import LineOrigins, compared
 from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible
 
-from .evidence import messages_text, shown_origins, text_lines
-from .finding_words import (
-    message_words,
-    notes,
-    problem_words,
-    summary_words,
-    template_title,
-    unused_words,
-)
-
-__all__ = ["markdown_report"]
+from .text import messages_text, shown_origins, text_lines
+from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
 
 LONGEST = 60_000
 """Characters of a comment; GitHub refuses more than 65,536."""

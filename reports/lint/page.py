@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Rule, RuleGroup, profiles_of
 from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
 
-from .styles import SEVERITY_STYLES
+SEVERITY_STYLES = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "blue",
+}
 
 _BLANK_LINES = re.compile(r"\n\s*\n")
 
@@ -67,12 +72,12 @@ def fix_reason(rule: Rule) -> str:
         return "It changes no text at all."
     if rule.never_safe:
         return (
-            "No render tells which of a turn's two forms the model was trained on. So the fix"
-            " needs --unsafe-fixes, and shows in one example what it changes."
+            "Which of a turn's two forms the model was trained on, no render says. So the fix"
+            " wants --unsafe-fixes, and shows in one example what it changes."
         )
     wrong = " or ".join(each.words for each in rule.mends)
     return (
-        f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and needs"
+        f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and wants"
         " --unsafe-fixes."
     )
 
@@ -214,7 +219,7 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
         " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
     )
     yield ""
-    yield "Written by the command `autoparser rule --format markdown`; do not edit by hand."
+    yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if not of_group:

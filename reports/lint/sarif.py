@@ -22,10 +22,8 @@ from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.visible import visible
 
-from .finding_words import message_words, problem_words
 from .page import page_file, page_markdown
-
-__all__ = ["sarif_report"]
+from .words import message_words, problem_words
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

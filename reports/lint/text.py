@@ -1,37 +1,49 @@
-"""Findings for a person at a terminal: grouped by template, each with its line and its fix."""
+"""Findings for a person at a terminal: by template with evidence, a line each, or counted."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from autoparser.analysis.core.verdicts import EvidenceKind
+from autoparser.analysis.lint.hit import HitEvidence, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_sources import InputProblem
-from autoparser.reports.blocks import Blocks, blank, prose, sentence
-from autoparser.reports.evidence_words import evidence_words
-from autoparser.reports.places import FilePlace, place_text
+from autoparser.analysis.lint.rule import Rule
+from autoparser.reports.blocks import (
+    Blocks,
+    Fitted,
+    Table,
+    TableColumn,
+    blank,
+    difference,
+    excerpt,
+    prose,
+    sentence,
+)
+from autoparser.reports.difference import LineOrigins, compared
+from autoparser.reports.findings import unwritten_words
+from autoparser.reports.places import FilePlace, lines_of, place_text
+from autoparser.reports.setting_words import evidence_words
 from autoparser.reports.terminal import report_text
-from autoparser.reports.token_suggestions import unwritten_words
-from autoparser.reports.visible import LEGEND, visible
+from autoparser.reports.visible import LEGEND, lines, shown, visible
 
-from .evidence import evidence_lines
-from .excerpt import excerpt_lines
-from .finding_words import (
+from .page import SEVERITY_STYLES, page_lines
+from .words import (
     counts,
     line_place,
+    message_words,
     notes,
     problem_words,
     summary_words,
     template_title,
     unused_words,
 )
-from .page import page_lines
-from .styles import SEVERITY_STYLES
-
-__all__ = ["lint_report"]
 
 INDENT = 4
 
@@ -139,3 +151,174 @@ class _Writer:
             words = sentence(place, f": {problem_words(each)}")
             drawn += prose(words, hang=2)
         return drawn
+
+
+HEAD, TAIL = 160, 480
+"""Characters of a text that is shown alone; what matters is mostly at its end."""
+
+
+def evidence_lines(evidence: HitEvidence, indent: int) -> Blocks:
+    """Draw evidence; whitespace is visible, and of two texts only where they differ."""
+    one, other = evidence.one, evidence.other
+    if other is None:
+        return [*prose(_label("", one), indent, hang=2), *_alone(one, indent)]
+    drawn = [
+        *prose(_label("- ", one), indent, hang=2),
+        *prose(_label("+ ", other), indent, hang=2),
+    ]
+    if one.error or other.error:
+        for shown in (one, other):
+            drawn += _alone(shown, indent)
+        return drawn
+    if one.text == other.text:
+        said, other_said = messages_text(one), messages_text(other)
+        if said != other_said:
+            drawn += difference(compared(said, other_said), indent)
+        drawn += prose(Text("come out alike:", style="dim"), indent)
+        return [*drawn, *_alone(one, indent)]
+    return [*drawn, *_rendered_difference(one, other, indent)]
+
+
+def shown_origins(one: ShownText, other: ShownText) -> tuple[LineOrigins, LineOrigins] | None:
+    """Return the lines that wrote two texts; None where they are not known."""
+    return (one.origins, other.origins) if one.origins and other.origins else None
+
+
+def _rendered_difference(one: ShownText, other: ShownText, indent: int) -> Blocks:
+    pieces = compared(one.text, other.text)
+    return difference(pieces, indent, shown_origins(one, other))
+
+
+def messages_text(shown: ShownText) -> str:
+    """Return the conversation as JSON, a message a line; empty where there is none."""
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in shown.messages)
+
+
+def _label(sign: str, shown: ShownText) -> Text:
+    words = Text(f"{sign}{visible(shown.label)}", style="bold")
+    if shown.messages:
+        roles = [str(each.get("role", "?")) for each in shown.messages]
+        words.append(f" ({visible(', '.join(roles))})", style="dim")
+    return words
+
+
+def _alone(shown: ShownText, indent: int) -> Blocks:
+    if shown.error:
+        return prose(Text(f"raises: {visible(shown.error)}", style="red"), indent + 2)
+    return excerpt(text_lines(shown.text), indent + 2)
+
+
+def text_lines(text: str) -> Iterator[Text]:
+    """Return the lines of a text that is shown alone, of a long one its beginning and its end."""
+    if not text:
+        yield Text("(nothing)", style="dim italic")
+    elif len(text) <= HEAD + TAIL:
+        yield from lines(text)
+    else:
+        yield from lines(text[:HEAD])
+        yield Text(f"… {len(text) - HEAD - TAIL} more characters", style="dim italic")
+        yield from lines(text[-TAIL:])
+
+
+def excerpt_lines(text: str, line: int | None, indent: int) -> Blocks:
+    """Draw a line (from 1) after its number, cut at the width; nothing where there is none."""
+    lines = lines_of(text)
+    if line is None or not 1 <= line <= len(lines):
+        return []
+    number = f"{' ' * indent}{line} | "
+    content = Text(shown(lines[line - 1].strip()), style="cyan")
+
+    def cut_at(width: int) -> Blocks:
+        room = max(width - cell_len(number) - 1, 10)
+        kept = content.copy()
+        kept.truncate(room, overflow="crop")
+        more = "…" if content.cell_len > room else ""
+        return excerpt([sentence((number, "dim"), kept, (more, "dim"))], broken=False)
+
+    return [Fitted(cut_at)]
+
+
+def concise_report(run: LintRun) -> str:
+    """Return ``file:line:column: AP301 [error] message`` for each finding.
+
+    Line 1 stands where none is known.
+    """
+    return "".join(f"{line}\n" for line in _lines(run))
+
+
+def _lines(run: LintRun) -> Iterator[str]:
+    for template in run.templates:
+        first = FilePlace(template.path, 1)
+        for finding in template.findings:
+            place = line_place(template, finding.line) or first
+            words = message_words(template, finding)
+            yield f"{place}: {finding.code} [{finding.severity}] {words}"
+        for ignore in template.unused:
+            place = line_place(template, ignore.line) or first
+            yield f"{place}: [note] {unused_words(ignore)}"
+    for problem in run.problems:
+        place = FilePlace(problem.path, problem.line or 1)
+        yield f"{place}: [problem] {problem_words(problem)}"
+    yield from notes(run)
+    yield summary_words(run)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rule, and what it found."""
+
+    rule: Rule
+    findings: int
+    templates: int
+    """Templates with at least one."""
+    merged: int
+    """Findings of other rules in which this rule saw the same cause."""
+
+
+def counted(run: LintRun) -> list[Counted]:
+    """Count for each rule that fired, the most frequent first, then by code."""
+    findings: dict[str, int] = {}
+    templates: dict[str, set[int]] = {}
+    merged: dict[str, int] = {}
+    for at, template in enumerate(run.templates):
+        for finding in template.findings:
+            findings[finding.code] = findings.get(finding.code, 0) + 1
+            templates.setdefault(finding.code, set()).add(at)
+            for code in finding.also:
+                merged[code] = merged.get(code, 0) + 1
+    rows = [
+        Counted(
+            rule,
+            findings.get(rule.code, 0),
+            len(templates.get(rule.code, ())),
+            merged.get(rule.code, 0),
+        )
+        for rule in run.rules
+        if rule.code in findings or rule.code in merged
+    ]
+    return sorted(rows, key=lambda row: (-row.templates, row.rule.code))
+
+
+def statistics_report(run: LintRun, width: int) -> Text:
+    """Return a table in lines of at most ``width`` cells, and the summary."""
+    counts = tuple(
+        (
+            Text(str(each.findings)),
+            Text(str(each.templates)),
+            Text(str(each.merged or "")),
+            sentence((each.rule.code, SEVERITY_STYLES[each.rule.severity]), f" {each.rule.name}"),
+        )
+        for each in counted(run)
+    )
+    drawn: Blocks = [Table(_COLUMNS, counts, head="bold")] if counts else []
+    for words in (*notes(run), f"{summary_words(run)}."):
+        drawn += prose(words, indent=0)
+    return report_text(drawn, width)
+
+
+_COLUMNS = (
+    TableColumn("found", 5, right=True, gap=1),
+    TableColumn("templates", 9, right=True, gap=1),
+    TableColumn("merged", 6, right=True),
+    TableColumn("rule"),
+)

@@ -107,7 +107,7 @@ def test_a_lint_asks_for_no_schema_and_converts_no_option(
     assert not found & {"jsonschema", "lark", "pydantic", "huggingface_hub", "tokenizers"}
 
 
-USED = ("blocks", "difference", "message", "parsed_json", "stream", "terminal", "visible")
+USED = ("blocks", "difference", "message", "parsed_json", "terminal", "visible")
 
 
 def test_the_help_fits_its_line_and_lists_every_command(autoparser: Run) -> None:

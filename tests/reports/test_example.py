@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser.reports.example import example_message, turn_spans
-from autoparser.reports.example_call import call_spans, example_call
+from autoparser.reports.example import call_spans, example_call, example_message, turn_spans
 from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from autoparser import ChatTemplate, analyze
 from autoparser.reports import screen_report
-from autoparser.reports.example_call import call_spans, example_call
+from autoparser.reports.example import call_spans, example_call
 from tests.fixture_analyses import analysed
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"

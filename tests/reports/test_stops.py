@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autoparser import ChatTemplate, analyze
 from autoparser.reports import section_report
-from autoparser.reports.stops import INSIDE_WORDS, stops_told, stops_words
+from autoparser.reports.settings import INSIDE_WORDS, stops_told, stops_words
 
 CHANNELS = (
     "{% for m in messages %}{% if m.role == 'assistant' %}"

@@ -1,0 +1,125 @@
+"""Files: what was fetched, what an export does not express, what the demo wrote."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument, json_of
+from autoparser.analysis.core.provenance import Provenance
+from autoparser.analysis.export.export_limits import Export
+from autoparser.analysis.export.response_template import ExportMismatch, ExportTrial
+from autoparser.analysis.sources.template_loading import FetchedFiles
+
+from .blocks import Blocks, Row, heading, prose, rows
+from .places import provenance_words
+from .terminal import report_text
+from .visible import shown, visible
+
+
+class FetchedDocument(JsonDocument, frozen=True):
+    """What was fetched."""
+
+    source: Provenance
+    files: dict[str, Count]
+    """Sizes in bytes by names."""
+
+
+def fetched_document(found: FetchedFiles) -> dict[str, Json]:
+    """Return the same as values that JSON can hold."""
+    return json_of(FetchedDocument(found.source, dict(found.files)))
+
+
+def fetch_report(found: FetchedFiles, directory: str | None) -> Text:
+    """List the files with their sizes in bytes; ``directory`` is where they were written to."""
+    sizes = [f"{size:,}" for size in found.files.values()]
+    width = max(map(len, sizes), default=0)
+    lines = [
+        f"{size:>{width}}  {visible(name)}" for size, name in zip(sizes, found.files, strict=True)
+    ]
+    where = [] if directory is None else [f"Written to {visible(directory)}"]
+    return Text("\n".join([_headline(found), *lines, *where]))
+
+
+def _headline(found: FetchedFiles) -> str:
+    words = provenance_words(found.source) or ""
+    return words[:1].upper() + words[1:]
+
+
+PROMPT_SHOWN = 60
+"""Characters of a prompt's end that are shown."""
+
+
+def export_report(export: Export, trial: ExportTrial | None, width: int) -> Text:
+    """Show the limits of an export, and its trial; None: it was not tried."""
+    drawn: Blocks = [*_limits(export), *_trial(trial)]
+    return report_text(drawn, width)
+
+
+def _limits(export: Export) -> Blocks:
+    if export.whole:
+        found = prose(Text("The whole format is expressed.", style="green"), indent=0)
+    else:
+        words = "Parts of the format are not expressed:"
+        found = prose(Text(words, style="yellow"), indent=0)
+        pairs = [(each.piece.value, Text(visible(each.reason))) for each in export.limits]
+        found += rows(pairs)
+    if export.needs_tools:
+        words = "Arguments are typed by the tools' schemas: without the tools, they are texts."
+        found += prose(words, indent=0)
+    if export.plain_names:
+        words = "Names of arguments are read where they are plain words."
+        found += prose(words, indent=0)
+    return found
+
+
+def _trial(trial: ExportTrial | None) -> Blocks:
+    if trial is None:
+        return prose(Text("Not checked with the target's own parser.", style="dim"), 0)
+    words = f"The target's own parser gives back {trial.passed} of {trial.total} messages"
+    kinds = ", ".join(f"{number} with {kind}" for kind, number in trial.kinds.items())
+    words += f": {kinds}." if kinds else "."
+    found = prose(Text(words, style="green" if trial.ok else "red"), 0)
+    if trial.left_out:
+        words = f"{trial.left_out} more have parts that are not expressed, and were left out."
+        found += prose(words, 0)
+    if trial.foretold:
+        words = (
+            f"{trial.foretold} of them stand after no prompt: the template does not tell of them."
+        )
+        found += prose(words, 0)
+    kind_of: dict[str, list[ExportMismatch]] = {}
+    for each in trial.mismatches:
+        kind_of.setdefault(each.kind, []).append(each)
+    for kind, alike in kind_of.items():
+        found += heading(f"Comes back otherwise: {kind}, {len(alike)}; {alike[0].title}")
+        found += rows(list(_mismatch(alike[0])), words=False)
+    return found
+
+
+def _mismatch(found: ExportMismatch) -> Iterator[Row]:
+    yield "prompt", Text(f"…{shown(found.prefix[-PROMPT_SHOWN:])}")
+    yield "text", Text(shown(found.text))
+    yield "expected", Text(visible(str(found.expected)))
+    if found.found is not None:
+        yield "found", Text(visible(str(found.found)))
+    if found.error:
+        yield "but", Text(visible(found.error))
+
+
+def demo_report(files: Sequence[str]) -> Text:
+    """Name the files of a template, tools and an output, and the commands to try on them."""
+    template, tools, output = (visible(shlex.quote(file)) for file in files)
+    lines = [
+        *(f"Written  {visible(file)}" for file in files),
+        "",
+        f"autoparser analyze {template}",
+        f"autoparser parse {template} --tools {tools} --input {output}",
+        f"autoparser grammar {template} --tools {tools}",
+        f"autoparser roundtrip {template}",
+        f"autoparser lint {template}",
+    ]
+    return Text("\n".join(lines))

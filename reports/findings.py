@@ -1,0 +1,195 @@
+"""What an analysis itself finds wrong with a template, without a further render.
+
+The linter's rules ask far more; what they render takes longer than the analysis.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rich.text import Text
+
+from autoparser.analysis.analysis import Analysis
+from autoparser.analysis.core.call_format import CallLimit
+from autoparser.analysis.core.message_shape import StringArguments
+from autoparser.analysis.core.verdicts import Check, TemplateCrash
+from autoparser.analysis.formats.learned_format import LearntFormat
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.linting import LintFinding
+
+from .blocks import Blocks, Row, heading, joined, prose, rows, sentence
+from .places import place_of, place_text
+from .setting_words import UNCONFIRMED, setting_words
+from .summary import LIMIT_WORDS
+from .terminal import report_text
+from .verdict import spoiled_words, why
+from .visible import visible
+
+
+class FindingLevel(IntEnum):
+    """What it costs, in the linter's words; the weightiest first."""
+
+    ERROR = 0
+    WARNING = 1
+    INFO = 2
+
+    @property
+    def word(self) -> str:
+        """What people call it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFinding:
+    """What is wrong, and where, as far as that is known."""
+
+    level: FindingLevel
+    words: str
+    line: int | None = None
+    """The template's line, from 1."""
+
+
+def own_findings(learnt: LearntFormat) -> Sequence[OwnFinding]:
+    """Return what the verdicts and the format show to be wrong, the weightiest first."""
+    return sorted(_found(learnt), key=lambda finding: finding.level)
+
+
+def _found(learnt: LearntFormat) -> Iterator[OwnFinding]:
+    error, warning, info = FindingLevel
+    for format_, check in zip(learnt.formats, learnt.checks, strict=True):
+        under = setting_words(format_.setting) if len(learnt.formats) > 1 else ""
+        yield from _check_findings(check, f" with {under}" if under else "")
+    spoiled = {form.usual: form for check in learnt.checks for form in check.forms if not form.ok}
+    for form in spoiled.values():
+        yield OwnFinding(error, spoiled_words(form))
+    gate = learnt.gate
+    # What is spoiled as users send it has its own words above.
+    if not gate.own_form_ok or not (gate.ok or spoiled):
+        fault = gate.faults[0]
+        failed = gate.asked - gate.passed or gate.usual_asked - gate.usual_passed
+        yield OwnFinding(
+            error,
+            f"{failed} texts after prompts are not as the template writes them:"
+            f" {fault.title} is not {fault.question.value}: {visible(fault.detail)}",
+        )
+    united = learnt.formats.united
+    if united.retention.tool_loop is False:
+        yield OwnFinding(error, "the reasoning of a call is dropped once the call is answered")
+    calls = united.calls
+    if calls is not None and calls.limit in (CallLimit.FIRST, CallLimit.LAST):
+        yield OwnFinding(warning, LIMIT_WORDS[calls.limit])
+    texts = learnt.string_arguments
+    if texts is not None and texts in _LOST:
+        yield OwnFinding(warning, _LOST[texts])
+    for part in united.unconfirmed:
+        yield OwnFinding(warning, f"{part.value} {UNCONFIRMED}")
+    if learnt.stand_ins:
+        names = ", ".join(sorted(learnt.stand_ins))
+        yield OwnFinding(info, f"{names}: not known, shown by name in angle brackets")
+
+
+_LOST = {
+    StringArguments.ENCODED_TWICE: "arguments given as JSON text are encoded a second time",
+    StringArguments.DROPPED: "arguments given as JSON text are dropped",
+    StringArguments.RAISES: "the template raises on arguments given as JSON text",
+}
+
+
+def _check_findings(check: Check, under: str) -> Iterator[OwnFinding]:
+    forbidden = check.forbidden
+    if forbidden is not None:
+        yield _crashing(forbidden, f"transformers' sandbox refuses it{under}")
+    for crash in check.crashes:
+        if crash.needed and not crash.sandbox_alone:
+            count = len(crash.titles)
+            yield _crashing(crash, f"{count} message{'s' * (count != 1)} crash it{under}")
+    if check.different:
+        first = min(check.different, key=lambda failure: failure.rank)
+        yield OwnFinding(
+            FindingLevel.ERROR,
+            f"{len(check.different)} of {check.total} messages are not rendered so{under}:"
+            f" {first.title}: {why(first)}",
+        )
+
+
+def _crashing(crash: TemplateCrash, words: str) -> OwnFinding:
+    reason = visible(crash.reason).rstrip(".")
+    return OwnFinding(FindingLevel.ERROR, f"{words}: {reason}", crash.line)
+
+
+_STYLES = {FindingLevel.ERROR: "red", FindingLevel.WARNING: "yellow", FindingLevel.INFO: "dim"}
+NONE = "none by the analysis itself"
+
+
+def findings_words(learnt: LearntFormat) -> Text:
+    """Count the findings by their level, and tell the worst."""
+    found = own_findings(learnt)
+    if not found:
+        return Text(NONE)
+    counts = Counter(finding.level for finding in found)
+    told = [
+        Text(f"{count} {level.word}{'s' * (count != 1 and level is not FindingLevel.INFO)}", style)
+        for level, style in _STYLES.items()
+        if (count := counts[level])
+    ]
+    worst = ": " if len(found) == 1 else "; the worst: "
+    return sentence(joined(told, ", "), worst, _finding_words(learnt, found[0]))
+
+
+def findings_section(learnt: LearntFormat) -> Blocks:
+    """List the findings; the linter's rules find far more."""
+    found = own_findings(learnt)
+    told = [(finding.level.word, _finding_words(learnt, finding)) for finding in found]
+    origin = visible(learnt.template.origin or "TEMPLATE")
+    return [
+        *heading("Findings"),
+        *(rows(told) if told else prose(NONE)),
+        *prose(f"autoparser lint {origin} asks far more."),
+    ]
+
+
+def _finding_words(learnt: LearntFormat, finding: OwnFinding) -> Text:
+    if finding.line is None:
+        return Text(finding.words)
+    text = learnt.template.text if isinstance(learnt, Analysis) else ""
+    place = place_of(learnt.template.origin or "a text", finding.line, text)
+    return sentence(place_text(place), f" {finding.words}")
+
+
+SHOWN = 4
+"""So many tokens are shown, the others counted."""
+
+
+def unwritten_rows(learnt: LearntFormat, tokens: Sequence[str]) -> Iterator[Row]:
+    """Return the row of tokens that no render writes; nothing without any."""
+    if tokens:
+        yield "Tokens", Text(unwritten_words(learnt.template.origin or "-", tokens))
+
+
+def unwritten_words(source: str, tokens: Sequence[str]) -> str:
+    """Say which tokens no render writes, and what to do if the model writes them."""
+    names = ", ".join(visible(token) for token in tokens[:SHOWN])
+    more = len(tokens) - SHOWN
+    rest = f" and {more} more added tokens" if more > 0 else ""
+    command = f"autoparser learn {shlex.quote(visible(source))} --examples FILE"
+    return f"no render writes {names}{rest}; if the model does, one example tells it: {command}"
+
+
+_SEVERITY_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
+
+
+def lint_findings_report(findings: Sequence[LintFinding], width: int) -> Text:
+    """List findings, the weightiest first, as the linter gives them."""
+    told = [(finding.code, _lint_finding_words(finding)) for finding in findings]
+    drawn = rows(told, indent=0) if told else prose("no findings", indent=0)
+    return report_text(drawn, width)
+
+
+def _lint_finding_words(finding: LintFinding) -> Text:
+    weight = finding.severity
+    line = "" if finding.hit.line is None else f" in line {finding.hit.line}"
+    return sentence((weight.value, _SEVERITY_STYLES[weight]), f"{line}: {visible(finding.message)}")

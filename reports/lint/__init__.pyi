@@ -1,0 +1,18 @@
+from .ci_forms import github_report as github_report, junit_report as junit_report
+from .document import LintDocument as LintDocument, lint_document as lint_document
+from .markdown import markdown_report as markdown_report
+from .page import (
+    page_file as page_file,
+    page_markdown as page_markdown,
+    rule_page as rule_page,
+    rule_table as rule_table,
+    rules_index as rules_index,
+)
+from .sarif import sarif_report as sarif_report
+from .text import (
+    concise_report as concise_report,
+    counted as counted,
+    lint_report as lint_report,
+    statistics_report as statistics_report,
+)
+from .words import many as many, problem_words as problem_words

@@ -1,0 +1,133 @@
+"""Findings as CI servers read them: annotations of GitHub Actions, and JUnit XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.reports.visible import visible
+
+from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def github_report(run: LintRun) -> str:
+    """Return one annotation for each finding and problem, then the summary as plain text."""
+    return "".join(f"{line}\n" for line in _lines(run))
+
+
+def _lines(run: LintRun) -> Iterator[str]:
+    for template in run.templates:
+        for finding in template.findings:
+            title = f"{finding.code} {finding.rule.name}"
+            words = message_words(template, finding)
+            if finding.fix:
+                words += f"; {visible(finding.fix)}"
+            line = template.line_in_file(finding.line)
+            yield _command(_COMMANDS[finding.severity], template.path, line, title, words)
+        yield from _unused(template)
+    for problem in run.problems:
+        words = problem_words(problem)
+        yield _command("error", problem.path, problem.line, "autoparser lint", words)
+    # A line of words cannot begin like a command.
+    for words in (*notes(run), summary_words(run)):
+        yield f"autoparser lint: {words}"
+
+
+def _unused(template: InspectedTemplate) -> Iterator[str]:
+    for ignore in template.unused:
+        line = template.line_in_file(ignore.line)
+        words = f"{template_title(template)}: {unused_words(ignore)}"
+        yield _command("notice", template.path, line, "unused ignore", words)
+
+
+def _command(command: str, path: str, line: int | None, title: str, words: str) -> str:
+    properties = {"file": path, "line": str(line or 1), "title": title}
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{command} {listed}::{_data(words)}"
+
+
+def _data(text: str) -> str:
+    # The escapes of line ends are for what `visible` leaves none of; they cost nothing.
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    kind: str
+    """The element in which it says what is wrong; empty where nothing is."""
+    type: str = ""
+    message: str = ""
+    text: str = ""
+
+
+def junit_report(run: LintRun) -> str:
+    """Return an XML document. Every character in it is one that XML allows."""
+    suites = [(template_title(each), each.path, _cases(each, run)) for each in run.templates]
+    suites += [
+        (
+            visible(each.path),
+            each.path,
+            [_Case("readable", "error", "problem", problem_words(each), _at(each.line))],
+        )
+        for each in run.problems
+    ]
+    root = Element("testsuites", name="autoparser lint")
+    _count(root, [case for _, _, cases in suites for case in cases])
+    for title, path, cases in suites:
+        suite = SubElement(root, "testsuite", name=title)
+        _count(suite, cases)
+        for case in cases:
+            _add(suite, path, case)
+    indent(root)
+    body: str = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _cases(template: InspectedTemplate, run: LintRun) -> list[_Case]:
+    found = [_case(template, each, fails=run.fails(each)) for each in template.findings]
+    return found or [_Case("no finding", "")]
+
+
+def _case(template: InspectedTemplate, finding: LintFinding, *, fails: bool) -> _Case:
+    fix = f"\nfix: {visible(finding.fix)}" if finding.fix else ""
+    line = _at(template.line_in_file(finding.line))
+    words = message_words(template, finding)
+    return _Case(
+        f"{finding.code} {finding.rule.name}",
+        "failure" if fails else "system-out",
+        finding.severity.value,
+        words,
+        f"{visible(template.path)}{line}: {words}{fix}",
+    )
+
+
+def _at(line: int | None) -> str:
+    return "" if line is None else f":{line}"
+
+
+def _count(element: Element, cases: Sequence[_Case]) -> None:
+    element.set("tests", str(len(cases)))
+    element.set("failures", str(sum(case.kind == "failure" for case in cases)))
+    element.set("errors", str(sum(case.kind == "error" for case in cases)))
+
+
+def _add(suite: Element, path: str, case: _Case) -> None:
+    element = SubElement(suite, "testcase", name=case.name, classname=visible(path))
+    if not case.kind:
+        return
+    inner = SubElement(element, case.kind)
+    if case.kind != "system-out":
+        inner.set("type", case.type)
+        inner.set("message", case.message)
+    inner.text = case.text or case.message

@@ -1,0 +1,133 @@
+"""Words that several forms of a lint report share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autoparser.analysis.lint.baselines import Ignore
+from autoparser.analysis.lint.hit import Severity
+from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
+from autoparser.analysis.lint.linting import LintFinding
+from autoparser.analysis.lint.project_sources import InputProblem
+from autoparser.analysis.lint.rule import RuleNeed
+from autoparser.reports.places import FilePlace, place_of
+from autoparser.reports.visible import visible
+
+_PLURALS = {"entry": "entries"}
+
+
+def many(count: int, what: str) -> str:
+    """Return a count with its noun, such as ``3 findings``."""
+    return f"{count} {what if count == 1 else _PLURALS.get(what, what + 's')}"
+
+
+def template_title(template: InspectedTemplate) -> str:
+    """Name a template: its file, and its name where the source has several."""
+    named = f" ({visible(template.name)})" if template.name is not None else ""
+    return f"{visible(template.path)}{named}"
+
+
+def line_place(template: InspectedTemplate, line: int | None) -> FilePlace | None:
+    """Return where a line of a template begins in its file; None where it is none of the file."""
+    in_file = template.line_in_file(line)
+    return None if in_file is None else place_of(template.path, in_file, template.text)
+
+
+def message_words(template: InspectedTemplate, finding: LintFinding) -> str:
+    """Return a finding's message; with the template's line where the file's line says nothing."""
+    line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
+    name = f"{visible(template.name)}: " if template.name is not None else ""
+    return f"{name}{visible(finding.message)}{line}"
+
+
+def problem_words(problem: InputProblem) -> str:
+    """Return a problem in one line, without its path and line."""
+    place = f"{visible(problem.place)}: " if problem.place else ""
+    hint = f"; {visible(problem.hint)}" if problem.hint else ""
+    return f"{place}{visible(problem.message)}{hint}"
+
+
+def unused_words(ignore: Ignore) -> str:
+    """Say that an ignore is of no use any more."""
+    selectors = ", ".join(map(visible, ignore.selectors))
+    return f"nothing to ignore for {selectors} any more: remove the comment"
+
+
+def counts(run: LintRun) -> str:
+    """Count the findings by severity, such as ``1 error, 2 warnings``; empty without any."""
+    counted = [(run.count(severity), severity) for severity in Severity]
+    return ", ".join(
+        f"{count} info" if severity is Severity.INFO else many(count, severity.value)
+        for count, severity in counted
+        if count
+    )
+
+
+def summary_words(run: LintRun) -> str:
+    """Return a run in one sentence, without a full stop."""
+    total = sum(len(each.findings) for each in run.templates)
+    found = f"{many(total, 'finding')}: {counts(run)}" if total else "no finding"
+    aside = [
+        f"{count} {words}"
+        for count, words in (
+            (sum(len(each.known) for each in run.templates), "in the baseline"),
+            (sum(len(each.ignored) for each in run.templates), "ignored"),
+        )
+        if count
+    ]
+    if aside:
+        found += f"; {', '.join(aside)}"
+    if run.problems:
+        found += f"; {many(len(run.problems), 'problem')}"
+    return f"{many(len(run.templates), 'template')}, {found}"
+
+
+def folded_words(run: LintRun) -> str:
+    """Return in one line what the profile does not show; empty where it shows everything."""
+    folded = [finding for template in run.templates for finding in template.folded]
+    if not folded:
+        return ""
+    usual = sorted({each.code for each in folded if each.rule.convention})
+    of_usual = sum(each.rule.convention for each in folded)
+    others = len(folded) - of_usual
+    parts = [f"{of_usual} of what templates usually do ({', '.join(usual)})"] if of_usual else []
+    parts += [f"{others} other{'s' * (others != 1)}"] if others and parts else []
+    listed = f": {', '.join(parts)}" if parts else ""
+    lower = " --min-severity info" if run.shown.min_severity is not Severity.INFO else ""
+    return (
+        f"{many(len(folded), 'finding')} not shown in the profile {run.shown.profile}{listed};"
+        f" --profile strict{lower} shows {'it' if len(folded) == 1 else 'them'}"
+    )
+
+
+def notes(run: LintRun) -> Iterator[str]:
+    """Say what else is good to know of a run."""
+    if folded := folded_words(run):
+        yield folded
+    if run.vanished:
+        yield (
+            f"{many(run.vanished, 'entry')} of the baseline"
+            f" {'matches' if run.vanished == 1 else 'match'} nothing any more:"
+            f" --write-baseline removes {'it' if run.vanished == 1 else 'them'}"
+        )
+    for remark in dict.fromkeys(each for template in run.templates for each in template.remarks):
+        yield visible(remark)
+    left_out: list[str] = []
+    for need, hint in _HINTS.items():
+        each = [{rule.code for rule, it in one.left_out if it is need} for one in run.templates]
+        lacking = [codes for codes in each if codes]
+        if lacking:
+            rules = many(len(frozenset[str]().union(*lacking)), "rule")
+            places = many(len(lacking), "template")
+            left_out.append(f"{rules} without {need.value} ({hint}) at {places}")
+    if left_out:
+        yield f"could not look: {', '.join(left_out)}"
+
+
+_HINTS = {
+    RuleNeed.ANALYSIS: "autoparser analyze says why",
+    RuleNeed.TOKENIZER: "see --tokenizer",
+    RuleNeed.DIRECTORY: "name it instead of a file",
+    RuleNeed.OTHER_JINJAS: "see --engines",
+}
+"""What to do about what is lacking; of all else a template has it or has it not."""

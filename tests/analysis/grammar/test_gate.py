@@ -1,0 +1,353 @@
+"""The gate: what a template writes after its own prompts, against grammar and parser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+from llguidance import LLMatcher, LLTokenizer
+
+from autoparser import ChatTemplate
+from autoparser.analysis.analysis import Analysis, analyze
+from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.message_shape import departures_of
+from autoparser.analysis.core.turn_format import Formats, TurnFormat
+from autoparser.analysis.core.verdicts import Gate, GateQuestion
+from autoparser.analysis.grammar.grammar_gate import run_gate
+from autoparser.analysis.learning.continuations import Earlier, render_continuations
+from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser.reports.findings import own_findings
+from autoparser.reports.summary import limit_words
+from tests.analysis.tiny import CONTENT, REASONING, calls, turn
+
+CALLED = calls(opening="<do>", close="</do>")
+QUICK = turn(
+    f"{{% if quick %}}(r)(/r){{% else %}}{REASONING}{{% endif %}}",
+    CONTENT,
+    CALLED,
+    end="<end>\n",
+    prompt="A:{% if quick %}(r)(/r){% endif %}",
+)
+"""Where quick is set, the prompt writes an empty reasoning block."""
+SHOWN = "{% if deep and m.reasoning_content %}(r){{ m.reasoning_content }}(/r){% endif %}"
+DEEP = turn(SHOWN, CONTENT, CALLED, end="<end>\n", prompt="A:{% if deep %}(r){% endif %}")
+"""Reasoning is written, and begun by the prompt, where deep is set."""
+ALIKE = turn(SHOWN, CONTENT, CALLED, end="<end>\n")
+"""So is reasoning here, but the prompt does not show it."""
+
+
+def accepts(analysis: Analysis, text: str, setting: Mapping[str, Json]) -> bool:
+    grammar = analysis.grammar([], chat_template_kwargs=setting)
+    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+    tokens = list(text.encode())
+    return matcher.try_consume_tokens(tokens) == len(tokens) and matcher.is_accepting()
+
+
+@pytest.mark.parametrize(
+    ("template", "off", "on", "reason"),
+    [
+        (QUICK, "(r)Hm.(/r)Hi<end>", None, "the prompt has closed the reasoning"),
+        (DEEP, None, "Hm.(/r)Hi<end>", "the prompt has opened the reasoning"),
+        (ALIKE, None, "(r)Hm.(/r)Hi<end>", "turns have reasoning under the switch alone"),
+    ],
+)
+def test_a_grammar_is_right_for_its_setting_alone(
+    template: ChatTemplate, off: str | None, on: str | None, reason: str
+) -> None:
+    analysis = analyze(template)
+    assert analysis.ok
+    assert analysis.gate.asked == analysis.gate.passed > 0
+    switch = analysis.switches[0].name
+    for text in filter(None, (off, on)):
+        assert accepts(analysis, text, {}) is (text == off), reason
+        assert accepts(analysis, text, {switch: True}) is (text == on), reason
+    assert accepts(analysis, "Hi<end>", {switch: template is QUICK}), "content alone goes on"
+
+
+def test_every_setting_has_its_continuations() -> None:
+    analysis = analyze(DEEP)
+    texts = {
+        repr(dict(each.opening.setting)): each.text
+        for each in analysis.continuations
+        if each.title == "reasoning and content"
+    }
+    assert len(texts) == 2
+    reasoned = [text for text in texts.values() if text is not None and "(/r)" in text]
+    assert len(reasoned) == 1, "under one of them the reasoning is written"
+
+
+def test_prompts_that_end_alike_and_go_on_differently() -> None:
+    analysis = analyze(ALIKE)
+    assert [len(group) for group in analysis.formats.alike] == [2]
+    assert analysis.gate.ok
+    assert len({each.opening.text for each in analysis.continuations}) == 1
+    prompt = ALIKE.render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
+    parser = analysis.parser(prompt=prompt)
+    for deep in (False, True):
+        message = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+        whole = ALIKE.render([{"role": "user", "content": "Hi"}, message], deep=deep)
+        parsed = parser.parse(whole.removeprefix(prompt))
+        assert parsed.content == "Yes."
+        assert parsed.reasoning_content == ("Hm." if deep else None)
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        (turn(CONTENT, CALLED, prompt=""), "there is no generation prompt"),
+        (turn(CONTENT, CALLED, prompt="{{ '\n' }}"), "it is only whitespace"),
+    ],
+)
+def test_a_template_without_a_generation_prompt_is_asked_nothing(
+    template: ChatTemplate, reason: str
+) -> None:
+    analysis = analyze(template)
+    assert analysis.continuations == (), reason
+    assert analysis.gate == Gate()
+    assert analysis.ok, "the self-check says what can be said"
+
+
+def test_a_prompt_that_nothing_goes_on_from() -> None:
+    # Reasoning is left out of every turn that has been written, the prompt opens it.
+    analysis = analyze(turn(CONTENT, CALLED, prompt="A:<why>"))
+    found = analysis.gate
+    assert (found.asked, found.passed) == (0, 0)
+    assert found.not_asked == len(analysis.continuations) > 0
+    assert all(each.text is None for each in analysis.continuations)
+
+
+def _wrong_content(format_: TurnFormat) -> TurnFormat:
+    layouts = {
+        presence: replace(layout, literals=(*layout.literals[:-1], "<wrong>\n"))
+        for presence, layout in format_.layouts.items()
+    }
+    return replace(format_, layouts=layouts)
+
+
+def _wrong_call(format_: TurnFormat) -> TurnFormat:
+    assert format_.calls is not None
+    return replace(format_, calls=replace(format_.calls, section_open="<wrong>"))
+
+
+def _wrong_joint(format_: TurnFormat) -> TurnFormat:
+    layouts = {
+        presence: replace(
+            layout, literals=tuple(text.replace("(/r)", "(wrong)") for text in layout.literals)
+        )
+        for presence, layout in format_.layouts.items()
+    }
+    return replace(format_, layouts=layouts)
+
+
+def _no_calls(format_: TurnFormat) -> TurnFormat:
+    bare = {
+        presence: format_.layouts[presence._replace(calls=False)] for presence in format_.layouts
+    }
+    return replace(format_, layouts=bare, calls=None)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "question", "reason"),
+    [
+        (_wrong_content, GateQuestion.ACCEPTED, "the end of a turn"),
+        (_wrong_call, GateQuestion.ACCEPTED, "what opens a call"),
+        (_wrong_joint, GateQuestion.ACCEPTED, "what closes reasoning"),
+        (_no_calls, GateQuestion.READ, "calls, which are free text to such a format"),
+    ],
+)
+def test_a_wrong_format_does_not_pass(
+    mutate: Callable[[TurnFormat], TurnFormat], question: GateQuestion, reason: str
+) -> None:
+    analysis = analyze(turn(REASONING, CONTENT, CALLED, end="<end>\n"))
+    assert run_gate(analysis.formats, analysis.continuations, analysis.prober()).ok
+    wrong = run_gate(Formats.of(mutate(analysis.format)), analysis.continuations, analysis.prober())
+    assert not wrong.ok, reason
+    assert wrong.passed < wrong.asked
+    assert question in {fault.question for fault in wrong.faults}
+
+
+def test_a_call_that_is_read_as_content_does_not_pass() -> None:
+    # The turn is ended before its calls. What is read as content is written to the same text again.
+    ended = "{% if m.content and m.tool_calls %}<end>\n{% endif %}"
+    analysis = analyze(turn(CONTENT, ended, CALLED, end="<end>\n"))
+    assert analysis.check.ok, "it is written as the template writes it"
+    faults = analysis.gate.faults
+    assert [fault.title for fault in faults] == [
+        "content and 1 call",
+        "reasoning and content and 2 calls",
+    ]
+    assert {fault.question for fault in faults} == {GateQuestion.READ}
+    assert "calls are written: 1, read: 0" in faults[0].detail
+
+
+NUMBERED = """{%%- set seen = namespace(calls=0) %%}
+{%%- for m in messages %%}
+    {{- m.role[0] + ': ' + (m.content or '') }}
+    {%%- for c in m.tool_calls or [] %%}
+        {{- '<do id="' ~ %s ~ '" as="' + c.function.name + '">' }}
+        {{- c.function.arguments | tojson + '</do>' }}
+        {%%- set seen.calls = seen.calls + 1 %%}
+    {%%- endfor %%}
+    {{- '<end>\n' }}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}{{ 'a: ' }}{%% endif %%}"""
+"""Calls with a number: of all in the conversation, or of those in the turn."""
+
+
+@pytest.mark.parametrize(("number", "goes_on"), [("seen.calls", True), ("loop.index0", False)])
+def test_numbers_of_calls_that_go_on_may_begin_anywhere(number: str, goes_on: bool) -> None:
+    analysis = analyze(ChatTemplate(NUMBERED % number))
+    found = analysis.format.calls
+    assert found is not None
+    assert found.index_goes_on is goes_on
+    assert ("counted through the conversation" in limit_words(found)) is goes_on
+    assert analysis.gate.ok
+    asked = {each.earlier for each in analysis.continuations if each.text is not None}
+    assert asked == set(Earlier)
+    grammar = analysis.grammar(
+        [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    )
+    matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+    call = b'<do id="3" as="look">{}</do><end>\n'
+    assert (matcher.try_consume_tokens(list(call)) == len(call)) is goes_on
+
+
+def test_a_number_that_is_only_right_in_the_first_turn_does_not_pass() -> None:
+    analysis = analyze(ChatTemplate(NUMBERED % "seen.calls"))
+    calls_ = analysis.format.calls
+    assert calls_ is not None
+    wrong = replace(analysis.format, calls=replace(calls_, index_goes_on=False))
+    faults = run_gate(Formats.of(wrong), analysis.continuations, analysis.prober()).faults
+    assert {fault.question for fault in faults} == {GateQuestion.ACCEPTED}
+    assert {fault.title.partition(", ")[2] for fault in faults} == {"behind a call and its result"}
+
+
+LOOPED = """{%%- for m in messages %%}
+    {%%- if m.role == 'tool' %%}{{- '{result}' + m.content + '{/result}' }}
+    {%%- else %%}
+        {%%- if %(head)s or loop.first or messages[loop.index0 - 1].role != 'tool' %%}
+            {{- '{' + m.role + '}' }}
+        {%%- endif %%}
+        {%%- if think and m.reasoning_content %%}
+            {{- '{why}' + m.reasoning_content + '{/why}' }}
+        {%%- endif %%}
+        {{- m.content or '' }}
+        {%%- for c in m.tool_calls or [] %%}
+            {{- '{do}' + c.function.name + ' ' + c.function.arguments | tojson + '{/do}' }}
+        {%%- endfor %%}
+        {{- '{end}' if not m.tool_calls }}
+    {%%- endif %%}
+{%%- endfor %%}
+{%%- if add_generation_prompt %%}
+    {{- (%(later)s) if messages[-1].role == 'tool' else '{assistant}' }}
+{%%- endif %%}"""
+"""Where turns go on behind a result: with another header or without, and what the prompt writes."""
+OPENS = "'{why}' if think else ''"
+
+
+@pytest.mark.parametrize(
+    ("head", "later", "openings"),
+    [
+        ("false", OPENS, {"{/result}": "{assistant}", "{why}": "{assistant}{why}"}),
+        ("false", "''", {"{/result}": "{assistant}"}),
+        ("true", "''", {"{/result}": ""}),
+        ("true", "'{assistant}'", {}),
+    ],
+)
+def test_prompts_behind_a_result_begin_a_turn_where_the_template_does(
+    head: str, later: str, openings: Mapping[str, str]
+) -> None:
+    analysis = analyze(ChatTemplate(LOOPED % {"head": head, "later": later}))
+    assert analysis.ok
+    found = {each.text: each.stands_for for one in analysis.formats for each in one.later_openings}
+    assert found == openings
+    conversation = [
+        {"role": "user", "content": "Hi"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"type": "function", "function": {"name": "look", "arguments": {}}}],
+        },
+        {"role": "tool", "content": "cold", "name": "look"},
+    ]
+    answer = {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    for think in (False, True):
+        template = analysis.template
+        prompt = template.render(conversation, add_generation_prompt=True, think=think)
+        text = template.render([*conversation, answer], think=think).removeprefix(prompt)
+        setting = {"think": think}
+        parsed = analysis.parser(prompt=prompt, chat_template_kwargs=setting).parse(text)
+        assert parsed.reasoning_content == ("Hm." if think else None)
+        assert parsed.content == "Yes."
+        grammar = analysis.grammar([], prompt=prompt, chat_template_kwargs=setting)
+        matcher = LLMatcher(LLTokenizer("byte"), grammar.lark(OpaqueTokens()), log_level=0)
+        tokens = list(text.encode())
+        assert matcher.try_consume_tokens(tokens) == len(tokens)
+        assert matcher.is_accepting()
+
+
+def test_what_ends_users_messages_too_tells_no_prompt_behind_a_result() -> None:
+    text = (LOOPED % {"head": "false", "later": "''"}).replace("{/result}", "{/user}")
+    text = text.replace("{end}' if", "{/user}' if m.role == 'user' else '{end}' if")
+    analysis = analyze(ChatTemplate(text))
+    assert analysis.check.ok
+    assert [each.later_openings for each in analysis.formats] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ("arguments | tojson", ""),
+        ("arguments | tojson | reverse", "is refused after"),
+        ("'{}'", "'city' in a call's arguments is not written as it was said"),
+    ],
+)
+def test_the_form_that_users_send_is_asked_where_the_template_takes_another(
+    change: str, detail: str
+) -> None:
+    written = f"(arguments if arguments is string else {change})"
+    # An object is refused alone, so that another form is taken, and not beside content.
+    refused = "(raise_exception('give text') if not m.content and arguments is not string else '')"
+    call = f"{{% set arguments = f.arguments %}}{{{{ f.name + {refused} + {written} }}}}"
+    template = turn(CONTENT, calls(call, opening="<do>", close="</do>"), end="<end>\n")
+    analysis = analyze(template)
+    assert analysis.shape.arguments_as_string
+    assert analysis.gate.own_form_ok
+    assert analysis.gate.usual_asked == 0, "a caller notices what raises"
+    departure = departures_of(analysis.shape)[0]
+    found = render_continuations(analysis.formats, analysis.prober(), departure)
+    assert [each for each in found if each.form is None] == [*analysis.continuations]
+    gated = run_gate(analysis.formats, found, analysis.prober())
+    assert gated.own_form_ok
+    assert gated.usual_asked == 2
+    assert gated.ok is (not detail)
+    assert gated.usual_passed == (0 if detail else 2)
+    assert all("as users send it (arguments as an object)" in each.title for each in gated.faults)
+    assert any(detail in each.detail for each in gated.faults) is bool(detail)
+
+
+def test_reasoning_of_another_name_is_asked_under_the_usual_one() -> None:
+    both = "(m.thinking or m.reasoning_content)"
+    shown = f"{{% if {both} %}}(r){{{{ {both} }}}}(/r){{% endif %}}"
+    found = analyze(turn(shown, CONTENT, CALLED, end="<end>\n")).gate
+    assert found.ok
+    assert found.usual_asked == found.usual_passed > 0
+    spoiled = shown.replace("(r){{", "(r){{ 'why ' if m.reasoning_content }}{{")
+    analysis = analyze(turn(spoiled, CONTENT, CALLED, end="<end>\n"))
+    assert analysis.gate.own_form_ok
+    assert analysis.spoiled is None, "every word is there"
+    assert not analysis.gate.ok, "and one more, which the model did not write"
+    assert not analysis.ok
+    words = "as users send it (reasoning as reasoning_content) is not read back"
+    assert any(words in finding.words for finding in own_findings(analysis))
+
+
+def test_a_fault_tells_setting_and_text() -> None:
+    analysis = analyze(QUICK)
+    wrong = [_wrong_content(format_) for format_ in analysis.formats]
+    formats = replace(analysis.formats, each=tuple(wrong), fullest=wrong[0])
+    faults = run_gate(formats, analysis.continuations, analysis.prober()).faults
+    settings = {repr(dict(fault.setting)) for fault in faults}
+    assert settings == {"{}", "{'quick': True}"}
+    assert all(fault.text.endswith("<end>\n") and fault.detail for fault in faults)
