@@ -25,7 +25,7 @@ from autoparser.analysis.teaching.output_learning import InferredFormat, learn_o
 from autoparser.analysis.teaching.taught_analysis import UsedFormat, with_saved
 from tests.analysis.learning.test_examples import WORDED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "learning" / "tools.yaml").read_text("utf-8"))
 LOG = (ROOT / "fixtures" / "learning" / "outputs.jsonl").read_text("utf-8")

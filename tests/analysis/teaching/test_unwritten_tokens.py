@@ -9,7 +9,7 @@ import pytest
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.teaching.taught_analysis import unwritten_tokens
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
 MUSING = "{% if muse %}{{ '(muse on)' }}{% endif %}"
 
