@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
 
-from autoparser.analysis.lint import all_rules
+from autoparser.analysis.lint.registry import all_rules
 from autoparser.reports.lint import page_file, page_markdown
 
 if TYPE_CHECKING:
