@@ -1,4 +1,4 @@
 """The command line: parse options, call the engine, hand its value to a report."""
 
 DISTRIBUTION = "autoparser-chat"
-"""What the package index calls this package; what is imported and run is `autoparser`."""
+"""The name in the package index; the import name and the command are `autoparser`."""

@@ -19,7 +19,7 @@ from .options import (
     format_option,
     refuse_full,
 )
-from .output import Outlet, keep_source, result_to, say
+from .output import Outlet, open_outlet, print_note, protect_source
 from .request import check_standard_input, read_functions
 from .source import LearntSource, NamedSource
 
@@ -36,11 +36,11 @@ FAILURES = 1
 """The exit code of an analysis that does not pass its self-check."""
 
 PARSER = "parser"
-"""What can be shown alone beside the sections of the report."""
+"""The part that `--show` knows beside the sections of the report."""
 
 
 class AnalysisForm(StrEnum):
-    """What an analysis can be written as."""
+    """The forms of an analysis."""
 
     TEXT = "text"
     JSON = "json"
@@ -111,7 +111,7 @@ def analyze(
             "JSON holds every phase in full already", hint="leave out --phase and --diffs"
         )
     source.check()
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     check_standard_input(source.source, tools)
     of_file = source.saved or form is AnalysisForm.FILE
     if tools is not None and (of_file or phase or show is not None):
@@ -125,11 +125,11 @@ def analyze(
             "a saved format holds no renders, which --phase and --diffs show",
             hint="leave them out, or report on the template itself",
         )
-    analysis = source.learnt(tokenizer, noted=False)
-    wanted = _phases(analysis, phase or [])
-    unwritten = () if of_file else _unwritten(source, analysis, tokenizer)
+    analysis = source.learned_format(tokenizer, noted=False)
+    wanted = _phase_names(analysis, phase or [])
+    unwritten = () if of_file else _unwritten_tokens(source, analysis, tokenizer)
     found = None if offered is None else _tools_in_prompt(analysis, offered)
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if form is AnalysisForm.FILE:
             from autoparser.analysis.formats.format_file import file_text
 
@@ -144,13 +144,13 @@ def analyze(
                 told["tools_in_prompt"] = json_of(found)
             outlet.json(told)
         else:
-            asked = AskedBeside(unwritten, found)
-            _give_report(analysis, wanted, outlet, asked, show=show, full=full, diffs=diffs)
+            asked = AnalysisExtras(unwritten, found)
+            _write_report(analysis, wanted, outlet, asked, show=show, full=full, diffs=diffs)
     check = analysis.check
     if output is not None and not analysis.ok:
         from autoparser.reports import check_score
 
-        say(f"{source.label}: {check_score(check)}, see {output}")
+        print_note(f"{source.label}: {check_score(check)}, see {output}")
     return 0 if analysis.ok and not (found is not None and found.crashes) else FAILURES
 
 
@@ -162,16 +162,16 @@ def _tools_in_prompt(
     return None if isinstance(analysis, SavedFormat) else analysis.tools_in_prompt(tools)
 
 
-class AskedBeside(NamedTuple):
-    """What an analysis itself does not hold."""
+class AnalysisExtras(NamedTuple):
+    """Parts of a report that an analysis does not hold."""
 
     unwritten: Sequence[str]
     """Added tokens of the model's tokenizer that no render writes."""
     tools: ToolsInPrompt | None
-    """What becomes of the tools that were given."""
+    """The tools of `--tools` in the prompt."""
 
 
-def _unwritten(
+def _unwritten_tokens(
     source: NamedSource, analysis: Analysis | SavedFormat, tokenizer: Path | None
 ) -> tuple[str, ...]:
     """Return the added tokens of the model's tokenizer that no render writes."""
@@ -198,7 +198,7 @@ def _check_show(show: str | None, *, alone: bool) -> None:
         )
 
 
-def _phases(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list[str]:
+def _phase_names(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list[str]:
     """Return the phases that are meant, in any case of letters. Raises AutoparserError."""
     known = [finding.phase for finding in analysis.phases]
     for name in asked:
@@ -208,11 +208,11 @@ def _phases(analysis: Analysis | SavedFormat, asked: Sequence[str]) -> list[str]
     return [name.upper() for name in asked]
 
 
-def _give_report(
+def _write_report(
     analysis: Analysis | SavedFormat,
     phases: Sequence[str],
     outlet: Outlet,
-    asked: AskedBeside,
+    asked: AnalysisExtras,
     *,
     show: str | None,
     full: bool,

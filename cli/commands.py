@@ -34,7 +34,7 @@ class PlainValueCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and the option for help."""
-        return _taking_plain_values(super().get_params(ctx))
+        return _with_plain_values(super().get_params(ctx))
 
 
 class PlainValueGroup(TyperGroup):
@@ -42,10 +42,10 @@ class PlainValueGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and the option for help."""
-        return _taking_plain_values(super().get_params(ctx))
+        return _with_plain_values(super().get_params(ctx))
 
 
-def _taking_plain_values(parameters: Sequence[Any]) -> list[Any]:
+def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
     for parameter in parameters:
         # Typer before pydantic has other names, and converts no value that nobody gave.
         usual = getattr(parameter, "get_runtime_param", None)
@@ -55,7 +55,7 @@ def _taking_plain_values(parameters: Sequence[Any]) -> list[Any]:
 
 
 class _PlainConversion:
-    """What converts the values of one parameter."""
+    """The conversion of the values of one parameter."""
 
     def __init__(self, usual: Callable[[], Any]) -> None:
         self._usual = usual
@@ -70,24 +70,24 @@ class _PlainConversion:
         if value is None:
             return () if several else None
         try:
-            return _plain(value, param.type_descriptor, several=several)
+            return _plain_value(value, param.type_descriptor, several=several)
         except _NoPlainValue:
             return self._usual().coerce(value, param=param, ctx=ctx)
 
 
-def _plain(value: object, descriptor: Any, *, several: bool) -> object:
+def _plain_value(value: object, descriptor: Any, *, several: bool) -> object:
     kind, asked = descriptor.annotation, descriptor.parameter_info
     if asked.parser is not None:
         raise _NoPlainValue
     if not several:
-        return _one(value, kind, asked)
+        return _single_value(value, kind, asked)
     if get_origin(kind) is not list or not isinstance(value, (list, tuple)):
         raise _NoPlainValue
     (inner,) = get_args(kind)
-    return [_one(each, inner, asked) for each in cast("Sequence[object]", value)]
+    return [_single_value(each, inner, asked) for each in cast("Sequence[object]", value)]
 
 
-def _one(value: object, kind: Any, asked: Any) -> object:
+def _single_value(value: object, kind: Any, asked: Any) -> object:
     if isinstance(kind, type) and type(value) is kind and issubclass(kind, (str, Path)):
         found: object = value
     elif kind is Path and isinstance(value, str):
@@ -96,7 +96,7 @@ def _one(value: object, kind: Any, asked: Any) -> object:
         found = kind(cast("str", value))
     else:
         raise _NoPlainValue
-    if isinstance(found, Path) and (_PATH_WISHES & _wishes(asked) or not _readable(found)):
+    if isinstance(found, Path) and (_PATH_WISHES & _path_wishes(asked) or not _is_readable(found)):
         raise _NoPlainValue
     return found
 
@@ -104,12 +104,12 @@ def _one(value: object, kind: Any, asked: Any) -> object:
 _PATH_WISHES = frozenset({"exists", "writable", "resolve_path", "allow_dash", "path_type"})
 
 
-def _wishes(asked: Any) -> set[str]:
+def _path_wishes(asked: Any) -> set[str]:
     """Return what is asked of a path beyond the usual."""
     return {name for name in _PATH_WISHES if getattr(asked, name, None)}
 
 
-def _readable(path: Path) -> bool:
+def _is_readable(path: Path) -> bool:
     try:
         path.stat()
     except OSError:
@@ -146,17 +146,21 @@ SUMMARIES = {
 """Every command, in the order of the help; each is a function of the module that has its name."""
 
 
-def _work(name: str) -> Callable[[Command], Command]:
-    """Return what puts a command's work into a worker, and what else it is given."""
+def _work_wrapper(name: str) -> Callable[[Command], Command]:
+    """Return the function that adds options to a command, and runs its work in a worker."""
+    if name in WORKERLESS:
+        from .options import with_groups
+
+        return with_groups
     from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS
 
     from .isolation import in_worker, in_workers
 
     match name:
         case "analyze":
-            from .watch import watched
+            from .watch import with_watch
 
-            return lambda command: watched()(in_worker()(command))
+            return lambda command: with_watch()(in_worker()(command))
         case "parse":
             from .source import names_saved_format
 
@@ -166,18 +170,18 @@ def _work(name: str) -> Callable[[Command], Command]:
         case "roundtrip" | "compare":
             return in_worker(seconds=300)
         case "report":
-            from .watch import watched
+            from .watch import with_watch
 
-            watch = watched("tools", "tokenizer", to_file=True)
+            watch = with_watch("tools", "tokenizer", to_file=True)
             return lambda command: watch(in_worker(seconds=300)(command))
         case "render":
             return in_worker(seconds=DEFAULT_LIMITS.render_seconds, one_render=True)
-        case "decode" | "debug" | "engines" | "lint" | "fix" | "survey" | "serve" | "probe":
-            return in_workers
         case _:
-            from .options import with_groups
+            return in_workers
 
-            return with_groups
+
+WORKERLESS = frozenset({"demo", "fetch", "rule", "plugins"})
+"""Commands that run nothing of a stranger's."""
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -195,7 +199,7 @@ class LazyCommands(Mapping[str, Any]):
         if name not in self._loaded:
             command = getattr(import_module(f".{name}", __package__), name)
             alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-            alone.command(name, cls=PlainValueCommand)(_work(name)(command))
+            alone.command(name, cls=PlainValueCommand)(_work_wrapper(name)(command))
             self._loaded[name] = typer.main.get_command(alone)
         return self._loaded[name]
 
@@ -210,7 +214,7 @@ class CommandGroup(PlainValueGroup):
     """The command ``autoparser``, which loads a command when it is run."""
 
     def __init__(self, **given: Any) -> None:
-        """Take what typer gives, but for the commands, of which it knows none."""
+        """Store what typer passes on; the commands are loaded late."""
         super().__init__(**given)
         self.commands: Any = LazyCommands()
 

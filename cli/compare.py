@@ -20,7 +20,7 @@ from .options import (
     format_option,
     refuse_full,
 )
-from .output import Outlet, doing, keep_source, result_to
+from .output import Outlet, open_outlet, protect_source, status_line
 from .request import read_switches, warn_of_switches
 from .source import NamedSource
 
@@ -36,7 +36,7 @@ DIFFERS = 1
 
 
 class ComparisonForm(StrEnum):
-    """What a comparison can be written as."""
+    """The forms of a comparison."""
 
     TEXT = "text"
     JSON = "json"
@@ -95,7 +95,7 @@ def compare(
     if full and form is not ComparisonForm.TEXT:
         raise refuse_full(form)
     for source in (left, right):
-        keep_source(source, output)
+        protect_source(source, output)
 
     from autoparser.analysis.analysis import analyze
     from autoparser.analysis.overview.comparison import compare_templates as compared
@@ -110,12 +110,12 @@ def compare(
     before, after = (source.template() for source in sources)
     warn_of_switches(left, before, setting)
     warn_of_switches(right, after, setting)
-    with doing("analyzing") as say:
+    with status_line("analyzing") as show_step:
         analyses = analyze(before), analyze(after)
-        say("comparing")
+        show_step("comparing")
         found = compared(*analyses, setting)
-    with result_to(output) as outlet:
-        _give(found, form, outlet, full=full)
+    with open_outlet(output) as outlet:
+        _write_comparison(found, form, outlet, full=full)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
@@ -135,15 +135,15 @@ def _compare_formats(
             "a saved format has no template to render: it is compared with no switch set",
             hint="leave out --switch, or compare the templates",
         )
-    with doing("analyzing"):
-        left, right = (source.learnt() for source in sources)
+    with status_line("analyzing"):
+        left, right = (source.learned_format() for source in sources)
     found = compare_formats(left, right)
-    with result_to(output) as outlet:
-        _give_formats(found, form, outlet)
+    with open_outlet(output) as outlet:
+        _write_format_comparison(found, form, outlet)
     return 0 if found.equal or exit_zero else DIFFERS
 
 
-def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet) -> None:
+def _write_format_comparison(found: FormatComparison, form: ComparisonForm, outlet: Outlet) -> None:
     from autoparser.reports import (
         comparison_page,
         format_comparison_document,
@@ -162,7 +162,9 @@ def _give_formats(found: FormatComparison, form: ComparisonForm, outlet: Outlet)
             outlet.text(comparison_page(found, __version__))
 
 
-def _give(found: Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool) -> None:
+def _write_comparison(
+    found: Comparison, form: ComparisonForm, outlet: Outlet, *, full: bool
+) -> None:
     from autoparser.reports import (
         comparison_document,
         comparison_markdown,

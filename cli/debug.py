@@ -83,8 +83,8 @@ def debug(
         template = isolated(template, limits)
     offered = None if tools is None else tuple(read_tools(tools))
     shipped = [replace(each, switches=switches) for each in shipped_conversations()]
-    first = _conversation(conversation or shipped[0].name, shipped, offered)
-    other = None if beside is None else _conversation(beside, shipped, offered)
+    first = _find_conversation(conversation or shipped[0].name, shipped, offered)
+    other = None if beside is None else _find_conversation(beside, shipped, offered)
     named = [each for each in (first, other) if each is not None]
     others = [each for each in shipped if each.name not in {one.name for one in named}]
     DebuggerApp(source.label, template, [*named, *others], other).run()
@@ -102,7 +102,7 @@ def _has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _conversation(
+def _find_conversation(
     named: str, shipped: Sequence[DebuggedConversation], tools: tuple[Tool, ...] | None
 ) -> DebuggedConversation:
     """Return the conversation of a name or of a file. Raises AutoparserError."""

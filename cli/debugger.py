@@ -39,7 +39,7 @@ _ABOVE = 4
 
 
 class Pane(VerticalScroll, can_focus=False):
-    """What follows the current piece by itself, so that arrows go from piece to piece."""
+    """A pane that follows the current piece; without focus, so that arrows go to other pieces."""
 
 
 class DebuggerApp(App[None]):
@@ -344,7 +344,7 @@ class ChoiceScreen(ModalScreen[DebuggedConversation | None]):
         self.query_one(OptionList).highlighted = 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Give back what was chosen."""
+        """Return the chosen conversation."""
         self.dismiss(self.conversations[event.option_index])
 
 
@@ -376,7 +376,7 @@ class EditScreen(Screen[DebuggedConversation | None]):
         yield Footer()
 
     def action_render_it(self) -> None:
-        """Give back the conversation as it is now."""
+        """Return the edited conversation."""
         text = self.query_one("#text", TextArea).text
         try:
             edited = self.conversation.edited(yaml.safe_load(text), EDITED)

@@ -22,8 +22,8 @@ from .options import (
     TokenizerOption,
     help_order,
 )
-from .output import keep_source, progress_of, result_to, warn
-from .request import ChatRequestOptions, warn_of, warn_of_loosened
+from .output import open_outlet, print_warning, progress_bar, protect_source
+from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
 from .source import STANDARD_INPUT, LearntSource, NamedSource
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ BATCH = 8
 
 
 class SamplerName(StrEnum):
-    """What chooses the tokens."""
+    """The samplers of tokens."""
 
     RANDOM = "random"
     TRANSFORMERS = "transformers"
@@ -144,7 +144,7 @@ def decode(
         free_reasoning=free_reasoning,
     )
     source.check()
-    keep_source(source.source, result.output)
+    protect_source(source.source, result.output)
     request = request_options.read()
     offered, given, setting = request.tools or [], request.prompt, request.setting
 
@@ -155,12 +155,14 @@ def decode(
     from autoparser.analysis.decoding.message_rendering import NoTurns
     from autoparser.analysis.formats.saved_format import SavedFormat
 
-    analysis = source.learnt(tokenizer, isolate=limits)
-    warn_of(source.label, analysis, request)
+    analysis = source.learned_format(tokenizer, isolate=limits)
+    warn_of_request(source.label, analysis, request)
     turns: TemplateTurns | NoTurns
     if isinstance(analysis, SavedFormat):
         turns = NoTurns("a saved format has no template that would write it again")
-        warn(source.label, "a saved format has no template that could judge the answers, too")
+        print_warning(
+            source.label, "a saved format has no template that could judge the answers, too"
+        )
     else:
         turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
         if given is None and turns.prompted.rendered:
@@ -168,38 +170,38 @@ def decode(
     options = request.options
     grammar = analysis.grammar(offered, chat_template_kwargs=setting, **options, loosen=loosen)
     if loosen:
-        warn_of_loosened(
+        warn_of_loosening(
             source.label, grammar.loosened("lark" if backend.server is None else "gbnf")
         )
     parser = analysis.parser(offered, chat_template_kwargs=setting, **options)
-    loaded = None if model is None else load_model_of(model, device or "auto")
+    loaded = None if model is None else load_quiet_model(model, device or "auto")
     if backend.server is not None:
         ours, named = bytes_tokenizer(grammar)
     else:
-        ours, named = load_tokenizer_of(
+        ours, named = load_decode_tokenizer(
             tokenizer, model, source, analysis, grammar, loaded, stops=free_reasoning
         )
     begun = analysis.begun(offered, prompt=request.prompt, chat_template_kwargs=setting)[0]
     trial = DecodingTrial(begun, grammar, parser, ours, turns, given, free_reasoning)
     fit = MarkerFit() if backend.server is not None else trial.fit
     warn_of_markers(named, fit)
-    size = Size(walks, seed, limit)
+    size = DecodeSize(walks, seed, limit)
     figures = None
     if loaded is not None:
-        report, figures = by_model(trial, loaded, size, batch or BATCH)
+        report, figures = judge_model_answers(trial, loaded, size, batch or BATCH)
     elif backend.server is not None and backend.engine is not None:
         engine = ServerEngine(backend.engine.value)
         asks = CompletionServer(backend.server, engine, backend.served_model, server_timeout)
-        report = by_server(trial, asks, size)
+        report = judge_server_answers(trial, asks, size)
     else:
-        report = by_chance(trial, size)
-    words = _words(model, backend)
+        report = judge_random_answers(trial, size)
+    words = _sampler_words(model, backend)
     from autoparser.reports import DecodeSetting
 
     told = DecodeSetting(
         named, words, seed, limit, fit.plain, figures, free_reasoning, analysis.spoiled
     )
-    _give(report, told, analysis, result.output, as_json=as_json, show=show)
+    _write_result(report, told, analysis, result.output, as_json=as_json, show=show)
     return 0 if report.ok and analysis.spoiled is None else FAULTS
 
 
@@ -248,13 +250,13 @@ def _check_use(
         raise AutoparserError("--engine is what runs behind --server", hint="add --server URL")
 
 
-def _words(model: Path | None, backend: ServerOptions) -> str:
+def _sampler_words(model: Path | None, backend: ServerOptions) -> str:
     if model is not None:
         return f"the model {model}"
     return "at random" if backend.server is None else f"{backend.engine} at {backend.server}"
 
 
-def _give(
+def _write_result(
     report: DecodingReport,
     setting: DecodeSetting,
     analysis: LearntFormat,
@@ -265,7 +267,7 @@ def _give(
 ) -> None:
     from autoparser.reports import decode_document, decode_report
 
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if as_json:
             outlet.json(decode_document(report, setting, analysis.template))
         else:
@@ -277,8 +279,8 @@ MADE = "one token a byte, and one for each marker of the template"
 OF_SERVER = "the server's own; its text is judged byte by byte"
 
 
-class Size(NamedTuple):
-    """How much is written."""
+class DecodeSize(NamedTuple):
+    """The number and length of answers."""
 
     answers: int
     seed: int
@@ -286,16 +288,18 @@ class Size(NamedTuple):
     """Tokens of an answer."""
 
 
-def by_chance(trial: DecodingTrial, size: Size) -> DecodingReport:
+def judge_random_answers(trial: DecodingTrial, size: DecodeSize) -> DecodingReport:
     """Walk through the grammar."""
     from autoparser.analysis.decoding.answer_judge import judge_answers
 
     walks = trial.walks(size.answers, seed=size.seed, limit=size.limit)
-    with progress_of(size.answers) as advance:
+    with progress_bar(size.answers) as advance:
         return judge_answers(walks, trial.judge, advance)
 
 
-def by_server(trial: DecodingTrial, server: CompletionServer, size: Size) -> DecodingReport:
+def judge_server_answers(
+    trial: DecodingTrial, server: CompletionServer, size: DecodeSize
+) -> DecodingReport:
     """Ask a server."""
     from autoparser.analysis.decoding.answer_judge import judge_answers
     from autoparser.analysis.decoding.answer_writers import server_answers
@@ -303,12 +307,12 @@ def by_server(trial: DecodingTrial, server: CompletionServer, size: Size) -> Dec
     answers = server_answers(
         trial, server, trial.asked, count=size.answers, seed=size.seed, limit=size.limit
     )
-    with progress_of(size.answers) as advance:
+    with progress_bar(size.answers) as advance:
         return judge_answers(answers, trial.judge, advance)
 
 
-def by_model(
-    trial: DecodingTrial, model: LoadedModel, size: Size, batch: int
+def judge_model_answers(
+    trial: DecodingTrial, model: LoadedModel, size: DecodeSize, batch: int
 ) -> tuple[DecodingReport, ModelFigures]:
     """Ask a model, with the mask and without."""
     from autoparser.analysis.decoding.answer_judge import judge_answers
@@ -316,7 +320,7 @@ def by_model(
 
     reports: list[DecodingReport] = []
     speeds: list[float] = []
-    with progress_of(2 * size.answers) as advance:
+    with progress_bar(2 * size.answers) as advance:
         for masked in (True, False):
             writer = ModelWriter(
                 trial,
@@ -332,7 +336,7 @@ def by_model(
     return reports[0], ModelFigures(model.device, batch, speeds[0], speeds[1], reports[1])
 
 
-def load_model_of(directory: Path, device: str) -> LoadedModel:
+def load_quiet_model(directory: Path, device: str) -> LoadedModel:
     """Load the model, without the bars and the advice of its library."""
     # They are read when it is imported.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -343,7 +347,7 @@ def load_model_of(directory: Path, device: str) -> LoadedModel:
     return load_model(directory, device)
 
 
-def load_tokenizer_of(
+def load_decode_tokenizer(
     given: Path | None,
     model: Path | None,
     source: NamedSource,
@@ -364,7 +368,7 @@ def load_tokenizer_of(
     if loaded is not None:
         path = given or model or Path()
         return tokenizer_of(path, vocab_size=loaded.width), str(path)
-    local = given or _beside(source.source)
+    local = given or _local_tokenizer(source.source)
     if local is not None and local.exists():
         return tokenizer_of(local), str(local)
     # What is not a path has no directory that declares the end of an answer; the template does.
@@ -382,7 +386,7 @@ def bytes_tokenizer(grammar: Grammar) -> tuple[ModelTokenizer, str]:
     return made_tokenizer(grammar, markers=False), OF_SERVER
 
 
-def _beside(source: str | None) -> Path | None:
+def _local_tokenizer(source: str | None) -> Path | None:
     """Find the tokenizer of the model that a local source is of."""
     from autoparser.analysis.sources.tokenizer_loading import tokenizer_beside
 
@@ -392,13 +396,13 @@ def _beside(source: str | None) -> Path | None:
 
 
 def warn_of_markers(tokenizer: str, fit: MarkerFit) -> None:
-    """Say on standard error that a tokenizer looks like another model's."""
+    """Warn of a tokenizer that looks like another model's."""
     if not fit.frame:
         return
     from autoparser.reports import visible
 
     names = ", ".join(map(visible, fit.plain))
-    warn(
+    print_warning(
         tokenizer,
         "this tokenizer may be another model's: these markers of the"
         f" template are not tokens of it, but text: {names}",

@@ -11,7 +11,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError
 
 from .options import PrintedOptions
-from .output import result_to, write_file
+from .output import open_outlet, write_file
 
 DIRECTORY = Path("autoparser-demo")
 FILES = ("chat_template.jinja", "tools.yaml", "output.txt")
@@ -53,7 +53,7 @@ def demo(
         ) from None
     for path, text in texts.items():
         write_file(path, text)
-    with result_to(None) as outlet:
+    with open_outlet(None) as outlet:
         if as_json:
             outlet.json({"files": [str(path) for path in texts]})
         else:

@@ -14,7 +14,7 @@ from .options import (
     ResultOptions,
     TokenizerOption,
 )
-from .output import doing, keep_source, result_to
+from .output import open_outlet, protect_source, status_line
 from .source import NamedSource
 
 FINDINGS = 1
@@ -49,19 +49,19 @@ def engines(
     """
     as_json = result.is_json
     source.check()
-    keep_source(source.source, result.output)
+    protect_source(source.source, result.output)
 
     # Imported here so that help does without the engine.
     from autoparser.analysis.engines.engine_ranking import try_engines
     from autoparser.reports import engines_document, engines_report
 
-    found = _engines(python or [sys.executable])
-    with doing("analyzing") as say:
+    found = _find_engines(python or [sys.executable])
+    with status_line("analyzing") as show_step:
         analysis = source.analysis(source.template(tokenizer), isolate=limits)
         held = source.tokenizer(tokenizer, analysis.template, segmenting=False)
         vocabulary = None if held is None else [*held.get_vocab(with_added_tokens=True)]
-        tried = try_engines(source.label, analysis, found, say, vocabulary)
-    with result_to(result.output) as outlet:
+        tried = try_engines(source.label, analysis, found, show_step, vocabulary)
+    with open_outlet(result.output) as outlet:
         if as_json:
             outlet.json(engines_document(tried))
         else:
@@ -69,7 +69,7 @@ def engines(
     return 0 if tried.ok else FINDINGS
 
 
-def _engines(pythons: list[str]) -> list[tuple[str, str]]:
+def _find_engines(pythons: list[str]) -> list[tuple[str, str]]:
     """Return the engines, each with its Python. Raises AutoparserError where there is none."""
     from autoparser.analysis.engines.engine_process import ENGINES, engines_of
 

@@ -16,7 +16,7 @@ from .options import (
     TokenizerOption,
     format_option,
 )
-from .output import keep_source, print_report, report_width, result_to, warn
+from .output import open_outlet, print_report, print_warning, protect_source, report_width
 from .request import read_switches, warn_of_settings
 from .source import LearntSource
 
@@ -33,13 +33,13 @@ FINDINGS = 1
 
 
 class ExportForm(StrEnum):
-    """What can be written."""
+    """The forms of an export."""
 
     RESPONSE_TEMPLATE = "response-template"
 
 
 class ExportDialect(StrEnum):
-    """Who is to read it."""
+    """The readers of an export."""
 
     COMMON = "common"
     TRANSFORMERS = "transformers"
@@ -87,7 +87,7 @@ def export(
     # There is one form so far; what another needs is decided here.
     del form
     source.check()
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     switches = read_switches(switch)
 
     # Imported here so that help does without the engine.
@@ -95,24 +95,24 @@ def export(
     from autoparser.analysis.export.response_template import response_template
     from autoparser.reports import export_report, json_text
 
-    analysis = source.learnt(tokenizer)
+    analysis = source.learned_format(tokenizer)
     warn_of_settings(source.label, analysis, switches)
     format_ = analysis.under(switches).format if switches else analysis.formats.united
     eos = analysis.template.special_tokens.get("eos_token", "")
     exported = response_template(format_, TemplateDialect(dialect), eos)
-    trial = None if check is False else _tried(analysis, format_, exported, asked=bool(check))
-    with result_to(output) as outlet:
+    trial = None if check is False else _try_export(analysis, format_, exported, asked=bool(check))
+    with open_outlet(output) as outlet:
         outlet.json(exported.document)
-    warnings = list(_warnings(analysis, json_text(exported.document)))
+    warnings = list(_export_warnings(analysis, json_text(exported.document)))
     for warning in warnings:
-        warn(source.label, warning)
+        print_warning(source.label, warning)
     print_report(export_report(exported, trial, report_width()), beside=True)
     good = not warnings and exported.whole and (trial is None or trial.ok)
     return 0 if good else FINDINGS
 
 
-def _warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
-    """Say what may make the document wrong."""
+def _export_warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
+    """Yield warnings about the document."""
     from autoparser.reports import check_doubt
 
     verdict = analysis.check
@@ -126,7 +126,7 @@ def _warnings(analysis: LearntFormat, text: str) -> Iterator[str]:
             )
 
 
-def _tried(
+def _try_export(
     analysis: LearntFormat, format_: TurnFormat, exported: Export, *, asked: bool
 ) -> ExportTrial | None:
     """Try the export out; None where there is nothing to try it with, and nobody insists."""

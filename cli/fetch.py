@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import PrintedOptions, RevisionOption
-from .output import result_to
+from .output import open_outlet
 
 
 def fetch(
@@ -43,7 +43,7 @@ def fetch(
 
     as_json = result.is_json
     found = fetched(model, revision=revision, to=output)
-    with result_to(None) as outlet:
+    with open_outlet(None) as outlet:
         if as_json:
             outlet.json(fetched_document(found))
         else:

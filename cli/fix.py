@@ -17,7 +17,7 @@ from .options import (
     UnsafeFixesOption,
     help_order,
 )
-from .output import keep_source, print_report, report_width, result_to, say, write_file
+from .output import open_outlet, print_note, print_report, protect_source, report_width, write_file
 
 if TYPE_CHECKING:
     from autoparser.analysis.editing.lint_fixes import FixRun
@@ -75,14 +75,14 @@ def fix(
     as_json = result.is_json
     options.check()
     for source in sources:
-        keep_source(source, result.output)
+        protect_source(source, result.output)
     # Imported here so that help does without the engine.
     from autoparser.analysis.editing.lint_fixes import fix_sources
 
     request = options.request(sources, options.settings(), options.cache_folder(), limits)
     run = fix_sources(request, unsafe=unsafe_fixes)
-    unwritten = write_fixed(run) if write else ()
-    _give(
+    unwritten = write_fixes(run) if write else ()
+    _write_result(
         run, unwritten, result.output, as_json=as_json, written=write, shows_diff=diff or not write
     )
     if run.problems or unwritten:
@@ -95,11 +95,11 @@ def fix_files(request: LintRequest, *, unsafe: bool) -> None:
     from autoparser.analysis.editing.lint_fixes import fix_sources
     from autoparser.reports.lint import problem_words
 
-    for each in write_fixed(fix_sources(request, unsafe=unsafe)):
-        say(f"{each.path}: {problem_words(each)}")
+    for each in write_fixes(fix_sources(request, unsafe=unsafe)):
+        print_note(f"{each.path}: {problem_words(each)}")
 
 
-def write_fixed(run: FixRun) -> tuple[InputProblem, ...]:
+def write_fixes(run: FixRun) -> tuple[InputProblem, ...]:
     """Write every changed template to its file, and return what a link kept from that.
 
     Raises AutoparserError where a template has no file of its own.
@@ -126,7 +126,7 @@ def write_fixed(run: FixRun) -> tuple[InputProblem, ...]:
     return tuple(problems)
 
 
-def _give(
+def _write_result(
     run: FixRun,
     unwritten: tuple[InputProblem, ...],
     output: Path | None,
@@ -137,7 +137,7 @@ def _give(
 ) -> None:
     from autoparser.reports import fix_diff, fix_document, fix_report
 
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if as_json:
             outlet.json(fix_document(run, written=written, unwritten=unwritten))
             return

@@ -18,8 +18,8 @@ from .options import (
     format_option,
     help_order,
 )
-from .output import Outlet, keep_source, result_to, warn
-from .request import ChatRequestOptions, read_output, warn_of, warn_of_loosened
+from .output import Outlet, open_outlet, print_warning, protect_source
+from .request import ChatRequestOptions, read_output, warn_of_loosening, warn_of_request
 from .source import STANDARD_INPUT, LearntSource, NamedSource
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ REFUSED = 1
 
 
 class GrammarFormat(StrEnum):
-    """What a grammar can be written as."""
+    """The forms of a grammar."""
 
     GBNF = "gbnf"
     LARK = "lark"
@@ -104,11 +104,11 @@ def grammar(
     written.
     """
     source.check()
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     request = request_options.read()
     text = None if accepts is None else _read_answer(accepts, source.source)
 
-    analysis = source.learnt(tokenizer)
+    analysis = source.learned_format(tokenizer)
     made = analysis.grammar(
         request.tools,
         chat_template_kwargs=request.setting,
@@ -117,22 +117,22 @@ def grammar(
         lazy=lazy,
         loosen=loosen,
     )
-    warn_of(source.label, analysis, request)
+    warn_of_request(source.label, analysis, request)
     if text is not None:
         loaded = source.tokenizer(tokenizer, analysis.template, segmenting=True)
-        with result_to(output) as outlet:
-            return _give_acceptance(made, form, loaded, text, outlet)
+        with open_outlet(output) as outlet:
+            return _write_acceptance(made, form, loaded, text, outlet)
     form = form or GrammarFormat.GBNF
     known = None
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
         lark = form is GrammarFormat.LARK
-        known = _opaque(source, tokenizer, analysis, needed=lark)
+        known = _opaque_tokens(source, tokenizer, analysis, needed=lark)
     if known is not None:
         _warn_of_markers(source.label, made, known)
-    written = _written(made, form, known, analysis.template)
+    written = _grammar_text(made, form, known, analysis.template)
     if loosen and form in _HELD_BY:
-        warn_of_loosened(source.label, made.loosened(_HELD_BY[form]))
-    with result_to(output) as outlet:
+        warn_of_loosening(source.label, made.loosened(_HELD_BY[form]))
+    with open_outlet(output) as outlet:
         outlet.text(written if written.endswith("\n") else f"{written}\n")
     return 0
 
@@ -155,10 +155,10 @@ def _read_answer(path: Path, source: str | None) -> str:
     return read_output(path)
 
 
-def _give_acceptance(
+def _write_acceptance(
     made: Grammar, form: GrammarFormat | None, tokenizer: object | None, text: str, outlet: Outlet
 ) -> int:
-    """Say what the grammar makes of a text; return the exit code."""
+    """Report whether the grammar accepts a text; return the exit code."""
     from autoparser.analysis.grammar.acceptance import GrammarDialect
     from autoparser.reports import acceptance_document, acceptance_report
 
@@ -179,7 +179,7 @@ def _give_acceptance(
     return 0 if found.accepted else REFUSED
 
 
-def _opaque(
+def _opaque_tokens(
     source: NamedSource, tokenizer: Path | None, analysis: LearntFormat, *, needed: bool
 ) -> OpaqueTokens | None:
     """Return the tokens that a grammar is made for; None where there are none, nor need be."""
@@ -194,7 +194,7 @@ def _opaque(
     return None if loaded is None else tokenizer_of(loaded).opaque
 
 
-def _written(
+def _grammar_text(
     made: Grammar,
     form: GrammarFormat,
     known: OpaqueTokens | None,
@@ -219,10 +219,10 @@ def _written(
 
 
 def _warn_of_markers(source: str, made: Grammar, known: OpaqueTokens) -> None:
-    """Say which of the template's markers are not tokens of their own."""
+    """Warn of markers that are not tokens of the tokenizer."""
     missing = [token for token in made.preserved_tokens if token not in known.ids]
     if missing:
-        warn(
+        print_warning(
             source,
             "these markers are not special tokens of the tokenizer, so they are"
             f" spelled out: {' '.join(missing)}; see that the tokenizer is the template's",

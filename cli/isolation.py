@@ -15,7 +15,6 @@ from typing import Annotated, Any, cast
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.analysis.sources.local_files import pipe_seconds
 from autoparser.analysis.templates.worker_limits import DEFAULT_LIMITS, Limits
 
 from .options import Command, add_options, grouped_values, option_parameter
@@ -125,12 +124,14 @@ def in_worker(
 
 
 def in_workers(command: Command) -> Command:
-    """Give a command the limits as its argument `limits`: what it runs in workers is its affair.
+    """Pass the limits to a command as its argument `limits`; it starts workers itself.
 
-    None stands for no isolation.
+    None disables isolation.
     """
 
     def run(limits: Limits | None, values: dict[str, Any]) -> object:
+        from autoparser.analysis.sources.local_files import pipe_seconds
+
         # What the command reads and writes itself is not under a worker's limits.
         before = pipe_seconds.set(None if limits is None else limits.seconds)
         try:

@@ -19,7 +19,7 @@ from .options import (
     chosen_form,
     format_option,
 )
-from .output import keep_source, print_report, report_width, result_to, say
+from .output import open_outlet, print_note, print_report, protect_source, report_width
 from .request import file_value, read_log, read_tools
 from .source import NamedSource
 
@@ -37,7 +37,7 @@ ODD = 1
 
 
 class LearntForm(StrEnum):
-    """What can be written."""
+    """The forms of a learned format."""
 
     TEXT = "text"
     JSON = "json"
@@ -98,7 +98,7 @@ def learn(
             "examples and outputs are two ways to learn", hint="leave one of them out"
         )
     source.check()
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     form = chosen_form(form, as_json, LearntForm.JSON)
     to_file = form is LearntForm.FILE or (form is None and output is not None)
     read = (
@@ -107,21 +107,23 @@ def learn(
         else _from_outputs(outputs or Path(), tools, source.added_tokens(tokenizer))
     )
     learnt = read(source.analysis(source.template(tokenizer)))
-    _give(learnt, output, to_file=to_file, as_json=form is LearntForm.JSON)
+    _write_result(learnt, output, to_file=to_file, as_json=form is LearntForm.JSON)
     return 0 if learnt.ok else ODD
 
 
-class _Learnt(NamedTuple):
-    """What came of it, and whether all of it is read."""
+class _LearnResult(NamedTuple):
+    """The format that was learned, and whether it reads all examples."""
 
     found: TaughtFormat | InferredFormat
     ok: bool
 
 
-def _give(learnt: _Learnt, output: Path | None, *, to_file: bool, as_json: bool) -> None:
+def _write_result(
+    learnt: _LearnResult, output: Path | None, *, to_file: bool, as_json: bool
+) -> None:
     from autoparser.reports import learned_document, learned_report
 
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if to_file:
             outlet.text(_file_text(learnt.found.analysis))
         elif as_json:
@@ -142,30 +144,30 @@ def _file_text(analysis: Analysis) -> str:
 # The engine is imported when it is needed, so that help does without it.
 
 
-def _from_examples(path: Path) -> Callable[[Analysis], _Learnt]:
+def _from_examples(path: Path) -> Callable[[Analysis], _LearnResult]:
     from autoparser.analysis.learning.examples import given_examples
     from autoparser.analysis.teaching.example_learning import learn as taught
 
     given = given_examples(file_value(path, "the examples"), str(path))
 
-    def learnt(analysis: Analysis) -> _Learnt:
+    def learnt(analysis: Analysis) -> _LearnResult:
         found = taught(analysis, given)
         _name_contradictions(analysis, given)
-        return _Learnt(found, found.ok)
+        return _LearnResult(found, found.ok)
 
     return learnt
 
 
 def _name_contradictions(analysis: Analysis, given: Sequence[Example]) -> None:
-    """Say on standard error which examples the model's own files read otherwise."""
-    reader = _suggested(analysis)
+    """Report examples that the model's own files read differently."""
+    reader = _label_reader(analysis)
     odd = () if reader is None else reader.contradicted(given)
     if reader is not None and odd:
         words = f"its {reader.key} reads {len(odd)} of {len(given)} examples otherwise"
-        say(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
+        print_note(f"{reader.file}: {words}, the first {odd[0].place}: the examples count")
 
 
-def _suggested(analysis: Analysis) -> SuggestedReader | None:
+def _label_reader(analysis: Analysis) -> SuggestedReader | None:
     from autoparser.analysis.teaching.suggested_labels import suggested_reader
 
     opening = analysis.formats.default.opening
@@ -174,7 +176,7 @@ def _suggested(analysis: Analysis) -> SuggestedReader | None:
 
 def _from_outputs(
     path: Path, tools: Path | None, tokens: Sequence[str]
-) -> Callable[[Analysis], _Learnt]:
+) -> Callable[[Analysis], _LearnResult]:
     """Learn from outputs that nobody has labelled, by the tools or by the model's own files."""
     from autoparser.analysis.learning.outputs import OutputError, given_outputs
     from autoparser.analysis.teaching.output_learning import learn_outputs
@@ -182,28 +184,28 @@ def _from_outputs(
     offered = None if tools is None else read_tools(tools)
     given = given_outputs(read_log(path), str(path))
 
-    def learnt(analysis: Analysis) -> _Learnt:
+    def learnt(analysis: Analysis) -> _LearnResult:
         if offered is None:
             return _from_suggestions(analysis, given, ())
         try:
             found = learn_outputs(analysis, given, offered, tokens)
         except OutputError:
-            if _suggested(analysis) is None:
+            if _label_reader(analysis) is None:
                 raise
             return _from_suggestions(analysis, given, offered)
-        return _Learnt(found, found.ok)
+        return _LearnResult(found, found.ok)
 
     return learnt
 
 
 def _from_suggestions(
     analysis: Analysis, given: Sequence[LoggedOutput], offered: Sequence[Tool]
-) -> _Learnt:
+) -> _LearnResult:
     """Learn from outputs whose meaning the model's own files suggest; the outputs confirm it."""
     from autoparser.analysis.core.verdicts import EvidenceKind
     from autoparser.analysis.teaching.example_learning import learn as taught
 
-    reader = _suggested(analysis)
+    reader = _label_reader(analysis)
     if reader is None:
         raise AutoparserError(
             "outputs say nothing without the tools that were offered",
@@ -212,7 +214,7 @@ def _from_suggestions(
         )
     labelled = reader.labelled(given, offered)
     read = f"its {reader.key} reads {len(labelled)} of {len(given)} outputs"
-    say(f"{reader.file}: {read}, and suggests what they mean")
+    print_note(f"{reader.file}: {read}, and suggests what they mean")
     found = taught(analysis, labelled, EvidenceKind.OUTPUT)
     ok = found.ok and len(labelled) == len(given)
-    return _Learnt(found, ok)
+    return _LearnResult(found, ok)

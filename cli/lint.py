@@ -29,10 +29,10 @@ from .options import (
     format_option,
     help_order,
 )
-from .output import PLAIN_WIDTH, keep_source, progress_of, result_to, write_file
+from .output import PLAIN_WIDTH, open_outlet, progress_bar, protect_source, write_file
 from .request import check_standard_input, read_functions
 from .source import STANDARD_INPUT
-from .watch import watching
+from .watch import watch_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from autoparser.analysis.lint.project_run import LintRequest
 
 
-class Format(StrEnum):
-    """What findings can be written as."""
+class FindingForm(StrEnum):
+    """The forms of findings."""
 
     TEXT = "text"
     CONCISE = "concise"
@@ -58,7 +58,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportDetail:
-    """How much a report for people shows."""
+    """The amount of detail in a report for people."""
 
     statistics: bool = False
     explain: bool = False
@@ -73,9 +73,9 @@ class ReportDetail:
         return lint_report(run, width, evidence=self.evidence, explain=self.explain)
 
 
-def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, Path]]:
+def report_files(given: Sequence[str], output: Path | None) -> list[tuple[FindingForm, Path]]:
     """Read ``FORMAT=FILE`` texts. Raises AutoparserError for what is none, and for a file twice."""
-    found: list[tuple[Format, Path]] = []
+    found: list[tuple[FindingForm, Path]] = []
     for each in given:
         form, equals, file = each.partition("=")
         if not equals or not file:
@@ -83,17 +83,17 @@ def reports_of(given: Sequence[str], output: Path | None) -> list[tuple[Format, 
                 f"{each!r} is not a report",
                 hint="give --report FORMAT=FILE, as in sarif=lint.sarif",
             )
-        if form not in [*Format]:
-            hint = spelling_hint(form, Format, f"there are {', '.join(Format)}")
+        if form not in [*FindingForm]:
+            hint = spelling_hint(form, FindingForm, f"there are {', '.join(FindingForm)}")
             raise AutoparserError(f"there is no format {form!r}", hint=hint)
         path = Path(file)
         if path == output or any(path == other for _, other in found):
             raise AutoparserError("two reports go to this file", file=file, hint="name another")
-        found.append((Format(form), path))
+        found.append((FindingForm(form), path))
     return found
 
 
-def written(run: LintRun, form: Format, shown: ReportDetail) -> str:
+def findings_text(run: LintRun, form: FindingForm, shown: ReportDetail) -> str:
     """Return the text of a file in this form."""
     from autoparser.reports.lint import (
         concise_report,
@@ -105,25 +105,25 @@ def written(run: LintRun, form: Format, shown: ReportDetail) -> str:
     )
 
     match form:
-        case Format.TEXT:
+        case FindingForm.TEXT:
             return f"{shown.report(run, PLAIN_WIDTH).plain}\n"
-        case Format.CONCISE:
+        case FindingForm.CONCISE:
             return concise_report(run)
-        case Format.JSON:
+        case FindingForm.JSON:
             # ASCII alone: no reader and no terminal takes it for anything else.
             return json.dumps(lint_document(run), indent=2, allow_nan=False) + "\n"
-        case Format.SARIF:
-            return sarif_report(run, __version__, _pages())
-        case Format.GITHUB:
+        case FindingForm.SARIF:
+            return sarif_report(run, __version__, _pages_address())
+        case FindingForm.GITHUB:
             return github_report(run)
-        case Format.JUNIT:
+        case FindingForm.JUNIT:
             return junit_report(run)
-        case Format.MARKDOWN:
+        case FindingForm.MARKDOWN:
             return markdown_report(run)
 
 
-def _pages() -> str | None:
-    """Give where the rules' pages are, from the URL that the package names as its documentation."""
+def _pages_address() -> str | None:
+    """Return the address of the rules' pages, below the package's documentation, or None."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
@@ -194,12 +194,12 @@ def lint(
     ] = None,
     exit_zero: ExitZeroOption = False,
     form: Annotated[
-        Format,
+        FindingForm,
         format_option(
             "text; concise, one line a finding; json, which docs/lint.schema.json describes; sarif,"
             " github, junit, markdown."
         ),
-    ] = Format.TEXT,
+    ] = FindingForm.TEXT,
     output: OutputOption = None,
     report: Annotated[
         list[str] | None,
@@ -262,18 +262,18 @@ def lint(
         unsafe=unsafe_fixes and not fix,
     )
     for source in sources:
-        keep_source(source, output)
+        protect_source(source, output)
         check_standard_input(source, tools)
-    also = reports_of(report or [], output)
+    also = report_files(report or [], output)
     if watch:
         _check_watch(sources, write=write_baseline or fix)
-    jinjas = _jinjas(python or [], wanted=engines)
+    jinjas = _find_jinjas(python or [], wanted=engines)
     offered = () if tools is None else read_functions(tools)
     cache = options.cache_folder()
     # What is written as known is all that is found.
     counted = replace(options, baseline=None) if write_baseline else options
 
-    def asked() -> LintRequest:
+    def lint_request() -> LintRequest:
         return counted.request(
             sources,
             counted.settings(),
@@ -284,28 +284,28 @@ def lint(
             tools=offered,
         )
 
-    def once() -> int:
-        run = _run(asked())
+    def lint_once() -> int:
+        run = _run_lint(lint_request())
         if write_baseline and options.baseline is not None:
-            return _give_baseline(run, options.baseline)
+            return _write_baseline(run, options.baseline)
         shown = ReportDetail(statistics=statistics, explain=explain, evidence=show_evidence)
-        _give(run, form, output, shown)
+        _write_findings(run, form, output, shown)
         for other, file in also:
-            write_file(file, written(run, other, shown))
+            write_file(file, findings_text(run, other, shown))
         if run.problems:
             return PROBLEMS
         return FINDINGS if run.failed and not exit_zero else 0
 
     if fix:
-        fix_files(asked(), unsafe=unsafe_fixes)
+        fix_files(lint_request(), unsafe=unsafe_fixes)
     if not watch:
-        return once()
+        return lint_once()
     from autoparser.analysis.lint.project_run import places_of
 
     settings = options.settings()
     files = [settings.file, options.baseline, options.tokenizer, tools]
     beside = [*places_of(sources, settings), *files]
-    return watching(", ".join(sources), once, beside=beside)
+    return watch_files(", ".join(sources), lint_once, beside=beside)
 
 
 def _check_watch(sources: Sequence[str], *, write: bool) -> None:
@@ -320,7 +320,7 @@ def _check_watch(sources: Sequence[str], *, write: bool) -> None:
 
 
 def _check_use(
-    form: Format,
+    form: FindingForm,
     *,
     statistics: bool,
     explain: bool,
@@ -336,11 +336,11 @@ def _check_use(
             "--write-baseline does not say which file", hint="add --baseline FILE"
         )
     options.check()
-    if statistics and form not in (Format.TEXT, Format.JSON):
+    if statistics and form not in (FindingForm.TEXT, FindingForm.JSON):
         raise AutoparserError(
             f"--statistics is not of {form}", hint="JSON has them in any case, text shows them"
         )
-    if explain and form is not Format.TEXT:
+    if explain and form is not FindingForm.TEXT:
         raise AutoparserError(
             "--explain and --show-evidence are of text",
             hint=f"{form} holds what it can; 'autoparser rule' shows a rule's page",
@@ -351,7 +351,7 @@ def _check_use(
         )
 
 
-def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
+def _find_jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
     """Return the programs to ask. Raises AutoparserError where there is none, or none is wanted."""
     if not wanted:
         if pythons:
@@ -369,7 +369,7 @@ def _jinjas(pythons: list[str], *, wanted: bool) -> tuple[OtherJinja, ...]:
     return found
 
 
-def _run(request: LintRequest) -> LintRun:
+def _run_lint(request: LintRequest) -> LintRun:
     from contextlib import ExitStack
 
     from autoparser.analysis.lint.project_run import lint_project
@@ -378,14 +378,14 @@ def _run(request: LintRequest) -> LintRun:
         return lint_project(
             request,
             lambda total: (
-                stack.enter_context(progress_of(total, "linting"))
+                stack.enter_context(progress_bar(total, "linting"))
                 if total >= MANY
                 else lambda: None
             ),
         )
 
 
-def _give_baseline(run: LintRun, file: Path) -> int:
+def _write_baseline(run: LintRun, file: Path) -> int:
     from autoparser.analysis.lint.project_run import baseline_of
     from autoparser.reports.lint import many
 
@@ -401,9 +401,11 @@ def _give_baseline(run: LintRun, file: Path) -> int:
     return PROBLEMS if run.problems else 0
 
 
-def _give(run: LintRun, form: Format, output: Path | None, shown: ReportDetail) -> None:
-    with result_to(output) as outlet:
-        if form is Format.TEXT:
+def _write_findings(
+    run: LintRun, form: FindingForm, output: Path | None, shown: ReportDetail
+) -> None:
+    with open_outlet(output) as outlet:
+        if form is FindingForm.TEXT:
             outlet.report(shown.report(run, outlet.width))
         else:
-            outlet.text(written(run, form, shown))
+            outlet.text(findings_text(run, form, shown))

@@ -121,8 +121,8 @@ class LintOptions:
         from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
         from autoparser.analysis.templates.worker_pool import usual_jobs
 
-        selected = settings.select if self.select is None else _listed(self.select)
-        profile = _profile(settings, self.profile, chosen=selected is not None)
+        selected = settings.select if self.select is None else _split_list(self.select)
+        profile = _finding_profile(settings, self.profile, chosen=selected is not None)
         beside = [
             each.code for each in all_rules() if jinjas and each.needs is RuleNeed.OTHER_JINJAS
         ]
@@ -130,8 +130,8 @@ class LintOptions:
             beside += [each.code for each in rules_for(profile)]
         choice = RuleChoice(
             selected,
-            settings.ignore if self.ignore is None else _listed(self.ignore),
-            (*settings.extend_select, *_listed(self.extend_select or []), *beside),
+            settings.ignore if self.ignore is None else _split_list(self.ignore),
+            (*settings.extend_select, *_split_list(self.extend_select or []), *beside),
         )
         rules = choice.rules
         if not rules:
@@ -145,11 +145,11 @@ class LintOptions:
             tuple(sources),
             rules,
             settings,
-            usual if fail_on is None else FailOn(_one_of(fail_on, [*FailOn], "--fail-on")),
-            Confidence(_one_of(self.min_confidence, [*Confidence], "--min-confidence")),
-            _filter(settings, profile, self.min_severity, choice),
+            usual if fail_on is None else FailOn(_known_value(fail_on, [*FailOn], "--fail-on")),
+            Confidence(_known_value(self.min_confidence, [*Confidence], "--min-confidence")),
+            _finding_filter(settings, profile, self.min_severity, choice),
             self.tokenizer,
-            None if self.baseline is None else _baseline(self.baseline),
+            None if self.baseline is None else _load_baseline(self.baseline),
             self.revision,
             self.template_place,
             self.jobs or usual_jobs(),
@@ -160,16 +160,16 @@ class LintOptions:
         )
 
 
-def _profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
+def _finding_profile(settings: ProjectSettings, given: str | None, *, chosen: bool) -> Profile:
     """Return whose findings are shown: whoever selects rules and names none wants all they find."""
     from autoparser.analysis.lint.rule import Profile
 
     if given is not None:
-        return Profile(_one_of(given, [*Profile], "--profile"))
+        return Profile(_known_value(given, [*Profile], "--profile"))
     return settings.profile or (Profile.STRICT if chosen else Profile.RELEASE)
 
 
-def _filter(
+def _finding_filter(
     settings: ProjectSettings, profile: Profile, severity: str | None, choice: RuleChoice
 ) -> FindingFilter:
     """Return what is shown."""
@@ -181,23 +181,23 @@ def _filter(
         profile,
         settings.min_severity or Severity.INFO
         if severity is None
-        else Severity(_one_of(severity, [*Severity], "--min-severity")),
+        else Severity(_known_value(severity, [*Severity], "--min-severity")),
         codes_of(choice.extend_select),
     )
 
 
-def _listed(given: Sequence[str]) -> tuple[str, ...]:
+def _split_list(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(each.strip() for text in given for each in text.split(",") if each.strip())
 
 
-def _one_of(given: str, known: Sequence[str], option: str) -> str:
+def _known_value(given: str, known: Sequence[str], option: str) -> str:
     if given in known:
         return given
     hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     raise AutoparserError(f"{option} cannot be {given!r}", hint=hint)
 
 
-def _baseline(file: Path) -> Baseline:
+def _load_baseline(file: Path) -> Baseline:
     from autoparser.analysis.lint.baselines import read_baseline
 
     return read_baseline(file)

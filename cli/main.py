@@ -23,12 +23,12 @@ from autoparser.analysis.core.errors import (
 )
 
 from .commands import CommandGroup
-from .output import FULL, be_printable, quiet_standard_output
+from .output import FULL, escape_unprintable, quiet_standard_output
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""What shells give for a program whose reader has gone: 128 and the number of SIGPIPE."""
+"""The exit code in shells of a program whose reader has gone: 128 and the number of SIGPIPE."""
 
 RARELY = 50_000
 """New objects after which the cycle collector looks; by default 700, hundreds of times a start."""
@@ -71,7 +71,7 @@ def autoparser(
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and give its exit code."""
-    be_printable()
+    escape_unprintable()
     command = typer.main.get_command(app)
     try:
         code: object = command.main([*arguments], prog_name="autoparser", standalone_mode=False)
@@ -79,43 +79,43 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except AutoparserError as error:
         excerpt = error.excerpt if isinstance(error, TemplateSyntaxError) else ""
-        return _complain(str(error), excerpt)
+        return _print_error(str(error), excerpt)
     except typer.Abort:
         return INTERRUPTED
     except BrokenPipeError:
-        return _unread()
+        return _end_unread()
     except SystemExit as end:
         # Click leaves so when the reader has gone, and when it has told a shell how to complete.
-        return _unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
+        return _end_unread() if isinstance(end.__context__, OSError) else int(end.code or 0)
     except OSError as error:
         if error.errno not in FULL:
             raise
         quiet_standard_output()
         way_out = "make room there, or name a file with --output"
-        return _complain(f"standard output: cannot be written ({error.strerror}); {way_out}")
+        return _print_error(f"standard output: cannot be written ({error.strerror}); {way_out}")
     except _UsageError as error:
-        return _complain(_usage(error))
+        return _print_error(_usage_line(error))
     except BaseException as error:
         # The tokenizers library panics on what it did not expect; no class of it is exported.
         if type(error).__name__ != "PanicException":
             raise
-        return _complain(f"the tokenizer failed on a text: {one_line(str(error))}")
+        return _print_error(f"the tokenizer failed on a text: {one_line(str(error))}")
     return code if isinstance(code, int) else 0
 
 
-def _unread() -> int:
+def _end_unread() -> int:
     quiet_standard_output()
     return CLOSED_PIPE
 
 
-def _complain(line: str, excerpt: str = "") -> int:
+def _print_error(line: str, excerpt: str = "") -> int:
     typer.echo(line, err=True)
     if excerpt:
         typer.echo(excerpt, err=True)
     return BAD_INPUT
 
 
-def _usage(error: BaseException) -> str:
+def _usage_line(error: BaseException) -> str:
     context: object = getattr(error, "ctx", None)
     path: str = getattr(context, "command_path", "autoparser")
     say: Callable[[], str] = getattr(error, "format_message", error.__str__)

@@ -57,8 +57,8 @@ def help_order(*names: str) -> Callable[[Command], Command]:
 def flat_parameters(command: Command) -> list[inspect.Parameter]:
     """Return the options of a command and of its groups, in the order of its help."""
     found: list[inspect.Parameter] = []
-    for parameter in _signature(command).parameters.values():
-        group = _group(parameter)
+    for parameter in _command_signature(command).parameters.values():
+        group = _group_class(parameter)
         if parameter.name == LIMITS:
             continue
         if group is None:
@@ -86,8 +86,8 @@ def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect
 def grouped_values(command: Command, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a command, of the values of all its options."""
     found: dict[str, Any] = {}
-    for parameter in _signature(command).parameters.values():
-        group = _group(parameter)
+    for parameter in _command_signature(command).parameters.values():
+        group = _group_class(parameter)
         if group is not None:
             names = {field.name for field in fields(group)} - _left_out(parameter)
             found[parameter.name] = group(**{name: values[name] for name in names})
@@ -106,15 +106,17 @@ def add_options(
     parameters = [*flat_parameters(command), *added]
 
     @functools.wraps(command)
-    def wrapped(**values: Any) -> object:
+    def command_with_options(**values: Any) -> object:
         more = [values.pop(each.name) for each in added]
         return run(values, *more)
 
-    wrapped.__dict__["__signature__"] = _signature(command).replace(parameters=parameters)
+    command_with_options.__dict__["__signature__"] = _command_signature(command).replace(
+        parameters=parameters
+    )
     # Typer reads both.
-    wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
-    del wrapped.__dict__["__wrapped__"]
-    return wrapped
+    command_with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    del command_with_options.__dict__["__wrapped__"]
+    return command_with_options
 
 
 def with_groups(command: Command) -> Command:
@@ -127,11 +129,11 @@ def with_groups(command: Command) -> Command:
 
 
 @functools.cache
-def _signature(command: Command) -> inspect.Signature:
+def _command_signature(command: Command) -> inspect.Signature:
     return inspect.signature(command, eval_str=True)
 
 
-def _group(parameter: inspect.Parameter) -> type[DataclassInstance] | None:
+def _group_class(parameter: inspect.Parameter) -> type[DataclassInstance] | None:
     """Return the class of a parameter that is a group, or None."""
     kind = parameter.annotation
     if get_origin(kind) is Annotated:
@@ -303,7 +305,7 @@ PromptOption = Annotated[
 
 
 class EngineName(StrEnum):
-    """What runs after a server."""
+    """The engines behind a server."""
 
     VLLM = "vllm"
     SGLANG = "sglang"
@@ -399,7 +401,7 @@ class ResultOptions:
 
     @property
     def is_json(self) -> bool:
-        """Whether JSON is asked for. Raises AutoparserError where two options contradict."""
+        """Return whether the result is JSON. Raises AutoparserError for options that contradict."""
         return chosen_form(self.form, self.as_json, TextOrJson.JSON) is TextOrJson.JSON
 
 

@@ -1,4 +1,4 @@
-"""Where a report goes: the terminal, a pipe, a file; and what a terminal shows meanwhile."""
+"""Write reports to the terminal, a pipe or a file; show progress on a terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WIDEST = 120
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What systems say where no more can be written."""
+"""Errors of systems for a disk that is full or broken."""
 
 PIPE_INTERVAL = 0.02
 """Seconds between two looks at a pipe that nobody reads yet."""
@@ -38,7 +38,7 @@ LONGEST_LINE = 4000
 """Characters of a line on standard error; what is longer is cut in the middle."""
 
 
-def be_printable() -> None:
+def escape_unprintable() -> None:
     """Let no character of a report fail on a terminal that cannot show it."""
     # What takes its place in a test cannot be set so, and need not be.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
@@ -67,13 +67,13 @@ def print_report(report: Text, *, beside: bool = False) -> None:
 
     console = Console(stderr=beside)
     try:
-        console.print(_linked(report) if console.is_terminal else report, soft_wrap=True)
+        console.print(_with_links(report) if console.is_terminal else report, soft_wrap=True)
     except SystemExit:
         # So rich ends a process whose reader has gone; which code it has is not rich's affair.
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
 
 
-def _linked(report: Text) -> Text:
+def _with_links(report: Text) -> Text:
     """Return a report whose places in files are links to these files, where there are such.
 
     Terminals that know no links show the text alone.
@@ -104,12 +104,12 @@ def print_text(text: str) -> None:
 
     sys.stdout.write(visible_lines(text))
     sys.stdout.flush()
-    say("some characters are shown as escapes here; a pipe or a file gets the text as it is")
+    print_note("some characters are shown as escapes here; a pipe or a file gets the text as it is")
 
 
 @dataclass(slots=True)
 class Outlet:
-    """Where the pieces of a result go: standard output as they come, or a file once all are there.
+    """The destination of a result: standard output, piece by piece, or a file, at the end.
 
     A report in a file is plain, and has the width of plain text.
     """
@@ -120,25 +120,25 @@ class Outlet:
 
     @property
     def width(self) -> int:
-        """How wide a report is drawn."""
+        """The width of a report, in characters."""
         return report_width() if self.output is None else PLAIN_WIDTH
 
     def report(self, report: Text) -> None:
-        """Give a report for people."""
+        """Write a report for people."""
         if self.output is None:
             print_report(report)
         else:
             self._pieces.append(f"{report.plain}\n")
 
     def text(self, text: str) -> None:
-        """Give a text that is the result itself."""
+        """Write a text that is the result itself."""
         if self.output is None:
             print_text(text)
         else:
             self._pieces.append(text)
 
     def json(self, value: object, indent: int | None = 2) -> None:
-        """Give a value as JSON, in ASCII: on one line without an indent."""
+        """Write a value as JSON, in ASCII: on one line without an indent."""
         from autoparser.reports import json_text
 
         self.text(f"{json_text(value, indent)}\n")
@@ -150,24 +150,24 @@ class Outlet:
 
 
 @contextmanager
-def result_to(output: Path | None) -> Generator[Outlet]:
+def open_outlet(output: Path | None) -> Generator[Outlet]:
     """Return where a result goes; a file is written at the end, and not after an error."""
     outlet = Outlet(output)
     yield outlet
     outlet.close()
 
 
-def say(words: str) -> None:
+def print_note(words: str) -> None:
     """Print a line on standard error, where every character that is not a sign is an escape."""
     typer.echo(one_line(words, longest=LONGEST_LINE), err=True)
 
 
-def warn(source: object, words: str) -> None:
-    """Say on standard error what may be wrong with what comes of a file."""
-    say(f"{source}: warning: {words}")
+def print_warning(source: object, words: str) -> None:
+    """Print a warning about a file on standard error."""
+    print_note(f"{source}: warning: {words}")
 
 
-def keep_source(source: str | None, output: Path | None) -> None:
+def protect_source(source: str | None, output: Path | None) -> None:
     """Raise AutoparserError where the output would overwrite what it is made from."""
     if output is None or source is None or not output.exists() or not Path(source).exists():
         return
@@ -190,7 +190,7 @@ def write_file(path: Path, text: str) -> None:
         elif path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            _replace(path.resolve(), content)
+            _replace_file(path.resolve(), content)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         hint = "name a file in a directory that you may write to"
@@ -233,7 +233,7 @@ def _write_pipe(path: Path, content: bytes) -> None:
     )
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace_file(path: Path, content: bytes) -> None:
     """Write beside a file, then put that in its place."""
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -251,7 +251,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
+def progress_bar(total: int, words: str = "decoding") -> Generator[Callable[[], object]]:
     """Show a bar of `total` steps on a terminal, with words beside it.
 
     Gives what is to be called after each step.
@@ -270,8 +270,8 @@ def progress_of(total: int, words: str = "decoding") -> Generator[Callable[[], o
 
 
 @contextmanager
-def doing(first: str) -> Generator[Callable[[str], object]]:
-    """Say on a terminal what is being done; return what is to be called with the next words."""
+def status_line(first: str) -> Generator[Callable[[str], object]]:
+    """Show a status line on a terminal; yield a function that changes its words."""
     from rich.console import Console
 
     console = Console(stderr=True)

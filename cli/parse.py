@@ -18,8 +18,8 @@ from .options import (
     TokenizerOption,
     help_order,
 )
-from .output import Outlet, keep_source, result_to
-from .request import AskedRequest, ChatRequestOptions, read_output, warn_of
+from .output import Outlet, open_outlet, protect_source
+from .request import ChatRequestOptions, RequestValues, read_output, warn_of_request
 from .source import STANDARD_INPUT, LearntSource
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ NOT_ALL_READ = 1
 CHUNK = 4
 
 
-class Reasoning(StrEnum):
-    """Where reasoning goes."""
+class ReasoningPlace(StrEnum):
+    """The places of reasoning in a message."""
 
     SEPARATE = "separate"
     INLINE = "inline"
@@ -71,12 +71,12 @@ def parse(
         bool, typer.Option("--cut", help="The output was cut on purpose, as by a token limit.")
     ] = False,
     reasoning: Annotated[
-        Reasoning,
+        ReasoningPlace,
         typer.Option(
             help="Where reasoning goes: apart, into the content without its markers, or into the"
             " content with its markers as they came."
         ),
-    ] = Reasoning.SEPARATE,
+    ] = ReasoningPlace.SEPARATE,
     keep_reasoning: Annotated[
         bool,
         typer.Option(
@@ -127,11 +127,11 @@ def parse(
         )
     as_json = result.is_json
     source.check()
-    keep_source(source.source, result.output)
+    protect_source(source.source, result.output)
     request = request_options.read()
     text = read_output(given)
 
-    analysis = source.learnt(tokenizer)
+    analysis = source.learned_format(tokenizer)
     parser = analysis.parser(
         request.tools,
         chat_template_kwargs=request.setting,
@@ -143,10 +143,10 @@ def parse(
         # Only ids that the model wrote are shown; in JSON the other calls are numbered.
         call_ids=lambda _name, _index: "",
     )
-    warn_of(source.label, analysis, request)
-    why = _explained(analysis, request, text, complete=not cut) if explain else None
-    give = partial(_give_stream, size=chunk or CHUNK) if stream else _give_message
-    with result_to(result.output) as outlet:
+    warn_of_request(source.label, analysis, request)
+    why = _explain_output(analysis, request, text, complete=not cut) if explain else None
+    give = partial(_write_stream, size=chunk or CHUNK) if stream else _write_message
+    with open_outlet(result.output) as outlet:
         message = give(analysis, parser, text, why, outlet, complete=not cut, as_json=as_json)
 
     from autoparser.reports import all_read
@@ -154,8 +154,8 @@ def parse(
     return 0 if all_read(message) else NOT_ALL_READ
 
 
-def _explained(
-    analysis: LearntFormat, request: AskedRequest, text: str, *, complete: bool
+def _explain_output(
+    analysis: LearntFormat, request: RequestValues, text: str, *, complete: bool
 ) -> tuple[DeviationExplanation, ...]:
     """Explain what is not as the template writes it; the template's other prompts are tried."""
     from autoparser.analysis.formats.output_explanation import OutputReading, explain_output
@@ -177,7 +177,7 @@ def _explained(
     )
 
 
-def _give_message(
+def _write_message(
     analysis: LearntFormat,
     parser: OutputParser,
     text: str,
@@ -201,12 +201,12 @@ def _give_message(
 
         # What was asked for comes first.
         outlet.report(parsed_report(message, outlet.width))
-        _give_explanations(why, text, outlet)
+        _write_explanations(why, text, outlet)
         outlet.report(spans_report(message, text, outlet.width))
     return message
 
 
-def _give_explanations(
+def _write_explanations(
     why: Sequence[DeviationExplanation] | None, text: str, outlet: Outlet
 ) -> None:
     if why is None:
@@ -216,7 +216,7 @@ def _give_explanations(
     outlet.report(explanation_report(why, text, outlet.width))
 
 
-def _give_stream(
+def _write_stream(
     analysis: LearntFormat,
     parser: OutputParser,
     text: str,
@@ -244,5 +244,5 @@ def _give_stream(
         outlet.json(end, indent=None)
     else:
         outlet.report(end_report(deltas, message, size))
-        _give_explanations(why, text, outlet)
+        _write_explanations(why, text, outlet)
     return message

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from .options import ResultOptions
-from .output import result_to
+from .output import open_outlet
 
 MISSING = 1
 """The exit code where anything is a no."""
 
 
 class PluginTask(StrEnum):
-    """What can be done about plugins."""
+    """The tasks about plugins."""
 
     CHECK = "check"
 
@@ -56,7 +56,7 @@ def plugins(
     from autoparser.reports import plugins_document, plugins_report
 
     found = plugin_check(python, imports=not no_import, timeout=import_timeout)
-    with result_to(result.output) as outlet:
+    with open_outlet(result.output) as outlet:
         if as_json:
             outlet.json(plugins_document(found))
         else:

@@ -18,7 +18,7 @@ from .options import (
     ServerTimeoutOption,
     SwitchOption,
 )
-from .output import Outlet, keep_source, result_to, say, warn
+from .output import Outlet, open_outlet, print_note, print_warning, protect_source
 from .request import read_switches, warn_of_switches
 from .source import NamedSource, ServedSource
 
@@ -36,7 +36,7 @@ SERVED = "the server's own"
 
 
 class RungName(StrEnum):
-    """How a text comes before a server's parser."""
+    """The ways to bring a text before a server's parser."""
 
     GIVEN = "given"
     FORCED = "forced"
@@ -95,7 +95,7 @@ def probe(
     """
     as_json = result.is_json
     settings = read_switches(switch)
-    keep_source(source.source, result.output)
+    protect_source(source.source, result.output)
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.engines.engine_server import TextRoute
     from autoparser.analysis.engines.probe_client import ProbeClient, checked_address
@@ -105,11 +105,13 @@ def probe(
     address = checked_address(url, anywhere=yes)
     with ProbeClient(address, timeout=server_timeout, key=api_key) as client:
         server = server_at(client, served_model)
-        template, label = _template(server.served, source)
+        template, label = _probed_template(server.served, source)
         warn_of_switches(label, template, settings)
         analysis = analyzed(template, isolate=limits or False)
         if not analysis.check.ok:
-            warn(label, check_doubt(analysis.check, "texts may not be what a model writes"))
+            print_warning(
+                label, check_doubt(analysis.check, "texts may not be what a model writes")
+            )
         found = probe_server(
             server,
             analysis,
@@ -118,12 +120,12 @@ def probe(
             rung=None if rung is None else TextRoute(rung.value),
             ranked=not no_ranking,
         )
-    with result_to(result.output) as outlet:
-        _give(found, analysis, label, outlet, as_json=as_json)
+    with open_outlet(result.output) as outlet:
+        _write_result(found, analysis, label, outlet, as_json=as_json)
     return 0 if exit_zero or found.ok(edges=edges) else FOUND
 
 
-def _template(served: ServedModel, source: NamedSource) -> tuple[ChatTemplate, str]:
+def _probed_template(served: ServedModel, source: NamedSource) -> tuple[ChatTemplate, str]:
     """Return the template, and what messages call it. Raises AutoparserError."""
     from autoparser.analysis.templates.chat_template import ChatTemplate
 
@@ -135,14 +137,14 @@ def _template(served: ServedModel, source: NamedSource) -> tuple[ChatTemplate, s
             "the server does not say which template it serves", hint="name it after the address"
         )
     if source.source is None:
-        say(f"the template is that of {named}, which the server says it serves")
+        print_note(f"the template is that of {named}, which the server says it serves")
     source = replace(source, source=named)
     found = source.template()
     tokens = {**served.special_tokens, **found.special_tokens}
     return replace(found, special_tokens=tokens), source.label
 
 
-def _give(
+def _write_result(
     found: ServerProbe, analysis: Analysis, label: str, outlet: Outlet, *, as_json: bool
 ) -> None:
     from autoparser.reports import probe_document, probe_report

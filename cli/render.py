@@ -18,7 +18,7 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import Outlet, keep_source, result_to, say, warn
+from .output import Outlet, open_outlet, print_note, print_warning, protect_source
 from .request import (
     check_standard_input,
     read_messages,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class RenderForm(StrEnum):
-    """What can be written."""
+    """The forms of a render."""
 
     TEXT = "text"
     JSON = "json"
@@ -109,13 +109,13 @@ def render(
         # An encoder may give ids, which it reads.
         "--tokenizer": tokenizer if source.encoder is None else None,
     }
-    _check({option for option, value in about.items() if value is not None}, form)
+    _check_use({option for option, value in about.items() if value is not None}, form)
 
     source.check()
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     if form is RenderForm.TRAINING:
-        with result_to(output) as outlet:
-            passed = _give_training(source, outlet)
+        with open_outlet(output) as outlet:
+            passed = _write_training_template(source, outlet)
         if not passed:
             raise typer.Exit(1)
         return
@@ -130,14 +130,14 @@ def render(
     if prompt is None:
         prompt = conversation[-1]["role"] != "assistant"
     failure: TemplateRenderError | None = None
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if trace:
             variables = template.variables(conversation, offered, prompt, **switches)
-            failure = _give_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
+            failure = _write_trace(template, variables, outlet, as_json=form is RenderForm.JSON)
         elif tokens:
             needed = "--tokens needs a tokenizer"
             loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
-            _give_tokens(
+            _write_tokens(
                 template,
                 source,
                 cast("Tokenizer", loaded),
@@ -154,14 +154,14 @@ def render(
             try:
                 outlet.text(template.render(conversation, offered, prompt, **switches))
             except TemplateRenderError as error:
-                raise _told(error, template) from error
+                raise _with_token_hint(error, template) from error
     if failure is not None:
         # What was rendered up to there is given by now.
-        raise _told(failure, template)
+        raise _with_token_hint(failure, template)
 
 
-def _told(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRenderError:
-    """Say how a special token is given, where the template failed without it."""
+def _with_token_hint(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRenderError:
+    """Return the error with a hint, if the template failed for want of a special token."""
     from autoparser.analysis.learning.suggestions import stand_ins_of, suggestions_of
 
     unknown = stand_ins_of(template, suggestions_of(template))
@@ -178,10 +178,10 @@ def _told(failure: TemplateRenderError, template: ChatTemplate) -> TemplateRende
     )
 
 
-def _give_trace(
+def _write_trace(
     template: ChatTemplate, variables: Mapping[str, object], outlet: Outlet, *, as_json: bool
 ) -> TemplateRenderError | None:
-    """Give a render step by step, and return the error that ended it."""
+    """Write a render step by step, and return the error that ended it, or None."""
     from autoparser.reports import render_trace_document, render_trace_report
 
     trace = template.step_through(variables)
@@ -192,7 +192,7 @@ def _give_trace(
     return trace.failure
 
 
-def _check(given: set[str], form: RenderForm) -> None:
+def _check_use(given: set[str], form: RenderForm) -> None:
     """Raise AutoparserError for options that do not go together."""
     if form is RenderForm.TRAINING:
         if given:
@@ -216,7 +216,7 @@ def _check(given: set[str], form: RenderForm) -> None:
         raise AutoparserError("--tokenizer is about tokens", hint="add --tokens")
 
 
-def _give_tokens(
+def _write_tokens(
     template: ChatTemplate,
     source: NamedSource,
     loaded: Tokenizer,
@@ -248,20 +248,20 @@ def _give_tokens(
 
 
 def _warn_of_stops(tokenizer: str, renderer: TokenRenderer) -> None:
-    """Say on standard error where the tokenizer takes a stop string for several tokens."""
+    """Warn of stop strings that are several tokens."""
     from autoparser.reports import visible
 
     for stop in renderer.analysis.format.stop_strings:
         size = len(renderer.encode(stop))
         if size > 1:
-            warn(
+            print_warning(
                 tokenizer,
                 f"the stop string {visible(stop)} is {size} tokens:"
                 " is this the model's own tokenizer?",
             )
 
 
-def _give_training(source: NamedSource, outlet: Outlet) -> bool:
+def _write_training_template(source: NamedSource, outlet: Outlet) -> bool:
     from autoparser.analysis.editing.edit_proof import EditProof, ProvenEdit
     from autoparser.analysis.history.training_template import training_template
     from autoparser.analysis.lint.subject import Subject
@@ -273,5 +273,5 @@ def _give_training(source: NamedSource, outlet: Outlet) -> bool:
     same = proof.unchanged(made.template) if made.patched else None
     outlet.text(made.template.text)
     for line in training_lines(made, same):
-        say(f"{source.label}: {line}")
+        print_note(f"{source.label}: {line}")
     return made.proof.passed and (same is None or isinstance(same, ProvenEdit))

@@ -14,7 +14,7 @@ from .options import (
     ToolsOption,
     format_option,
 )
-from .output import doing, keep_source, result_to
+from .output import open_outlet, protect_source, status_line
 from .request import read_tools
 from .source import LearntSource, NamedSource
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ReportForm(StrEnum):
-    """What a report can be written as."""
+    """The forms of a report."""
 
     HTML = "html"
 
@@ -47,15 +47,15 @@ def report(
     """
     # There is one form so far.
     del form
-    keep_source(source.source, output)
+    protect_source(source.source, output)
     source.check()
-    page = _page(source, tools, tokenizer)
-    with result_to(output) as outlet:
+    page = _template_page(source, tools, tokenizer)
+    with open_outlet(output) as outlet:
         outlet.text(page)
     return 0
 
 
-def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
+def _template_page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> str:
     from autoparser.analysis.analysis import analyze as analyzed
     from autoparser.analysis.core.conversation import function_of
     from autoparser.analysis.overview.portrait import portray_template
@@ -67,7 +67,7 @@ def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> st
     template = source.template(tokenizer)
     loaded = source.tokenizer(tokenizer, template, segmenting=True)
     place = source.source
-    with doing("analyzing") as say:
+    with status_line("analyzing") as show_step:
         analysis = analyzed(template)
         portrait = portray_template(
             analysis,
@@ -75,7 +75,7 @@ def _page(source: NamedSource, tools: Path | None, tokenizer: Path | None) -> st
             tokenizer=loaded,
             tokenizer_name="" if loaded is None else source.tokenizer_name(tokenizer),
             directory=Path(place) if place and Path(place).is_dir() else None,
-            progress=say,
+            progress=show_step,
         )
         return report_page(portrait, __version__)
 

@@ -6,7 +6,6 @@ AutoparserError that names the file, the place in it and what was expected there
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from .options import (
     ToolChoiceOption,
     ToolsOption,
 )
-from .output import warn
+from .output import print_warning
 from .source import STANDARD_INPUT
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ CHOICES = ("auto", "none", "required")
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRequest:
+class RequestValues:
     """A request as options name it, its files read."""
 
     tools: Sequence[Tool] | None
@@ -57,7 +56,7 @@ class AskedRequest:
 
     @property
     def options(self) -> RequestOptions:
-        """What it says beside tools and switches, for a parser or a grammar."""
+        """The options of a parser or a grammar, beside tools and switches."""
         return {
             "prompt": self.prompt,
             "tool_choice": self.tool_choice,
@@ -77,11 +76,11 @@ class ChatRequestOptions:
     prompt: PromptOption = None
     switch: SwitchOption = None
 
-    def read(self) -> AskedRequest:
+    def read(self) -> RequestValues:
         """Read the files that the options name. Raises AutoparserError for what is not valid."""
         offered = None if self.tools is None else read_tools(self.tools)
         _check_choice(self.tool_choice, offered)
-        return AskedRequest(
+        return RequestValues(
             tools=offered,
             tool_choice=self.tool_choice,
             parallel=not self.no_parallel,
@@ -109,28 +108,28 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     )
 
 
-def warn_of(source: str, analysis: Analysis | SavedFormat, request: AskedRequest) -> None:
-    """Say on standard error what may make the message wrong."""
+def warn_of_request(source: str, analysis: Analysis | SavedFormat, request: RequestValues) -> None:
+    """Warn of what may make the message wrong."""
     check = analysis.check
     if not check.ok:
         from autoparser.reports import check_doubt
 
-        warn(source, check_doubt(check, "the message may be wrong"))
+        print_warning(source, check_doubt(check, "the message may be wrong"))
     if request.tools and all(each.calls is None for each in analysis.formats):
-        warn(source, "this template writes no tool calls, so none is found")
+        print_warning(source, "this template writes no tool calls, so none is found")
     if request.prompt is not None:
         from autoparser.reports import prompt_warning
 
         warning = prompt_warning(analysis.formats, request.prompt)
         if warning is not None:
-            warn(request.prompt_file, warning)
+            print_warning(request.prompt_file, warning)
     warn_of_settings(source, analysis, request.switches)
 
 
-def warn_of_loosened(source: str, loosened: Iterable[Loosening]) -> None:
-    """Say on standard error what a grammar is not held to."""
+def warn_of_loosening(source: str, loosened: Iterable[Loosening]) -> None:
+    """Warn of the parts of schemas that a grammar leaves out."""
     for each in loosened:
-        warn(source, str(each))
+        print_warning(source, str(each))
 
 
 CLOCK = "strftime_now"
@@ -159,7 +158,7 @@ def read_switches(given: Sequence[str] | None) -> dict[str, Json]:
 
 
 def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str, object]) -> None:
-    """Say on standard error which switches the template never reads."""
+    """Warn of switches that the template never reads."""
     if not switches:
         return
     from autoparser.analysis.learning.suggestions import suggestions_of
@@ -169,13 +168,13 @@ def warn_of_switches(source: str, template: ChatTemplate, switches: Mapping[str,
         if name in read:
             continue
         words = f"this template reads no variable {name!r}"
-        warn(source, "; ".join(filter(None, (words, spelling_hint(name, sorted(read))))))
+        print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, sorted(read))))))
 
 
 def warn_of_settings(
     source: str, learnt: Analysis | SavedFormat, switches: Mapping[str, object]
 ) -> None:
-    """Say on standard error which switches do nothing to what was learnt, as far as is known."""
+    """Warn of switches that change nothing in the learned format, as far as is known."""
     if not switches:
         return
     from autoparser.analysis.formats.saved_format import SavedFormat
@@ -187,22 +186,22 @@ def warn_of_settings(
     for name in switches:
         if name not in known:
             words = f"this saved format has no switch {name!r}"
-            warn(source, "; ".join(filter(None, (words, spelling_hint(name, known)))))
+            print_warning(source, "; ".join(filter(None, (words, spelling_hint(name, known)))))
 
 
 def read_output(path: Path | None) -> str:
     """Return what the model wrote, character for character; None reads standard input."""
-    return _read(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
+    return _read_text(Path(STANDARD_INPUT) if path is None else path, "what the model wrote")
 
 
 def read_prompt(path: Path) -> str:
     """Return the rendered prompt, or a tail of it."""
-    return _read(path, "the rendered prompt")
+    return _read_text(path, "the rendered prompt")
 
 
 def read_log(path: Path) -> str:
     """Return the lines of a log."""
-    return _read(path, "the log")
+    return _read_text(path, "the log")
 
 
 def read_tools(path: Path) -> list[Tool]:
@@ -256,20 +255,20 @@ def read_schema(path: Path) -> Mapping[str, Any]:
 
 def file_value(path: Path, what: str) -> object:
     """Return what a YAML or JSON file holds; `what` that is, in words."""
-    text = _read(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    return _loaded(text, path)
+    text = _read_text(path, what).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    return _load_value(text, path)
 
 
-def _read(path: Path, what: str) -> str:
+def _read_text(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input, as long as it is not too much."""
     from autoparser.analysis.sources.local_files import read_bounded, read_path
 
     hint = f"name a file that holds {what}"
     if str(path) == STANDARD_INPUT:
         content = read_bounded(sys.stdin.buffer, "standard input", hint)
-        return _decoded(content, "standard input")
+        return _decode_text(content, "standard input")
     try:
-        return _decoded(read_path(path, hint), str(path))
+        return _decode_text(read_path(path, hint), str(path))
     except FileNotFoundError:
         reason = "there is no such file"
     except OSError as error:
@@ -277,7 +276,7 @@ def _read(path: Path, what: str) -> str:
     raise AutoparserError(reason, file=str(path), hint=hint)
 
 
-def _decoded(content: bytes, file: str) -> str:
+def _decode_text(content: bytes, file: str) -> str:
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -289,8 +288,10 @@ def _decoded(content: bytes, file: str) -> str:
         ) from None
 
 
-def _loaded(text: str, path: Path) -> Any:
+def _load_value(text: str, path: Path) -> Any:
     """Read a text as JSON where it is named so or begins so, else as YAML."""
+    import json
+
     named = path.suffix.lower() == ".json"
     if named or text.lstrip()[:1] in ("{", "["):
         try:
@@ -298,13 +299,13 @@ def _loaded(text: str, path: Path) -> Any:
         except json.JSONDecodeError as error:
             # YAML has such lists and mappings too, written in other ways.
             if named:
-                raise _broken("JSON", error.msg, path, error.lineno, error.colno) from None
+                raise _syntax_error("JSON", error.msg, path, error.lineno, error.colno) from None
         except RecursionError:
-            raise _too_deep(path) from None
-    return _loaded_yaml(text, path)
+            raise _depth_error(path) from None
+    return _load_yaml(text, path)
 
 
-def _loaded_yaml(text: str, path: Path) -> Any:
+def _load_yaml(text: str, path: Path) -> Any:
     import yaml
 
     try:
@@ -313,20 +314,20 @@ def _loaded_yaml(text: str, path: Path) -> Any:
         mark = error.problem_mark
         words = error.problem or error.context or "it does not end"
         place = (None, None) if mark is None else (mark.line + 1, mark.column + 1)
-        raise _broken("YAML", words, path, *place) from None
+        raise _syntax_error("YAML", words, path, *place) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         column = len(before) - (before.rfind("\n") + 1) + 1
         line = before.count("\n") + 1
-        raise _broken("YAML", "a character that YAML refuses", path, line, column) from None
+        raise _syntax_error("YAML", "a character that YAML refuses", path, line, column) from None
     except RecursionError:
-        raise _too_deep(path) from None
+        raise _depth_error(path) from None
     except ValueError as error:
         # A date such as 2024-13-45 is read, and there is none.
-        raise _broken("YAML", str(error), path, None, None) from None
+        raise _syntax_error("YAML", str(error), path, None, None) from None
 
 
-def _broken(
+def _syntax_error(
     what: str, words: str, path: Path, line: int | None, column: int | None
 ) -> AutoparserError:
     return AutoparserError(
@@ -337,5 +338,5 @@ def _broken(
     )
 
 
-def _too_deep(path: Path) -> AutoparserError:
+def _depth_error(path: Path) -> AutoparserError:
     return AutoparserError("nested too deep", file=str(path), hint="write simpler schemas")

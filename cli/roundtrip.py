@@ -18,7 +18,7 @@ from .options import (
     TokenizerOption,
     refuse_full,
 )
-from .output import keep_source, print_report, report_width, result_to, warn
+from .output import open_outlet, print_report, print_warning, protect_source, report_width
 from .request import file_value, read_log, read_switches, warn_of_switches
 from .source import NamedSource
 
@@ -35,8 +35,8 @@ INCOMPLETE = 2
 """The exit code where a limit ended renders, so that not all could be played."""
 
 
-class WrittenForm(StrEnum):
-    """What can be made of the verdicts."""
+class EditForm(StrEnum):
+    """The edits that are made of the verdicts."""
 
     TEMPLATE = "template"
 
@@ -87,7 +87,7 @@ def roundtrip(
         ),
     ] = None,
     to: Annotated[
-        WrittenForm | None,
+        EditForm | None,
         typer.Option(
             "--to",
             help="template: the template with the least change under which the scenarios hold, as"
@@ -113,37 +113,37 @@ def roundtrip(
     as_json = result.is_json
     if full and as_json:
         raise refuse_full("JSON")
-    wanted = _checked_kinds(fail_on or [])
+    wanted = _check_kinds(fail_on or [])
     if to is not None:
         edited = {"--json": as_json, "--fail-on": fail_on, "--full": full, "--switch": switch}
         _refuse_beside(edited, "--to")
     if log is not None:
         logged = {"--fail-on": fail_on, "--full": full, "--profile": profile}
         _refuse_beside({**logged, "--to": to, "--switch": switch, "--scenario": scenario}, "--log")
-    chosen = _chosen(scenarios, scenario or [])
-    engine = None if profile is None else _profile(profile)
+    chosen = _choose_scenarios(scenarios, scenario or [])
+    engine = None if profile is None else _engine_profile(profile)
     setting = read_switches(switch)
     source.check()
-    keep_source(source.source, result.output)
+    protect_source(source.source, result.output)
     if log is not None:
-        return _logged(source, log, tokenizer, result)
+        return _report_log(source, log, tokenizer, result)
     template = source.template(tokenizer, noted=False)
     needed = "--fail-on tokens needs a tokenizer" if "tokens" in wanted else None
     loaded = source.tokenizer(tokenizer, template, segmenting=True, needed=needed)
     analysis = source.analysis(template)
-    _warn(source.label, analysis)
+    _warn_of_check(source.label, analysis)
     warn_of_switches(source.label, template, setting)
     if to is not None:
-        return _edited(analysis, chosen, engine, result.output)
+        return _write_edit(analysis, chosen, engine, result.output)
     found = round_trip(
         analysis,
         chosen,
         tokenizer=loaded,
         setting=setting or None,
         profile=engine,
-        progress=_progress,
+        progress=_count_scenarios,
     )
-    with result_to(result.output) as outlet:
+    with open_outlet(result.output) as outlet:
         if as_json:
             outlet.json(roundtrip_document(analysis, found))
         elif full or scenario:
@@ -157,7 +157,9 @@ def roundtrip(
     return FOUND if spoiled or failing_rows(found.rows, wanted) else 0
 
 
-def _logged(source: NamedSource, log: Path, tokenizer: Path | None, result: ResultOptions) -> int:
+def _report_log(
+    source: NamedSource, log: Path, tokenizer: Path | None, result: ResultOptions
+) -> int:
     """Report on the traffic of an engine: its prompts are rendered, so a saved format is enough.
 
     A template can be asked which setting of its switches would have lost nothing.
@@ -168,21 +170,21 @@ def _logged(source: NamedSource, log: Path, tokenizer: Path | None, result: Resu
     from autoparser.analysis.history.traffic import prefix_losses, traffic_of
     from autoparser.reports import traffic_document, traffic_report
 
-    learnt = source.learnt(tokenizer, noted=False)
+    learnt = source.learned_format(tokenizer, noted=False)
     loaded = source.tokenizer(tokenizer, learnt.template, segmenting=True)
-    _warn(source.label, learnt)
+    _warn_of_check(source.label, learnt)
     logged = traffic_of(read_log(log), str(log), tokenizer=loaded)
     if logged.left_out:
         count = len(logged.left_out)
         lines = "a line is left out" if count == 1 else f"{count} lines are left out, the first"
-        warn(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
+        print_warning(log, f"{lines}: {logged.left_out[0].message} ({logged.left_out[0].place})")
     found = prefix_losses(learnt, logged.records, tokenizer=loaded)
     causes = {loss.cause for loss in found.losses}
     settings = {}
     if causes and isinstance(learnt, Analysis):
-        played = round_trip(learnt, shipped_scenarios(), progress=_progress)
+        played = round_trip(learnt, shipped_scenarios(), progress=_count_scenarios)
         settings = fixing_settings(played.rows, causes)
-    with result_to(result.output) as outlet:
+    with open_outlet(result.output) as outlet:
         if result.is_json:
             outlet.json(traffic_document(found, logged.left_out, settings))
         else:
@@ -198,7 +200,7 @@ def _refuse_beside(given: Mapping[str, object], beside: str) -> None:
             raise AutoparserError(words, hint="leave one of them out")
 
 
-def _edited(
+def _write_edit(
     analysis: Analysis,
     scenarios: Sequence[Scenario],
     profile: EngineProfile | None,
@@ -212,7 +214,7 @@ def _edited(
     if profile is not None:
         scenarios = [played_by(each, profile) for each in scenarios if not engine_decides(each)]
     found = preserving_template(analysis, scenarios)
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         original = analysis.template
         outlet.text(
             template_diff(original, found.template) if output is None else found.template.text
@@ -221,7 +223,7 @@ def _edited(
     return FOUND if found.left and not found.edits else 0
 
 
-def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
+def _choose_scenarios(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
     """Return the scenarios to play. Raises AutoparserError for a name that none has."""
     from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
 
@@ -240,41 +242,41 @@ def _chosen(file: Path | None, names: Sequence[str]) -> Sequence[Scenario]:
     return [by_name[each] for each in names] or known
 
 
-def _profile(name: str) -> EngineProfile:
+def _engine_profile(name: str) -> EngineProfile:
     """Return an engine's profile. Raises AutoparserError for a name that none has."""
     from autoparser.analysis.history.scenarios import PROFILES
 
     if name not in PROFILES:
-        raise _unknown("engine", name, list(PROFILES))
+        raise _unknown_name("engine", name, list(PROFILES))
     return PROFILES[name]
 
 
-def _checked_kinds(asked: Sequence[str]) -> Sequence[str]:
+def _check_kinds(asked: Sequence[str]) -> Sequence[str]:
     from autoparser.analysis.history.round_trips import code_of
     from autoparser.analysis.history.trip_causes import Cause
 
     known = [*LEVELS, *map(code_of, Cause)]
     for each in asked:
         if each not in known:
-            raise _unknown("verdict", each, known)
+            raise _unknown_name("verdict", each, known)
     return asked
 
 
-def _unknown(what: str, given: str, known: Sequence[str]) -> AutoparserError:
+def _unknown_name(what: str, given: str, known: Sequence[str]) -> AutoparserError:
     hint = spelling_hint(given, known, f"there are {', '.join(known)}")
     return AutoparserError(f"there is no {what} {given!r}", hint=hint)
 
 
-def _warn(source: str, analysis: LearntFormat) -> None:
-    """Say on standard error what may make verdicts wrong."""
+def _warn_of_check(source: str, analysis: LearntFormat) -> None:
+    """Warn of a check that failed, which may make verdicts wrong."""
     from autoparser.reports import check_doubt
 
     check = analysis.check
     if not check.ok:
-        warn(source, check_doubt(check, "what is sampled may not be what a model writes"))
+        print_warning(source, check_doubt(check, "what is sampled may not be what a model writes"))
 
 
-def _progress(done: int, total: int) -> None:
+def _count_scenarios(done: int, total: int) -> None:
     """Count on standard error, where that is a terminal; the last count wipes itself away."""
     if sys.stderr.isatty():
         line = f"\r{done} of {total} scenarios" if done < total else "\r\033[K"

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from .options import OutputOption, format_option
-from .output import result_to
+from .output import open_outlet
 
 
 class RuleForm(StrEnum):
-    """What pages can be written as."""
+    """The forms of a page."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -42,7 +42,7 @@ def rule(
 
     markdown = form is RuleForm.MARKDOWN
     found = None if which is None else rule_of(which)
-    with result_to(output) as outlet:
+    with open_outlet(output) as outlet:
         if found is None:
             rules = all_rules()
             if markdown:

@@ -22,7 +22,7 @@ from .options import (
     SwitchOption,
     TokenizerOption,
 )
-from .output import say
+from .output import print_note
 from .request import read_switches, warn_of_switches
 from .source import NamedSource
 
@@ -90,31 +90,33 @@ def serve(
         )
     source.check()
     switches = read_switches(switch)
-    _need_extra()
+    _require_extra()
     from autoparser.analysis.engines.chat_request import ServingLimits
 
     bounds = ServingLimits(int(max_body * MEGABYTE), max_seconds, max_chats)
     with ExitStack() as opened:
-        log = opened.enter_context(_log_to(traffic_log))
-        endpoint = _endpoint(
+        log = opened.enter_context(_open_log(traffic_log))
+        endpoint = _chat_endpoint(
             source,
             backend,
             tokenizer,
             switches,
             bounds,
             loosen=loosen,
-            done=None if log is None else _logged_in(log),
+            done=None if log is None else _log_writer(log),
             limits=limits,
             learnt=learnt,
         )
-        listening = opened.enter_context(_listening(host, port))
+        listening = opened.enter_context(_open_socket(host, port))
         where = listening.getsockname()
-        say(f"http://{where[0]}:{where[1]}/v1 answers by {backend.engine} at {backend.server}")
-        _run(endpoint, listening, bounds)
+        print_note(
+            f"http://{where[0]}:{where[1]}/v1 answers by {backend.engine} at {backend.server}"
+        )
+        _run_server(endpoint, listening, bounds)
     return 0
 
 
-def _endpoint(
+def _chat_endpoint(
     source: NamedSource,
     backend: ServerOptions,
     tokenizer: Path | None,
@@ -151,7 +153,7 @@ def _endpoint(
     )
 
 
-def _need_extra() -> None:
+def _require_extra() -> None:
     """Raise AutoparserError where the packages of the extra are not installed."""
     from importlib import import_module
 
@@ -164,7 +166,7 @@ def _need_extra() -> None:
             ) from error
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=1024)
     except OSError as error:
@@ -174,7 +176,7 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _run(endpoint: ChatEndpoint, listening: socket.socket, bounds: ServingLimits) -> None:
+def _run_server(endpoint: ChatEndpoint, listening: socket.socket, bounds: ServingLimits) -> None:
     """Answer until told to stop."""
     import uvicorn
 
@@ -189,7 +191,7 @@ def _run(endpoint: ChatEndpoint, listening: socket.socket, bounds: ServingLimits
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _log_to(path: Path | None) -> AbstractContextManager[TextIO | None]:
+def _open_log(path: Path | None) -> AbstractContextManager[TextIO | None]:
     if path is None:
         return nullcontext()
     try:
@@ -200,7 +202,7 @@ def _log_to(path: Path | None) -> AbstractContextManager[TextIO | None]:
         ) from error
 
 
-def _logged_in(log: TextIO) -> Callable[[AnsweredChat], None]:
+def _log_writer(log: TextIO) -> Callable[[AnsweredChat], None]:
     """Return what writes a chat as a line of the log."""
 
     def write(chat: AnsweredChat) -> None:

@@ -1,4 +1,4 @@
-"""What every command takes a template from, once its options are read, and the words about it."""
+"""The template that a person names by options: loaded, analyzed, and with its tokenizer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import (
     TemplateOption,
     leave_out,
 )
-from .output import say, warn
+from .output import print_note, print_warning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ STANDARD_INPUT = "-"
 
 
 def names_saved_format(arguments: Mapping[str, Any]) -> bool:
-    """Whether a command's arguments name a file that holds a saved format, which runs nothing."""
+    """Return whether options name a saved format, which runs nothing."""
     from autoparser.analysis.formats.saved_format import is_saved_format
 
     named = arguments["source"] if arguments["encoder"] is None else None
@@ -49,7 +49,7 @@ class NamedSource:
     revision: RevisionOption = None
     encoder: EncoderOption = None
     template_place: TemplateOption = None
-    """Where the template of a saved format is; None: where it was."""
+    """The path of the template of a saved format; by default, where it was."""
 
     def check(self) -> None:
         """Raise AutoparserError where it names nothing, or contradicts itself."""
@@ -72,15 +72,15 @@ class NamedSource:
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.source if self.encoder is None and self.source else self.encoder or ""
 
     @property
     def saved(self) -> bool:
-        """Whether it is a file that holds a saved format."""
+        """Return whether it is a saved format."""
         return names_saved_format({"source": self.source, "encoder": self.encoder})
 
-    def learnt(
+    def learned_format(
         self, tokenizer: Path | None = None, *, isolate: Limits | None = None, noted: bool = True
     ) -> Analysis | SavedFormat:
         """Read the format where it is saved, else load the template and analyse it.
@@ -91,7 +91,7 @@ class NamedSource:
             return self.saved_format()
         from autoparser.analysis.analysis import analyze
 
-        return self._warned(
+        return self._warn_of_limits(
             analyze(self.template(tokenizer, noted=noted), isolate=isolate or False)
         )
 
@@ -103,15 +103,15 @@ class NamedSource:
         from autoparser.analysis.analysis import analyze
         from autoparser.analysis.teaching.taught_analysis import with_saved
 
-        found = self._warned(analyze(template, isolate=isolate or False))
+        found = self._warn_of_limits(analyze(template, isolate=isolate or False))
         return with_saved(found, self.saved_format()) if self.saved else found
 
-    def _warned(self, found: Analysis) -> Analysis:
+    def _warn_of_limits(self, found: Analysis) -> Analysis:
         """Return an analysis, and say on standard error where a limit ended some of its renders."""
         if found.beyond:
             ended = "a render was" if found.beyond == 1 else f"{found.beyond} renders were"
             words = "nothing is known of such conversations (--timeout raises the limit)"
-            warn(self.label, f"{ended} ended by a limit: {words}")
+            print_warning(self.label, f"{ended} ended by a limit: {words}")
         return found
 
     def saved_format(self) -> SavedFormat:
@@ -152,7 +152,7 @@ class NamedSource:
 
             words = provenance_words(template.source)
             if words is not None:
-                say(f"{self.label}: {words}")
+                print_note(f"{self.label}: {words}")
         return template
 
     def tokenizer_name(self, given: Path | None) -> str:
@@ -230,7 +230,7 @@ class NamedSource:
                 hint="name it with --tokenizer",
             )
         if problem is not None:
-            say(f"{self.label}: note: without a tokenizer: {problem.message}")
+            print_note(f"{self.label}: note: without a tokenizer: {problem.message}")
         return None
 
 

@@ -20,7 +20,7 @@ from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.templates.worker_limits import Limits
 
 from .options import JobsOption, OutputOption, format_option
-from .output import Outlet, keep_source, progress_of, result_to, say
+from .output import Outlet, open_outlet, print_note, progress_bar, protect_source
 
 if TYPE_CHECKING:
     from autoparser.analysis.overview.survey import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SurveyForm(StrEnum):
-    """What a survey can be written as."""
+    """The forms of a survey."""
 
     TEXT = "text"
     HTML = "html"
@@ -96,24 +96,24 @@ def survey(
             hint="leave out --format html, or --reports",
         )
     for place in places:
-        keep_source(place, output)
+        protect_source(place, output)
     from autoparser.analysis.overview.survey import templates_in
     from autoparser.analysis.templates.worker_pool import usual_jobs
 
     sources = templates_in(places)
-    pages = None if reports is None else reports_in(reports)
-    wanted = _WantedSurvey(kept, pages, linted=lint or pages is not None)
-    records = _records(sources, wanted, jobs or usual_jobs(), limits)
-    with result_to(output) as outlet:
-        _give(records, form, outlet)
+    pages = None if reports is None else report_folder(reports)
+    wanted = _SurveyPlan(kept, pages, linted=lint or pages is not None)
+    records = _survey_records(sources, wanted, jobs or usual_jobs(), limits)
+    with open_outlet(output) as outlet:
+        _write_survey(records, form, outlet)
     if pages is not None:
-        _index(records, pages)
+        _write_index(records, pages)
     return 0
 
 
 @dataclass(frozen=True, slots=True)
-class _WantedSurvey:
-    """What a survey is to leave of each template."""
+class _SurveyPlan:
+    """The files that a survey writes for each template."""
 
     kept: Path | None
     """The file of records."""
@@ -121,7 +121,7 @@ class _WantedSurvey:
     linted: bool
 
     def done(self, record: SurveyRecord) -> bool:
-        """Whether an earlier survey left all of it."""
+        """Return whether an earlier survey wrote all of them."""
         if record.error:
             return True
         written = self.pages is None or self.pages.has(record.source, record.sha256)
@@ -138,14 +138,14 @@ class _WantedSurvey:
         return SurveyLook(self.linted, draw)
 
 
-def _index(records: Sequence[SurveyRecord], pages: SurveyReports) -> None:
+def _write_index(records: Sequence[SurveyRecord], pages: SurveyReports) -> None:
     from autoparser.analysis.overview.survey import summary_of
 
     pages.write_index(summary_of(records), records, __version__)
-    say(f"the reports begin with {pages.folder / INDEX}")
+    print_note(f"the reports begin with {pages.folder / INDEX}")
 
 
-def _give(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
+def _write_survey(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> None:
     from autoparser.analysis.overview.survey import summary_of
     from autoparser.reports import survey_page, survey_report
 
@@ -156,24 +156,24 @@ def _give(records: Sequence[SurveyRecord], form: SurveyForm, outlet: Outlet) -> 
         outlet.report(survey_report(summary, outlet.width))
 
 
-def _records(
-    sources: Sequence[str], wanted: _WantedSurvey, jobs: int, limits: Limits | None
+def _survey_records(
+    sources: Sequence[str], wanted: _SurveyPlan, jobs: int, limits: Limits | None
 ) -> list[SurveyRecord]:
     from autoparser.analysis.overview.survey import SurveyJournal, journal_of, line_of, start_survey
 
     file = wanted.kept
-    journal = SurveyJournal() if file is None else journal_of(_content(file), str(file))
-    waiting = [(source, _digest(source)) for source in sources]
+    journal = SurveyJournal() if file is None else journal_of(_read_records(file), str(file))
+    waiting = [(source, _source_digest(source)) for source in sources]
     before = {each: journal.records[each] for each in waiting if each in journal.records}
     known = {each: record for each, record in before.items() if wanted.done(record)}
     if known:
-        say(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
+        print_note(f"{len(known)} of {len(waiting)} were surveyed before, see {file}")
     left = [each for each in waiting if each not in known]
     with (
         # First of all: workers are forked, and the bar is drawn by a thread.
         start_survey(jobs, limits, wanted.look()) as surveyed,
-        _appending(file, journal) as lines,
-        progress_of(len(left), "surveying") as advance,
+        _open_records(file, journal) as lines,
+        progress_bar(len(left), "surveying") as advance,
     ):
         for found in surveyed(left):
             record = found.record
@@ -189,7 +189,7 @@ def _records(
     return [known[each] for each in waiting]
 
 
-def _digest(source: str) -> str:
+def _source_digest(source: str) -> str:
     """Return the digest of a template's text; of its file where no text can be read from it.
 
     A saved format is known by its file: the same template may have been learnt otherwise.
@@ -205,7 +205,7 @@ def _digest(source: str) -> str:
         return hashlib.sha256(Path(source).read_bytes()).hexdigest()
 
 
-def _content(path: Path) -> bytes:
+def _read_records(path: Path) -> bytes:
     if path.is_fifo():
         raise AutoparserError(
             "this is a named pipe, and records are read again before they are added to",
@@ -222,7 +222,7 @@ def _content(path: Path) -> bytes:
 
 
 @contextmanager
-def _appending(path: Path | None, journal: SurveyJournal) -> Generator[TextIO | None]:
+def _open_records(path: Path | None, journal: SurveyJournal) -> Generator[TextIO | None]:
     """Open the file after its whole lines. Raises AutoparserError."""
     if path is None:
         yield None
@@ -254,7 +254,7 @@ class SurveyReports:
     folder: Path
 
     def has(self, source: str, digest: str) -> bool:
-        """Whether the page of this very text is there."""
+        """Return whether the page of this text exists."""
         return (self.folder / page_name(source, digest)).is_file()
 
     def write(self, record: SurveyRecord, page: str) -> None:
@@ -279,15 +279,15 @@ class SurveyReports:
         try:
             path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         except OSError as error:
-            raise _not_written(path, error) from None
+            raise _write_error(path, error) from None
 
 
-def reports_in(folder: Path) -> SurveyReports:
+def report_folder(folder: Path) -> SurveyReports:
     """Return the folder, made if there is none. Raises AutoparserError where it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _not_written(folder, error) from None
+        raise _write_error(folder, error) from None
     return SurveyReports(folder)
 
 
@@ -302,7 +302,7 @@ def page_name(source: str, digest: str) -> str:
     return f"{stem or 'template'}-{known[:16]}.html"
 
 
-def _not_written(path: Path, error: OSError) -> AutoparserError:
+def _write_error(path: Path, error: OSError) -> AutoparserError:
     return AutoparserError(
         f"cannot be written ({error.strerror or type(error).__name__})",
         file=str(path),

@@ -19,7 +19,7 @@ import typer
 from autoparser.analysis.core.errors import AutoparserError, TemplateSyntaxError
 
 from .options import Command, WatchOption, add_options, option_parameter
-from .output import say
+from .output import print_note
 from .source import STANDARD_INPUT
 
 INTERVAL = 0.3
@@ -30,8 +30,8 @@ _FETCH = "fetch it with autoparser fetch -o DIR, and name the directory"
 _CLEAR = "\033[H\033[2J\033[3J"
 
 
-def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
-    """Give a command the option `--watch`; each time it runs in a worker anew, where it has one.
+def with_watch(*beside: str, to_file: bool = False) -> Callable[[Command], Command]:
+    """Add the option `--watch` to a command; each run has a worker of its own, if it has one.
 
     `beside` are its options that name further files to watch. `to_file` is for a command whose
     result is not text for a terminal: it can only be watched with `--output`.
@@ -49,14 +49,14 @@ def watched(*beside: str, to_file: bool = False) -> Callable[[Command], Command]
             # Without a source, an encoder takes its place.
             encoder: str = values.get("encoder") or ""
             source = values["source"] or encoder.partition(":")[0]
-            return watching(source, lambda: command(**values), beside=files)
+            return watch_files(source, lambda: command(**values), beside=files)
 
         return add_options(command, [option_parameter("watch", WatchOption, default=False)], run)
 
     return made
 
 
-def watching(
+def watch_files(
     source: str,
     action: Callable[[], object],
     *,
@@ -74,12 +74,12 @@ def watching(
 
     if not Path(source).exists() and hub_name(source) is not None:
         raise AutoparserError("a model on the Hub cannot be watched", file=source, hint=_FETCH)
-    files = Polled([Path(source), *filter(None, beside)])
+    files = PolledFiles([Path(source), *filter(None, beside)])
     try:
         while True:
-            _attempt(action)
-            say("")
-            say(f"watching {source}, Ctrl-C ends it")
+            _run_action(action)
+            print_note("")
+            print_note(f"watching {source}, Ctrl-C ends it")
             while not files.changed():
                 wait(INTERVAL)
             if sys.stdout.isatty():
@@ -88,16 +88,16 @@ def watching(
         return 0
 
 
-def _attempt(action: Callable[[], object]) -> None:
+def _run_action(action: Callable[[], object]) -> None:
     try:
         action()
     except AutoparserError as error:
-        say(str(error))
+        print_note(str(error))
         if isinstance(error, TemplateSyntaxError) and error.excerpt:
             typer.echo(error.excerpt, err=True)
 
 
-class Polled:
+class PolledFiles:
     """Files, and what they were when they were last looked at."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -108,7 +108,7 @@ class Polled:
         self.changed()
 
     def changed(self) -> bool:
-        """Say whether any content is another one than at the last look."""
+        """Return whether any content has changed since the last look."""
         files = list(self._files())
         gone = self._digests.keys() - files
         for path in gone:
@@ -135,7 +135,7 @@ class Polled:
             if self._stamps.get(path) == stamp:
                 return False
             self._stamps[path] = stamp
-            digest = _digest(path, found)
+            digest = _content_digest(path, found)
         except OSError:
             # It is being replaced; the next look sees what came.
             return False
@@ -148,7 +148,7 @@ LARGE = 1 << 24
 """Bytes beyond which a file's size and time stand for its content."""
 
 
-def _digest(path: Path, found: os.stat_result) -> bytes:
+def _content_digest(path: Path, found: os.stat_result) -> bytes:
     if found.st_size > LARGE:
         return f"{found.st_mtime_ns} {found.st_size}".encode()
     return hashlib.sha256(path.read_bytes()).digest()

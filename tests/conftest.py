@@ -43,7 +43,7 @@ for name in (
 
 from huggingface_hub import close_session, constants  # noqa: E402 - see above
 
-from tests.analysis.loading.sources.hub_server import Hub, running_hub  # noqa: E402
+from tests.analysis.sources.hub_server import Hub, running_hub  # noqa: E402
 
 SLOW = ("browser", "ci", "corpus")
 """Folders of which every test is slow; elsewhere a file says so itself."""

@@ -10,10 +10,9 @@ import pytest
 
 from autoparser import Analysis, ChatTemplate, analyze
 from autoparser.analysis.core.message_battery import battery_messages
+from tests.analysis.grammar.proofs import prove
+from tests.analysis.parsing.loop import difference
 from tests.fixture_analyses import TOKENS
-
-from .constraining.grammar.proofs import prove
-from .reading.parsing.loop import difference
 
 NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
 NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))

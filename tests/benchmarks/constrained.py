@@ -27,7 +27,7 @@ from autoparser.analysis.decoding.mask_sampling import ModelSampler, choose_devi
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, GrammarObject, new_mask
 from autoparser.analysis.decoding.reasoning_gate import ReasoningOpening
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
-from tests.analysis.constraining.constrained.tokenizers_here import qwen
+from tests.analysis.decoding.tokenizers_here import qwen
 
 RUNS = 9
 COUNTS = (1, 10, 100)

@@ -42,9 +42,9 @@ from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.grammar.request_grammar import format_slices, grammar_of
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
-from tests.analysis.constraining.constrained.tokenizers_here import deepseek, qwen
-from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
-from tests.analysis.reading.parsing.loop import analysis_of
+from tests.analysis.decoding.tokenizers_here import deepseek, qwen
+from tests.analysis.grammar.proofs import grammar_for, request_for
+from tests.analysis.parsing.loop import analysis_of
 from tests.corpus.outcomes import analysis_at, corpus_paths
 
 from .constrained import (

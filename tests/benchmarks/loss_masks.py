@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.analysis.history.training_template import training_template
-from tests.analysis.history.renderer.made import called, result, said, tools, user
+from tests.analysis.history.made import called, result, said, tools, user
 
 PEER = "trl"
 MARKED = "_training"

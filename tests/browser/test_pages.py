@@ -15,7 +15,7 @@ from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template
 from autoparser.analysis.overview.survey import record_of, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
-from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.analysis.history.vocabularies import tiny
 from tests.reports.hostile import hostile
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "templates"

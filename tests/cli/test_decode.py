@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.constraining.constrained.tokenizers_here import byte_tokenizer
+from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.constraining.decode.running import Start, servers
-from tests.analysis.constraining.decode.tiny_model import save_tiny_model
-from tests.analysis.constraining.decode.trials import CITIES, trial_of
+from tests.analysis.decoding.running import Start, servers
+from tests.analysis.decoding.tiny_model import save_tiny_model
+from tests.analysis.decoding.trials import CITIES, trial_of
 
 pytestmark = pytest.mark.slow
 

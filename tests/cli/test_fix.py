@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.errors import Limit, TemplateLimitError
-from tests.analysis.loading.sources.gguf_files import write_model
+from tests.analysis.sources.gguf_files import write_model
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]

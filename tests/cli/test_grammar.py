@@ -11,7 +11,7 @@ import pytest
 from llguidance import LLMatcher, grammar_from
 from tokenizers import Tokenizer
 
-from tests.analysis.constraining.grammar.tokens import byte_tokenizer, guidance, ids
+from tests.analysis.grammar.tokens import byte_tokenizer, guidance, ids
 
 Run = Callable[..., Any]
 TEMPLATE = "fixtures/templates/j1-json-in-tags.jinja"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autoparser import load_format
-from tests.analysis.constraining.constrained.tokenizers_here import byte_tokenizer
+from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 from tests.cli.conftest import Run
 
 CHAT = "fixtures/learning/chat-only.jinja"

@@ -205,7 +205,7 @@ def test_it_watches_what_it_found(
         shutil.copy(ROOT / QUIET, project / "chat.jinja")
         return action()
 
-    monkeypatch.setattr("autoparser.cli.lint.watching", twice)
+    monkeypatch.setattr("autoparser.cli.lint.watch_files", twice)
     ran = autoparser("lint", "models", "chat.jinja", *SELECT, "--format", "concise", "--watch")
     assert ran.code == 0
     assert ran.out.endswith("2 templates, 1 finding: 1 error\n2 templates, no finding\n")

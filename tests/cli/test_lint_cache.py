@@ -132,6 +132,6 @@ def test_watching_looks_at_what_changes_alone(
         (models / "1.jinja").write_text("{{ messages[0] }}!", encoding="utf-8")
         return action()
 
-    monkeypatch.setattr("autoparser.cli.lint.watching", twice)
+    monkeypatch.setattr("autoparser.cli.lint.watch_files", twice)
     ran = autoparser("lint", models, "--isolated", "--select", "AP101", "--watch")
     assert (ran.code, len(looked), looked[3:]) == (0, 4, ["{{ messages[0] }}!"])

@@ -10,7 +10,7 @@ import typer
 
 from autoparser.analysis.lint.project_settings import KEYS
 from autoparser.analysis.lint.registry import all_rules
-from autoparser.cli.lint import Format
+from autoparser.cli.lint import FindingForm
 from autoparser.cli.main import app
 
 DOCS = (Path(__file__).parents[2] / "docs" / "lint.md").read_text("utf-8")
@@ -40,4 +40,4 @@ def test_every_convention_is_told_of() -> None:
 
 
 def test_every_format_is_told_of() -> None:
-    assert {f"`{form}`" for form in Format} <= set(re.findall(r"`[a-z]+`", DOCS))
+    assert {f"`{form}`" for form in FindingForm} <= set(re.findall(r"`[a-z]+`", DOCS))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.analysis.history.vocabularies import tiny
 
 Run = Callable[..., Any]
 GOOD = "fixtures/templates/j1-json-in-tags.jinja"

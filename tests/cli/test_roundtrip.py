@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.analysis.history.vocabularies import tiny
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).parents[2]

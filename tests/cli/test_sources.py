@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.analysis.history.renderer.tokenizers_here import small
-from tests.analysis.loading.sources.gguf_files import header, pair, text, write_model
-from tests.analysis.loading.sources.hub_server import Hub
+from tests.analysis.history.tokenizers_here import small
+from tests.analysis.sources.gguf_files import header, pair, text, write_model
+from tests.analysis.sources.hub_server import Hub
 from tests.cli.conftest import ROOT, Run
 
 TEMPLATE = (ROOT / "fixtures/templates/a1-function-parameter.jinja").read_text()

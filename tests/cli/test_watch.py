@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from autoparser.analysis.core.errors import AutoparserError
-from autoparser.cli.watch import Polled, watching
+from autoparser.cli.watch import PolledFiles, watch_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,14 +57,14 @@ def test_a_change_is_one_of_the_content(
 ) -> None:
     path = tmp_path / "t.jinja"
     path.write_text("one", encoding="utf-8")
-    watched = Polled([path])
+    watched = PolledFiles([path])
     change(path)
     assert watched.changed() is seen
     assert not watched.changed()
 
 
 def test_files_of_a_directory_are_watched_and_one_may_come(tmp_path: Path) -> None:
-    watched = Polled([tmp_path, tmp_path / "later"])
+    watched = PolledFiles([tmp_path, tmp_path / "later"])
     (tmp_path / "a").write_text("a", encoding="utf-8")
     assert watched.changed()
     (tmp_path / "later").write_text("b", encoding="utf-8")
@@ -93,14 +93,14 @@ def test_it_is_done_again_after_each_change_and_after_errors(
         later = time.time() + 10 * len(seen)
         os.utime(path, (later, later))
 
-    assert watching(str(path), action, wait=wait) == 0
+    assert watch_files(str(path), action, wait=wait) == 0
     assert seen == ["1", "2", "3"]
     assert "this one is broken" in capsys.readouterr().err
 
 
 def test_standard_input_cannot_be_watched() -> None:
     with pytest.raises(AutoparserError, match="cannot be watched"):
-        watching("-", lambda: 0)
+        watch_files("-", lambda: 0)
 
 
 def test_a_command_watches_until_it_is_interrupted(tmp_path: Path) -> None:

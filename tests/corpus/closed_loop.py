@@ -10,8 +10,8 @@ from autoparser import AutoparserError
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from tests.analysis.reading.parsing.loop import difference
-from tests.analysis.reading.parsing.messages import random_messages
+from tests.analysis.parsing.loop import difference
+from tests.analysis.parsing.messages import random_messages
 
 from .each_template import of_each
 from .outcomes import PROCESSES, analysis_at

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from autoparser import AutoparserError
-from tests.analysis.constraining.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
+from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_many
 
 from .each_template import of_each
 from .outcomes import PROCESSES, analysis_at

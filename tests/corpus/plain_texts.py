@@ -17,7 +17,7 @@ from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.text_format import TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import content_stops
-from tests.analysis.reading.parsing.loop import TOOLS, generated, streamed
+from tests.analysis.parsing.loop import TOOLS, generated, streamed
 
 from .closed_loop import AMBIGUOUS, UNOPENED
 from .outcomes import analysis_at, read_template

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.plugins.served_model import (
+from tests.analysis.engines.served_model import (
     NAMES,
     TOOLS,
     USER,

@@ -15,7 +15,7 @@ import pytest
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.export.export_limits import TemplateDialect
 from autoparser.analysis.export.response_template import response_template, try_out
-from tests.analysis.reading.parsing.loop import analysis_of, fixture_names
+from tests.analysis.parsing.loop import analysis_of, fixture_names
 
 from .export_reader import ExportReader, RefusedExportError
 

@@ -13,7 +13,7 @@ from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ReasoningIn
-from tests.analysis.reading.parsing.loop import TOOLS, disagreement, generated, with_ids
+from tests.analysis.parsing.loop import TOOLS, disagreement, generated, with_ids
 
 from .edits import cut, edited
 

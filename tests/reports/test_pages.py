@@ -20,7 +20,7 @@ from autoparser.analysis.overview.comparison import compare_templates
 from autoparser.analysis.overview.portrait import portray_template, switch_views
 from autoparser.analysis.overview.survey import SURVEY, SurveyCheck, SurveyRecord, summary_of
 from autoparser.reports import comparison_page, report_page, survey_page
-from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import analysed
 
 from .hostile import hostile

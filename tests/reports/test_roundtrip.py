@@ -18,7 +18,7 @@ from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Cause, Culprit
 from autoparser.reports import roundtrip_document, roundtrip_report, roundtrip_screen
 from autoparser.reports.roundtrip import ABOUT, FAULTS
-from tests.analysis.history.roundtrip.vocabularies import tiny
+from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import analysed
 from tests.lanes import sampled
 

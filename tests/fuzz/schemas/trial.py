@@ -31,8 +31,8 @@ from autoparser.analysis.grammar.schema_loosening import Loosening
 from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
-from tests.analysis.constraining.grammar.proofs import grammar_for, request_for
-from tests.analysis.reading.parsing.loop import with_ids
+from tests.analysis.grammar.proofs import grammar_for, request_for
+from tests.analysis.parsing.loop import with_ids
 
 from .instances import orders, value_for
 from .left_out import LeftOut, left_out

@@ -1,0 +1,276 @@
+"""Every fixture as a response template, read by transformers' own parser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from transformers.utils.chat_parsing import ResponseParser, parse_response
+
+from autoparser.analysis.analysis import analyze
+from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
+from autoparser.analysis.core.turn_format import RefusedMessageError
+from autoparser.analysis.export.export_limits import MessagePiece, TemplateDialect
+from autoparser.analysis.export.response_template import (
+    response_template,
+    transformers_parser,
+    trial_tools,
+    try_out,
+    turn_prompts,
+)
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+from tests.analysis.parsing.messages import random_messages
+from tests.analysis.tiny import CONTENT, REASONING, turn
+
+RANDOM = 16
+"""Messages that are drawn for a fixture; of 127 fixtures they are two thousand."""
+EOS = "<|the-end|>"
+ENDED_OTHERWISE = (
+    "a1-function-parameter",
+    "a2-4-long-tags",
+    "j1-json-in-tags",
+    "j3-9-bare-array-id",
+    "p1-python-lines",
+    "t6-function-tag-json",
+)
+"""Some of them end a turn by a marker, some by a blank line."""
+
+TYPES, STRINGS, IDS = MessagePiece.TYPES, MessagePiece.STRINGS, MessagePiece.IDS
+ARGUMENTS, NONE = MessagePiece.ARGUMENTS, MessagePiece.NO_ARGUMENTS
+
+IN_PART: Mapping[str, set[MessagePiece]] = {
+    # Arrays and objects are written as Python, as nested tags, or with escapes of their own.
+    "a1-4-namespaced-tags": {TYPES},
+    "a1-8-indented": {TYPES},
+    "a3-2-nested-wrappers": {TYPES},
+    "a5-cdata-when-needed": {TYPES},
+    "a6-key-is-tag": {TYPES},
+    # A parenthesis in a string may be taken for the call's.
+    "p1-2-python-list": {TYPES, STRINGS},
+    "p1-3-double-quotes": {TYPES, STRINGS},
+    "p1-4-unquoted": {TYPES, STRINGS},
+    "p1-5-fenced-python": {STRINGS},
+    "p1-python-lines": {STRINGS},
+    # Null is written as Python does, in what else the target's JSON reads.
+    "g1-2-escape-token": {TYPES},
+    # Strings have escapes that nothing in the target undoes.
+    "arguments-html-escaped": {TYPES, STRINGS},
+    "j8-2-python-dict-in-tags": {TYPES, STRINGS},
+    "j8-3-all-python": {TYPES, STRINGS},
+    "j8-python-dict": {TYPES, STRINGS},
+    # The target captures only what stands before the arguments.
+    "call-id-post-args": {IDS},
+    # Neither JSON nor pairs that can be told apart.
+    "novel-notation": {ARGUMENTS, NONE},
+    "p1-6-no-separator": {ARGUMENTS, NONE, STRINGS},
+}
+"""Fixtures that the target cannot express whole, and the parts that it cannot."""
+
+NO_TURN_GOES_ON = {"j8-python-dict", "reasoning-cut-from-content"}
+"""Fixtures of which no turn in the history goes on from a prompt."""
+
+
+# The dialects differ in one name and in joined content, so every fourth fixture shows the second.
+PROMISES = [
+    (name, dialect)
+    for at, name in enumerate(fixture_names())
+    for dialect in (TemplateDialect if at % 4 == 0 else [TemplateDialect.COMMON])
+]
+
+
+@pytest.mark.parametrize(("name", "dialect"), PROMISES)
+def test_what_is_promised_comes_back(name: str, dialect: TemplateDialect) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_, dialect)
+    parse = transformers_parser()
+    assert parse is not None
+    trial = try_out(format_, export, parse, analysis_of(name).prober())
+    assert trial.ok, trial.mismatches[0]
+    assert (trial.total == trial.foretold) is (name in NO_TURN_GOES_ON)
+    assert {limit.piece for limit in export.limits} == IN_PART.get(name, set())
+    assert all(limit.reason for limit in export.limits)
+
+
+def test_the_table_of_parts_names_fixtures() -> None:
+    assert set(IN_PART) <= set(fixture_names())
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_random_messages_come_back(name: str) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_)
+    parse = transformers_parser()
+    assert parse is not None
+    cases = [BatteryCase("random", message) for message in random_messages(RANDOM)]
+    trial = try_out(format_, export, parse, analysis_of(name).prober(), cases)
+    assert trial.ok, trial.mismatches[0]
+
+
+@pytest.mark.parametrize("name", ENDED_OTHERWISE)
+def test_the_token_that_ends_an_output_is_no_part_of_it(name: str) -> None:
+    """A model may end its output by a token that the template never writes."""
+    analysis = analysis_of(name)
+    format_ = analysis.formats.united
+    export = response_template(format_, eos=EOS)
+    parse = transformers_parser()
+    assert parse is not None
+
+    def ended(text: str, *given: Any, **options: Any) -> Mapping[str, Any]:
+        stop = next((stop for stop in format_.stop_strings if stop in text), "")
+        return parse(f"{text.partition(stop)[0] if stop else text}{EOS}", *given, **options)
+
+    trial = try_out(format_, export, ended, analysis.prober(), battery_messages()[::5])
+    assert trial.ok, trial.mismatches[0]
+    assert trial.total > trial.foretold
+
+
+@pytest.mark.parametrize("name", fixture_names())
+def test_a_stream_of_single_characters_gives_the_same(name: str) -> None:
+    format_ = analysis_of(name).formats.united
+    export = response_template(format_)
+    for case in battery_messages()[::5]:
+        try:
+            turn = format_.write(case.message)
+        except RefusedMessageError:
+            continue
+        if not export.promises(case.message):
+            continue
+        for prefix, text in turn_prompts(format_, case.message, turn):
+            parser = ResponseParser(export.document, prefix=prefix, tools=trial_tools())
+            for char in text:
+                parser.feed(char)
+            streamed, _ = parser.finalize()
+            whole = parse_response(text, export.document, prefix=prefix, tools=trial_tools())
+            assert streamed == whole, case.title
+
+
+def parsed(
+    name: str,
+    text: str,
+    prefix: str | None = None,
+    dialect: TemplateDialect = TemplateDialect.COMMON,
+) -> dict[str, Any]:
+    """Read a text after a fixture's default prompt."""
+    format_ = analysis_of(name).formats.united
+    prompt = format_.openings[0].text if prefix is None else prefix
+    document = response_template(format_, dialect).document
+    message: dict[str, Any] = parse_response(text, document, prefix=prompt, tools=trial_tools())
+    assert message.pop("role") == "assistant"
+    return message
+
+
+def called(name: str, **arguments: object) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+QWEN = "j1-json-in-tags"
+CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
+OSLO = [called("get_forecast", city="Oslo")]
+
+OUTPUTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("no end", "Hello.", {"content": "Hello."}),
+    ("nothing", "", {}),
+    ("text behind the end", "Hello.<|im_end|>\nrest", {"content": "Hello."}),
+    ("text behind a call", f"{CALL}\nSo be it.", {"tool_calls": OSLO, "content": "\nSo be it."}),
+    (
+        "text around a call",
+        f"One. {CALL}Two.<|im_end|>\n",
+        {"tool_calls": OSLO, "content": "Two."},
+    ),
+    (
+        "members in another order",
+        CALL.replace('"name": "get_forecast", ', "").replace("}}", '}, "name": "get_forecast"}'),
+        {"tool_calls": OSLO},
+    ),
+    (
+        "a marker inside a string",
+        CALL.replace("Oslo", "</tool_call>"),
+        {"tool_calls": [called("get_forecast", city="</tool_call>")]},
+    ),
+    (
+        "reasoning that the end cuts",
+        "<think>\nHm.<|im_end|>\n",
+        {"thinking": "Hm."},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [row[1:] for row in OUTPUTS], ids=[row[0] for row in OUTPUTS]
+)
+def test_outputs_that_no_template_writes(text: str, expected: dict[str, Any]) -> None:
+    assert parsed(QWEN, text) == expected
+
+
+def test_only_the_last_header_of_the_prompt_counts() -> None:
+    earlier = analysis_of(QWEN).format.write(battery_messages()[1].message)
+    opening = analysis_of(QWEN).format.openings[0].text
+    assert parsed(QWEN, "Hello.", prefix=f"{earlier}{opening}") == {"content": "Hello."}
+
+
+def test_reasoning_that_the_prompt_has_opened() -> None:
+    text = "Hm.\n</think>\n\nHello.<|im_end|>\n"
+    assert parsed("a1-function-parameter", text) == {
+        "thinking": "Hm.",
+        "content": "Hello.",
+    }
+
+
+def test_transformers_alone_joins_content_and_names_reasoning_as_templates_do() -> None:
+    text = f"<think>\nHm.\n</think>\n\nOne. {CALL}Two.<|im_end|>\n"
+    assert parsed(QWEN, text, dialect=TemplateDialect.TRANSFORMERS) == {
+        "reasoning_content": "Hm.",
+        "tool_calls": OSLO,
+        "content": "One. Two.",
+    }
+
+
+def test_without_tools_arguments_are_texts_where_the_export_says_so() -> None:
+    format_ = analysis_of("a1-7-break-after-value").format
+    export = response_template(format_)
+    assert export.needs_tools
+    message = next(case.message for case in battery_messages() if case.title == "1 call")
+    text = format_.write(message).removeprefix(format_.header)
+    read = parse_response(text, export.document, prefix=format_.header)
+    assert read["tool_calls"] == [called("get_forecast", city="Oslo", days="3")]
+
+
+def test_json_needs_no_tools() -> None:
+    assert not response_template(analysis_of(QWEN).formats.united).needs_tools
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [("A:", "(r)"), ("A:(/r)", "the close of reasoning that the prompt has written")],
+)
+def test_what_a_prompt_has_closed_is_not_content(prompt: str, expected: str) -> None:
+    analysis = analyze(
+        turn(
+            f"{REASONING}{{% if not m.reasoning_content %}}(/r){{% endif %}}",
+            CONTENT,
+            end="<end>\n",
+            prompt=prompt,
+        )
+    )
+    parse = transformers_parser()
+    assert parse is not None
+    format_ = analysis.formats.united
+    trial = try_out(format_, response_template(format_), parse, analysis.prober())
+    assert trial.ok, (expected, trial.mismatches[0])
+    assert trial.foretold < trial.total
+
+
+def test_the_template_is_asked_to_write_what_was_read() -> None:
+    """An export that loses a character is found out by the template, whatever the format says."""
+    analysis = analyze(turn(CONTENT, end="<end>\n"))
+    format_ = analysis.formats.united
+    export = response_template(format_)
+
+    def lossy(*given: Any, **options: Any) -> dict[str, Any]:
+        read = parse_response(*given, **options)
+        return {**read, "content": (read.get("content") or "").replace(".", "") or None}
+
+    trial = try_out(format_, export, lossy, analysis.prober())
+    assert not trial.ok
+    assert trial.mismatches[0].text.startswith("Here is what I found.")

@@ -1,0 +1,149 @@
+"""Members that a schema does not name: every notation takes the same of them.
+
+So does every form, but that a tag takes none where the schema says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_twice
+from autoparser.analysis.grammar.request_grammar import Grammar
+from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
+from tests.analysis.parsing.loop import analysis_of, fixture_names, with_ids
+from tests.corpus.structural_tags import read_by_xgrammar
+
+from .proofs import grammar_for, request_for
+from .tokens import byte_tokenizer, guidance
+from .walks import decoder, gbnf_decoder, refusal
+
+WHOLE: Json = {"type": "integer"}
+TABLE: dict[str, tuple[dict[str, Json], bool, bool]] = {
+    "nothing": ({}, True, True),
+    "true": ({"additionalProperties": True}, True, True),
+    "false": ({"additionalProperties": False}, False, False),
+    "a schema": ({"additionalProperties": WHOLE}, True, False),
+}
+"""What an object says of other members, and whether it may hold a number and a text."""
+OTHERS: dict[str, Json] = {"number": 7, "text": "Oslo"}
+
+
+def tool(said: dict[str, Json]) -> dict[str, Any]:
+    """Offer a tool whose arguments hold an object; both say the same of other members."""
+    inner = {"type": "object", "properties": {"x": WHOLE}, **said}
+    parameters = {"type": "object", "properties": {"b": WHOLE, "o": inner}, "required": ["b"]}
+    return {"type": "function", "function": {"name": "f", "parameters": {**parameters, **said}}}
+
+
+def calls() -> dict[tuple[str, str], dict[str, Json]]:
+    """Return arguments with another member of each type, at the top and within."""
+    found: dict[tuple[str, str], dict[str, Json]] = {}
+    for kind, value in OTHERS.items():
+        found["top", kind] = {"b": 1, "zip": value}
+        found["inner", kind] = {"b": 1, "o": {"x": 2, "zip": value}}
+    return found
+
+
+def written(format_: TurnFormat, arguments: dict[str, Json]) -> str:
+    return format_.write(with_ids(format_, Message(calls=(ToolCall("f", arguments, "abcDEF123"),))))
+
+
+def in_lark(grammar: Grammar) -> Callable[[str], bool]:
+    loaded = decoder(grammar, byte_tokenizer(), guidance())
+    return lambda text: not refusal(loaded, text)
+
+
+def in_gbnf(grammar: Grammar) -> Callable[[str], bool]:
+    loaded = gbnf_decoder(grammar, byte_tokenizer(), guidance())
+    return lambda text: not refusal(loaded, text)
+
+
+def in_tag(grammar: Grammar) -> Callable[[str], bool]:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    return read_by_xgrammar(grammar.structural_tag())
+
+
+def called() -> dict[str, TurnFormat]:
+    """Return the fixtures whose turns hold calls with arguments that no string holds."""
+    known = {name: analysis_of(name).format for name in fixture_names()}
+    return {
+        name: format_
+        for name, format_ in known.items()
+        if format_.calls is not None
+        and not format_.calls.arguments.encoded
+        and "zip" in written(format_, {"zip": 1})
+    }
+
+
+def names_begin_as_text(format_: TurnFormat) -> bool:
+    return format_.calls is not None and begins_as_text(format_.calls.arguments.members)
+
+
+def names_stand_twice(format_: TurnFormat) -> bool:
+    return format_.calls is not None and writes_key_twice(format_.calls.arguments.members)
+
+
+@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+@pytest.mark.parametrize("said", TABLE)
+def test_other_members_mean_the_same_in_every_notation(load: Any, said: str) -> None:
+    more, number, text = TABLE[said]
+    if load is in_tag and not more:
+        # What tells other names from declared ones is too dear for xgrammar.
+        number = text = False
+    wrong: list[tuple[str, tuple[str, str]]] = []
+    known = {name: each for name, each in called().items() if not names_stand_twice(each)}
+    for name, format_ in known.items():
+        is_closed = said == "nothing" and names_begin_as_text(format_)
+        turn = written(format_, {"b": 1})
+        request, begun = request_for(format_, turn, [tool(more)])
+        takes = load(grammar_for(format_, request))
+        if not takes(turn[begun:]):
+            wrong.append((name, ("", "none")))
+        for case, arguments in calls().items():
+            expected = {"number": number, "text": text}[case[1]]
+            # What stands within is JSON there.
+            expected = expected and not (is_closed and case[0] == "top")
+            if takes(written(format_, arguments)[begun:]) is not expected:
+                wrong.append((name, case))
+    assert known
+    assert wrong == []
+
+
+@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+def test_names_that_stand_twice_are_declared_ones_unless_a_schema_opens_the_object(
+    load: Any,
+) -> None:
+    known = [each for each in called().values() if names_stand_twice(each)]
+    assert known
+    for format_ in known:
+        turn = written(format_, {"b": 1})
+        request, begun = request_for(format_, turn, [tool({})])
+        takes = load(grammar_for(format_, request))
+        assert takes(turn[begun:])
+        assert not any(takes(written(format_, each)[begun:]) for each in calls().values())
+        request, _ = request_for(format_, turn, [tool({"additionalProperties": True})])
+        with pytest.raises(StrictSchemaError, match="#/additionalProperties"):
+            load(grammar_for(format_, request))
+        loose = load(replace(grammar_for(format_, request), loosen=True))
+        assert all(loose(written(format_, each)[begun:]) for each in calls().values())
+
+
+@pytest.mark.parametrize("load", [in_lark, in_gbnf, in_tag])
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "novel-notation"])
+def test_objects_of_strict_tools_hold_declared_names_alone(load: Any, name: str) -> None:
+    analysis = analysis_of(name)
+    strict = tool({})
+    strict["function"]["strict"] = True
+    for offered, is_open in ((tool({}), True), (strict, False)):
+        takes = load(analysis.grammar([offered], tool_choice="required"))
+        begun = len(analysis.format.openings[0].text)
+        assert takes(written(analysis.format, {"b": 1, "o": {"x": 2}})[begun:])
+        for arguments in calls().values():
+            expected = is_open and load is not in_tag
+            assert takes(written(analysis.format, arguments)[begun:]) is expected

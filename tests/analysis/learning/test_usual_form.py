@@ -1,0 +1,133 @@
+"""What users send is asked beside the form that a template takes, and the texts are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from autoparser import Analysis, ChatTemplate, Message, ToolCall, analyze
+from autoparser.analysis.core.conversation import UserMessage
+from autoparser.analysis.core.message_shape import MessageShape, departures_of
+from autoparser.analysis.core.verdicts import AskedForm
+from autoparser.analysis.learning.template_turns import lost_text
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.registry import all_rules
+from autoparser.analysis.lint.subject import Subject
+from autoparser.reports.summary import wants_words
+from autoparser.reports.verdict import wanted_words
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+TEMPLATES: Mapping[str, Any] = yaml.safe_load((FIXTURES / "usual_form.yaml").read_text("utf-8"))
+SPOILED = [name for name, each in TEMPLATES.items() if "spoiled" in each]
+SOUND = [name for name in TEMPLATES if name not in SPOILED]
+
+
+def analysis_of(name: str) -> Analysis:
+    return analyze(ChatTemplate(TEMPLATES[name]["template"]))
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_form_fails_although_the_template_writes_its_own_form(name: str) -> None:
+    analysis = analysis_of(name)
+    assert analysis.check.passed == analysis.check.total
+    assert not analysis.check.failures
+    form = analysis.spoiled
+    assert form is not None
+    assert form.usual == TEMPLATES[name]["spoiled"]
+    assert form.fault is not None
+    assert form.fault.usual != form.fault.wanted
+    assert not analysis.check.ok
+    assert not analysis.ok
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_form_passes(name: str) -> None:
+    analysis = analysis_of(name)
+    assert analysis.spoiled is None
+    assert analysis.ok
+    wanted = TEMPLATES[name].get("wants")
+    assert wants_words(analysis) == ([wanted] if wanted else [])
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_lint_names_a_spoiled_form_and_no_other(name: str) -> None:
+    found = lint(Subject(ChatTemplate(TEMPLATES[name]["template"])))
+    codes = {code for each in found.findings for code in (each.code, *each.also)}
+    assert (TEMPLATES[name].get("lint", "AP121") in codes) is (name in SPOILED)
+
+
+def test_usual_shape_costs_no_render() -> None:
+    usual = analysis_of("nothing spoiled")
+    assert departures_of(usual.shape) == ()
+    assert usual.check.forms == ()
+
+
+def test_both_names_of_reasoning_are_no_finding() -> None:
+    text = TEMPLATES["reasoning under another name"]["template"].replace(
+        "message.thinking", "(message.thinking or message.reasoning_content)"
+    )
+    assert analyze(ChatTemplate(text)).check.ok
+
+
+CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
+
+
+@pytest.mark.parametrize(
+    ("usual", "lost"),
+    [
+        ('get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}', ""),
+        ("get_forecast k1 {'city': 'Oslo', 'days': 3, 'wet': True}", ""),
+        ("get_forecast k1 <city>Oslo</city><days>3</days><wet>true</wet>", ""),
+        (r'get_forecast k1 "{\"city\": \"Oslo\", \"days\": 3, \"wet\": true}"', r"\"city\""),
+        ("get_forecast k1 <city>Osl</city><days>3</days><wet>true</wet>", "Oslo"),
+        ("get_forecast k1 <city>Oslo</city><wet>true</wet>", "days"),
+        ("get_forecast k1 <city>Oslo</city><days></days><wet>true</wet>", "3"),
+        ("get_forecast k1 <city>Oslo</city><days>3</days><wet></wet>", "true"),
+        ("k1 <city>Oslo</city><days>3</days><wet>true</wet>", "get_forecast"),
+    ],
+)
+def test_arguments_in_another_notation_are_kept_and_missing_words_are_lost(
+    usual: str, lost: str
+) -> None:
+    dialogue = (UserMessage("Hi"), Message(calls=(CALL,)))
+    wanted = 'get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}'
+    found = lost_text(dialogue, (), f"<u>Hi {usual}", f"<u>Hi {wanted}")
+    assert ("" if found is None else found.text) == lost
+
+
+def test_whitespace_at_edges_is_no_loss_and_rewritten_text_is() -> None:
+    dialogue = (UserMessage(" Hi <b> "), Message("Yes"))
+    assert lost_text(dialogue, (), "<u>Hi <b><a>Yes", "<u> Hi <b> <a>Yes") is None
+    found = lost_text(dialogue, (), "<u>Hi &lt;b&gt;<a>Yes", "<u> Hi <b> <a>Yes")
+    assert found is not None
+    assert str(found) == "the user's message is not written as it was said"
+
+
+def test_every_part_of_a_shape_is_put_back_alone() -> None:
+    for departure in departures_of(MessageShape(arguments_as_string=True, system=True)):
+        kept = departure.shape
+        assert kept.arguments_as_string is not kept.system
+
+
+@pytest.mark.parametrize(
+    ("raised", "unread", "words"),
+    [
+        (0, 0, ""),
+        (1, 0, "a part (a field: it raises)"),
+        (1, 9, "a part (a field: not read)"),
+        (9, 1, "a part (a field: it raises)"),
+    ],
+)
+def test_what_most_conversations_do_is_said_of_a_form(raised: int, unread: int, words: str) -> None:
+    form = AskedForm("a field", "a part", 10, raised=raised, unread=unread)
+    assert wanted_words(form) == words
+    assert form.ok
+
+
+def test_rules_of_the_usual_form_are_errors() -> None:
+    rule = next(each for each in all_rules() if each.code == "AP121")
+    assert rule.severity.value == "error"

@@ -1,0 +1,356 @@
+"""GGUF headers: held against the format's own reader, and against files that lie."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any, cast
+
+import gguf
+import pytest
+from huggingface_hub import constants
+
+from autoparser import AutoparserError, TemplateNotFoundError, load_template
+from autoparser.analysis.core.provenance import Provenance, SourceKind
+from autoparser.analysis.sources import gguf_files as window
+from autoparser.analysis.sources.gguf_files import FileWindow, read_header
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
+from tests.analysis.sources.gguf_files import (
+    TEMPLATE,
+    byte_vocabulary,
+    header,
+    pair,
+    text,
+    write_model,
+)
+from tests.analysis.sources.hub_server import Hub
+
+NAMED = [
+    {"name": "default", "template": TEMPLATE},
+    {"name": "tool_use", "template": "T"},
+]
+CHAT_TEMPLATE = "tokenizer.chat_template"
+STRING, ARRAY, UINT8, INT32 = 8, 9, 0, 5
+
+
+@pytest.mark.parametrize("big_endian", [False, True])
+def test_a_file_gives_what_its_header_holds(tmp_path: Path, big_endian: bool) -> None:
+    path = write_model(tmp_path / "m.gguf", NAMED, big_endian=big_endian)
+    found = load_template(path)
+    assert (found.text, found.name, found.origin) == (TEMPLATE, "default", str(path))
+    assert found.special_tokens == {"bos_token": "<s>", "eos_token": "</s>"}
+    assert found.source == Provenance(SourceKind.GGUF, str(path))
+    assert load_template(path, name="tool_use").text == "T"
+    messages = [{"role": "user", "content": "hi"}]
+    assert found.render(messages) == "<s>[user]hi</s>"
+    with pytest.raises(TemplateNotFoundError, match="did you mean tool_use"):
+        load_template(path, name="tool-use")
+
+
+def test_the_formats_own_reader_reads_the_same(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf", NAMED)
+    ours = read_header(FileWindow(path), lambda _: True).values
+    reader: Any = gguf.GGUFReader(path)
+    fields = {key: field for key, field in reader.fields.items() if not key.startswith("GGUF.")}
+    assert list(ours) == list(fields)
+    for key, field in fields.items():
+        theirs = field.contents()
+        # A list of flags and the like comes as numpy's values.
+        value = list(theirs) if isinstance(ours[key], list) else theirs
+        assert ours[key] == value, key
+
+
+def test_a_directory_that_holds_none_but_a_gguf_file(tmp_path: Path) -> None:
+    write_model(tmp_path / "model-Q8_0.gguf", "later")
+    write_model(tmp_path / "model-Q4_K_M.gguf", "first")
+    write_model(tmp_path / "mmproj-model.gguf", None)
+    write_model(tmp_path / "a-00002-of-00003.gguf", None)
+    found = load_template(tmp_path)
+    assert found.text == "first"
+    assert found.source == Provenance(SourceKind.DIRECTORY, str(tmp_path), file="model-Q4_K_M.gguf")
+    (tmp_path / "chat_template.jinja").write_text("file")
+    assert load_template(tmp_path).text == "file"
+
+
+def lie(words: str) -> bytes:
+    """Return a broken file of each kind."""
+    huge = 1 << 60
+    template = pair(CHAT_TEMPLATE, STRING, text("x"))
+    return {
+        "nothing": b"",
+        "another format": b"PK\3\4" + bytes(40),
+        "an old version": header(b"", 0, version=1),
+        "a strange version": header(b"", 0, version=77),
+        "2^60 keys": header(template, huge),
+        "2^60 bytes of a key": header(struct.pack("<Q", huge) + b"abcdefgh", 1),
+        "a long key": header(pair("k" * 70_000, UINT8, b"\0"), 1),
+        "2^60 bytes of a text": header(
+            text(CHAT_TEMPLATE) + struct.pack("<IQ", STRING, huge) + b"abc", 1
+        ),
+        "2^60 values": header(
+            text("tokenizer.ggml.tokens") + struct.pack("<IIQ", ARRAY, STRING, huge), 1
+        ),
+        "2^63 numbers that nobody wants": header(
+            text("scores") + struct.pack("<IIQ", ARRAY, INT32, 1 << 63), 1
+        ),
+        "arrays in arrays": header(
+            text("a") + struct.pack("<I", ARRAY) + struct.pack("<IQ", ARRAY, 1) * 9 + bytes(99), 1
+        ),
+        "an unknown type": header(pair("a", 99, bytes(20)), 1),
+        "an unknown type of an array": header(pair("a", ARRAY, struct.pack("<IQ", 99, 1)), 1),
+        "a key twice": header(template + template, 2),
+        "cut in a key": header(template, 1)[:40],
+        "cut in a value": header(template, 1)[:-1],
+        "one pair of two": header(template, 2),
+        "a number for a template": header(pair(CHAT_TEMPLATE, UINT8, b"\1"), 1),
+        "no UTF-8": header(pair(CHAT_TEMPLATE, STRING, text(b"\xff\xfe")), 1),
+        "types of other tokens": header(
+            pair("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", STRING, 1) + text("a"))
+            + pair("tokenizer.ggml.token_type", ARRAY, struct.pack("<IQii", INT32, 2, 1, 1)),
+            2,
+        ),
+    }[words]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("nothing", "byte 0: the file ends in the middle of its header"),
+        ("another format", "byte 0: this is not a GGUF file"),
+        ("an old version", "byte 4: GGUF of version 1 cannot be read, but 2 and 3 can"),
+        ("a strange version", "byte 4: GGUF of version 77 cannot be read, but 2 and 3 can"),
+        (
+            "2^60 keys",
+            "byte 16: 1152921504606846976 key-value pairs are claimed, and 44 bytes are left",
+        ),
+        (
+            "2^60 bytes of a key",
+            "byte 24: 1152921504606846976 bytes of a text are claimed, and 8 bytes are left",
+        ),
+        ("a long key", "byte 24: a key of 70000 bytes is too long"),
+        (
+            "2^60 bytes of a text",
+            "byte 59: 1152921504606846976 bytes of a text are claimed, and 3 bytes are left",
+        ),
+        (
+            "2^60 values",
+            "byte 61: 1152921504606846976 values of an array are claimed, and 0 bytes are left",
+        ),
+        (
+            "2^63 numbers that nobody wants",
+            "byte 46: 9223372036854775808 values of an array are claimed, and 0 bytes are left",
+        ),
+        ("arrays in arrays", "byte 85: arrays are nested too deep"),
+        ("an unknown type", "byte 33: there is no type 99 of values"),
+        ("an unknown type of an array", "byte 37: there is no type 99 of values"),
+        ("a key twice", "byte 68: the key 'tokenizer.chat_template' is there twice"),
+        ("cut in a key", "byte 24: 23 bytes of a text are claimed, and 8 bytes are left"),
+        ("cut in a value", "byte 59: 1 bytes of a text are claimed, and 0 bytes are left"),
+        ("one pair of two", "byte 68: the file ends in the middle of its header"),
+        ("a number for a template", "tokenizer.chat_template: the value is not text"),
+        ("no UTF-8", "tokenizer.chat_template: the value is not UTF-8"),
+        (
+            "types of other tokens",
+            "tokenizer.ggml.token_type: the value is 2 types of 1",
+        ),
+    ],
+)
+def test_a_file_that_lies_is_one_line_and_no_memory(tmp_path: Path, words: str, line: str) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(lie(words))
+    tracemalloc.start()
+    try:
+        with pytest.raises(AutoparserError) as caught:
+            load_template(path)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value).removeprefix(f"{path}: ").startswith(line)
+    assert most < 8 << 20
+
+
+@pytest.mark.parametrize("part", [0.001, 0.1, 0.5, 0.9, 0.99])
+def test_a_header_that_is_cut_anywhere(tmp_path: Path, part: float) -> None:
+    path = write_model(tmp_path / "m.gguf", weights=1)
+    end = read_header(FileWindow(path), lambda _: False).end
+    path.write_bytes(path.read_bytes()[: int(end * part)])
+    with pytest.raises(AutoparserError, match=r"byte \d+: .*; the file is broken or cut short"):
+        load_template(path)
+
+
+def test_the_weights_may_be_cut_off(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf")
+    end = read_header(FileWindow(path), lambda _: False).end
+    path.write_bytes(path.read_bytes()[:end])
+    assert load_template(path).text == TEMPLATE
+
+
+def test_a_file_without_a_template_says_where_it_looked(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf", None)
+    with pytest.raises(TemplateNotFoundError) as caught:
+        load_template(path)
+    assert str(caught.value) == (
+        f"{path}: this GGUF file holds no chat template; it was looked for under"
+        " tokenizer.chat_template and tokenizer.chat_template.*; pass the model's own files"
+    )
+
+
+def test_its_tokenizer(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(write_model(tmp_path / "m.gguf"))
+    tokens, _, _ = byte_vocabulary()
+    encoded = tokenizer.encode("<s>hello<tool_call> hello", add_special_tokens=False)
+    assert [tokens[number] for number in encoded.ids] == [
+        "<s>",
+        "hello",
+        "<tool_call>",
+        "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}",
+        "hello",
+    ]
+    assert tokenizer.decode(encoded.ids) == "hello<tool_call> hello"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pre": "qwen2"}, "names the rule by which text is cut into words ('qwen2'), but does"),
+        ({"model": "llama"}, "of 'llama', and only that of 'gpt2' (byte-level BPE) can be read"),
+    ],
+)
+def test_what_its_tokenizer_lacks_is_said(
+    tmp_path: Path, options: dict[str, str], words: str
+) -> None:
+    path = write_model(tmp_path / "m.gguf", **cast("dict[str, Any]", options))
+    with pytest.raises(AutoparserError) as caught:
+        load_tokenizer(path)
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("give the model's tokenizer.json with --tokenizer")
+
+
+def test_masks_need_no_rule(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf", pre="qwen2")
+    tokenizer = load_tokenizer(path, segmenting=False)
+    assert tokenizer.token_to_id("<tool_call>") == byte_vocabulary()[0].index("<tool_call>")
+
+
+def published(tmp_path: Path, template: str = TEMPLATE) -> bytes:
+    """Return a file whose weights are much larger than its header."""
+    return write_model(tmp_path / "made.gguf", template, weights=2_000_000).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "file"),
+    [
+        ("org/model", "model-Q4_K_M.gguf"),
+        ("org/model:q8_0", "model-Q8_0.gguf"),
+        ("org/model/model-Q8_0.gguf", "model-Q8_0.gguf"),
+        ("org/model/deep/other.gguf", "deep/other.gguf"),
+    ],
+)
+def test_a_model_of_gguf_files_without_its_weights(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, file: str
+) -> None:
+    content = published(tmp_path)
+    names = ["model-Q8_0.gguf", "model-Q4_K_M.gguf", "mmproj-f16.gguf"]
+    files: dict[str, bytes] = {**dict.fromkeys(names, content), "README.md": b"x"}
+    commit = hub.add(
+        "org/model", {**files, "model-later.gguf": content, "deep/other.gguf": content}
+    )
+    if source == "org/model":
+        del hub.models["org/model"].branches["main"]["deep/other.gguf"]
+        commit = hub.add("org/model", hub.models["org/model"].branches["main"])
+    first = load_template(source)
+    assert (first.text, first.special_tokens) == (
+        TEMPLATE,
+        {"bos_token": "<s>", "eos_token": "</s>"},
+    )
+    assert first.source == Provenance(SourceKind.HUB, "org/model", file=file, commit=commit)
+    assert first.origin == f"org/model/{file}"
+    assert sum(each.sent for each in hub.requests if "/cdn/" in each.line) <= 1 << 20
+    asked = len(hub.requests)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert load_template(source) == first
+    assert load_tokenizer(source).token_to_id("<s>") is not None
+    assert len(hub.requests) == asked
+
+
+def test_templates_come_before_gguf_files(hub: Hub, tmp_path: Path) -> None:
+    hub.add("org/model", {"chat_template.jinja": "A", "m.gguf": published(tmp_path)})
+    assert load_template("org/model").text == "A"
+    assert load_template("org/model/m.gguf").text == TEMPLATE
+
+
+def test_a_config_without_a_template_leads_on_to_gguf_files(hub: Hub, tmp_path: Path) -> None:
+    hub.add("org/model", {"tokenizer_config.json": "{}", "m.gguf": published(tmp_path)})
+    assert load_template("org/model").text == TEMPLATE
+
+
+def test_a_long_header_comes_in_parts(
+    hub: Hub, tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    del impatient
+    monkeypatch.setattr(window, "FIRST_PART", 1000)
+    monkeypatch.setattr(window, "LARGEST_PART", 2000)
+    hub.add("org/model", {"m.gguf": published(tmp_path, TEMPLATE + "x" * 9000)})
+    # Cut in the middle, once without a byte, and busy: all is asked for again.
+    hub.fail("GET /cdn/", 1, keep=300)
+    hub.fail("GET /cdn/", 1, keep=0)
+    hub.fail("GET /cdn/", 2, status=503, headers={"Retry-After": "0"})
+    assert load_template("org/model").text == TEMPLATE + "x" * 9000
+    ranges = [each.range for each in hub.requests if "/cdn/" in each.line]
+    assert len(ranges) > 6
+    assert all(fault.times == 0 for fault in hub.faults)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"keep": 0}, "m.gguf: the connection was cut in the middle; try again"),
+        ({"status": 500}, "m.gguf: the Hub fails (status 500)"),
+        ({"status": 404}, "m.gguf: the Hub does not have it (status 404)"),
+    ],
+)
+def test_a_header_that_does_not_come_leaves_nothing(
+    hub: Hub, tmp_path: Path, impatient: None, how: dict[str, Any], words: str
+) -> None:
+    del impatient
+    hub.add("org/model", {"m.gguf": published(tmp_path)})
+    hub.fail("GET /cdn/", 99, **how)
+    with pytest.raises(AutoparserError) as caught:
+        load_template("org/model")
+    assert words in str(caught.value)
+    assert not list(Path(constants.HF_ASSETS_CACHE).rglob("*.gguf"))
+    hub.faults.clear()
+    assert load_template("org/model").text == TEMPLATE
+
+
+def test_a_gguf_file_on_the_hub_that_lies(hub: Hub) -> None:
+    hub.add("org/model", {"m.gguf": lie("2^60 keys") + bytes(5000)})
+    with pytest.raises(AutoparserError, match=r"org/model/m\.gguf: byte 16: .* are claimed"):
+        load_template("org/model")
+    assert not list(Path(constants.HF_ASSETS_CACHE).rglob("*.gguf"))
+
+
+def test_a_server_that_sends_whole_files_only(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    hub.ignores_ranges = True
+    hub.add("org/model", {"m.gguf": published(tmp_path)})
+    assert load_template("org/model").text == TEMPLATE
+    monkeypatch.setattr(window, "FIRST_PART", 1000)
+    hub.add("org/other", {"m.gguf": published(tmp_path, "other" + "x" * 9000)})
+    with pytest.raises(AutoparserError, match="sends whole files only"):
+        load_template("org/other")
+
+
+def test_a_file_that_is_not_there_is_told_from_those_that_are(hub: Hub, tmp_path: Path) -> None:
+    commit = hub.add("org/model", {"m.gguf": published(tmp_path)})
+    for source, asked in (("org/model/x.gguf", "x.gguf"), ("org/model:Q2", "Q2")):
+        with pytest.raises(TemplateNotFoundError) as caught:
+            load_template(source)
+        assert str(caught.value) == (
+            f"org/model: this repository has no GGUF file {asked!r} at commit {commit}; there are"
+            " m.gguf"
+        )

@@ -1,0 +1,155 @@
+"""Tokenizers as masks need them: exact bytes, added tokens, ends, and one loading."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
+
+from autoparser.analysis.core.errors import AutoparserError, TokenizerError
+from autoparser.analysis.sources.tokenizer import AddedToken, ModelTokenizer
+from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from tests.analysis.decoding.tokenizers_here import (
+    byte_tokenizer,
+    deepseek,
+    pieces,
+    qwen,
+    small,
+    unigram,
+)
+
+HOSTILE = 'a<think>é🙂\n\n\n  {"x": "<tool_call>"}\x00</think><|im_end|>｜DSML｜'
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        small,
+        unigram,
+        pieces,
+        pytest.param(qwen, marks=pytest.mark.slow),
+        pytest.param(deepseek, marks=pytest.mark.slow),
+    ],
+)
+def test_tokens_have_their_exact_bytes(load: Any) -> None:
+    tokenizer: ModelTokenizer = load()
+    tokens = tokenizer.encode(HOSTILE)
+    assert b"".join(map(tokenizer.bytes_of, tokens)) == HOSTILE.encode()
+    assert tokenizer.decode(tokens) == HOSTILE
+    plain = tokenizer.encode_plain(HOSTILE.encode())
+    assert b"".join(map(tokenizer.bytes_of, plain)) == HOSTILE.encode()
+    assert not {token.id for token in tokenizer.added if token.opaque} & set(plain)
+    assert len(tokenizer.token_bytes) == tokenizer.vocab_size <= 32 * tokenizer.mask_words
+
+
+def test_a_part_of_a_character_is_bytes(bytes_tokenizer: ModelTokenizer) -> None:
+    tokens = bytes_tokenizer.encode("é")
+    assert [bytes_tokenizer.bytes_of(token) for token in tokens] == [b"\xc3", b"\xa9"]
+    assert bytes_tokenizer.decode(tokens[:1]) == "\ufffd"
+
+
+@pytest.fixture
+def bytes_tokenizer() -> ModelTokenizer:
+    return small("<think>", "</think>")
+
+
+def test_added_tokens(bytes_tokenizer: ModelTokenizer) -> None:
+    size = bytes_tokenizer.vocab_size
+    assert bytes_tokenizer.added == (
+        AddedToken(size - 3, "<think>", special=False, opaque=True),
+        AddedToken(size - 2, "</think>", special=False, opaque=True),
+        AddedToken(size - 1, "<|end|>", special=True, opaque=True),
+    )
+    assert bytes_tokenizer.eos_id == size - 1
+    for token in (-1, size):
+        with pytest.raises(TokenizerError, match=f"there is no token {token}"):
+            bytes_tokenizer.bytes_of(token)
+
+
+def test_a_text_is_split_at_tokens_that_are_no_text() -> None:
+    tokenizer = small("<think>", "<think>x>", "\n\n", "word")
+    ids = {token.text: token.id for token in tokenizer.added}
+    cut = tokenizer.opaque.pieces("a<think>\n\nword<think>x><thin")
+    assert cut == ["a", ids["<think>"], "\n\nword", ids["<think>x>"], "<thin"]
+    assert tokenizer.opaque.pieces("") == []
+    assert tokenizer.encode_marked("<think>x><a") == [ids["<think>x>"], *tokenizer.encode("<a")]
+
+
+def test_one_loading_for_the_same_tokenizer(tmp_path: Path) -> None:
+    made = byte_tokenizer()
+    made.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": {"content": "<|end|>"}}')
+    first = tokenizer_of(made, eos="<|end|>")
+    assert tokenizer_of(first) is first
+    assert tokenizer_of(made) is tokenizer_of(made)
+    assert tokenizer_of(made, eos="<|end|>").ll is first.ll
+    assert tokenizer_of(tmp_path).ll is tokenizer_of(tmp_path / "tokenizer.json").ll
+    assert tokenizer_of(tmp_path).ll is first.ll
+    assert tokenizer_of(first, vocab_size=512).ll is not first.ll
+
+
+def test_ends_of_an_answer(tmp_path: Path) -> None:
+    made = byte_tokenizer(control=("<|end|>", "<|stop|>"))
+    end, stop = made.token_to_id("<|end|>"), made.token_to_id("<|stop|>")
+    made.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|end|>"}')
+    assert tokenizer_of(tmp_path).eos_ids == (end,)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [stop, end]}))
+    assert tokenizer_of(tmp_path).eos_ids == (stop, end)
+    assert tokenizer_of(tmp_path, eos=["<|stop|>", "<|stop|>"]).eos_ids == (stop,)
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|stop|>")
+    assert tokenizer_of(wrapped).eos_ids == (stop,)
+
+
+def test_a_model_that_is_wider_than_its_vocabulary() -> None:
+    tokenizer = tokenizer_of(byte_tokenizer(), eos="<|end|>", vocab_size=512)
+    assert (tokenizer.vocab_size, tokenizer.mask_words) == (512, 16)
+    assert tokenizer.bytes_of(511) == b""
+
+
+def test_an_unknown_token_that_is_an_added_one() -> None:
+    """It is renamed in both places."""
+    document = json.loads(byte_tokenizer(control=("<unk>", "<|end|>")).to_str())
+    unknown = next(token for token in document["added_tokens"] if token["content"] == "<unk>")
+    document["model"]["vocab"]["<unk>"] = unknown["id"]
+    document["model"]["unk_token"] = "<unk>"
+    tokenizer = tokenizer_of(Tokenizer.from_str(json.dumps(document)), eos="<|end|>")
+    assert tokenizer.bytes_of(unknown["id"]) == b"<unk>"
+    assert tokenizer.eos_ids == (tokenizer.hf.token_to_id("<|end|>"),)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "says"),
+    [
+        (Path("/nowhere"), {}, "/nowhere: there is no tokenizer here"),
+        (3, {}, "tokenizer: int is not a tokenizer"),
+        (byte_tokenizer(), {"eos": "<|no|>"}, "there is no token '<|no|>' to end an answer with"),
+        (byte_tokenizer(), {"eos": 4000}, "there is no token 4000"),
+        (
+            Tokenizer(models.WordLevel({"<unk>": 0, "a": 1}, "<unk>")),
+            {"eos": 1},
+            "llguidance cannot take this tokenizer",
+        ),
+        (byte_tokenizer(), {"eos": []}, "no token was named"),
+        (byte_tokenizer(), {}, "does not say which token ends an answer"),
+        (byte_tokenizer(), {"eos": "<|end|>", "vocab_size": 9}, "more than the 9 asked for"),
+    ],
+)
+def test_what_a_tokenizer_lacks(source: object, options: dict[str, Any], says: str) -> None:
+    with pytest.raises(TokenizerError) as caught:
+        _ = tokenizer_of(source, **options).ll
+    assert says in str(caught.value)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(TokenizerError, match="this is not a tokenizer"):
+        tokenizer_of(tmp_path)
+    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    with pytest.raises(AutoparserError, match="broken JSON"):
+        tokenizer_of(tmp_path)

