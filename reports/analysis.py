@@ -12,13 +12,13 @@ from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 from .blocks import Blocks, blank, prose, rows, sentence
+from .example import call_section, turn_section
 from .findings import findings_section, unwritten_rows
 from .phases import marker_section, phase_section, phases_section
 from .settings import fault_section, settings_section, stops_section
 from .summary import summary_section
 from .switches import switch_section
 from .terminal import report_text
-from .turn import call_section, turn_section
 from .verdict import failure_section, verdict
 from .visible import visible
 from .what_was_asked import bounds_section, tools_in_prompt_section

@@ -9,14 +9,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rich.text import Text
+
 from autoparser.analysis.core.call_format import ArgumentFormat, CallFormat
-from autoparser.analysis.core.call_notation import Row, RowSlot
+from autoparser.analysis.core.call_notation import Row as FormatRow, RowSlot
 from autoparser.analysis.core.conversation import Json, Message, Presence, ToolCall
 from autoparser.analysis.core.schema_keywords import JsonType, type_of
 from autoparser.analysis.core.text_alignment import prefix_length, suffix_length
 from autoparser.analysis.core.text_format import TurnLayout, TurnPart
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.formats.format_view import MarkerRegistry
+from autoparser.analysis.formats.learned_format import LearntFormat
+
+from .blocks import Blocks, Row, heading, prose, rows
+from .visible import lines
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
 _PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
@@ -186,7 +192,9 @@ _VARIABLES = (RowSlot.ID, RowSlot.INDEX)
 """Slots whose texts look like constants in an example; a name or a value does not."""
 
 
-def _call(calls: CallFormat, row: Row, call: ToolCall, position: int) -> Iterator[ExampleSpan]:
+def _call(
+    calls: CallFormat, row: FormatRow, call: ToolCall, position: int
+) -> Iterator[ExampleSpan]:
     values = {
         RowSlot.NAME: call.name,
         RowSlot.ID: call.id,
@@ -266,7 +274,7 @@ def members_in_order(arguments: ArgumentFormat, call: ToolCall) -> list[tuple[st
     return [(key, call.arguments[key]) for key in order]
 
 
-def _between(row: Row, at: int, whole: str) -> str:
+def _between(row: FormatRow, at: int, whole: str) -> str:
     if at == 0:
         return f"{whole} opens"
     if at == len(row) - 1:
@@ -314,7 +322,7 @@ def type_words(arguments: ArgumentFormat) -> TypeWords:
     return TypeWords(edges, _spoken(rows, edges))
 
 
-def _slots(row: Row) -> list[RowSlot | None]:
+def _slots(row: FormatRow) -> list[RowSlot | None]:
     return [piece if isinstance(piece, RowSlot) else None for piece in row]
 
 
@@ -334,7 +342,7 @@ def _matched(match: re.Match[str] | None) -> str:
 
 
 def _spoken(
-    rows: Mapping[JsonType, Row], edges: Mapping[int, tuple[int, int]]
+    rows: Mapping[JsonType, FormatRow], edges: Mapping[int, tuple[int, int]]
 ) -> tuple[tuple[str, tuple[JsonType, ...]], ...]:
     said: dict[str, list[JsonType]] = {}
     for at, (before, after) in [*edges.items()][:1]:
@@ -342,3 +350,86 @@ def _spoken(
             text = str(row[at])
             said.setdefault(text[before : len(text) - after], []).append(kind)
     return tuple((word, tuple(kinds)) for word, kinds in said.items())
+
+
+WRITTEN_STYLE = "bold"
+MARKUP_STYLE = "cyan"
+PROMPT_END = "(the generation prompt ends here, the model writes the rest)"
+
+
+def call_section(analysis: LearntFormat) -> Blocks:
+    """Draw one call, its arguments taken apart; nothing where the template writes no calls."""
+    calls = analysis.formats.united.calls
+    if calls is None:
+        return []
+    spans = call_spans(calls, example_call(analysis.formats.united, 0))
+    doubted = TurnPart.CALLS in analysis.formats.united.unconfirmed
+    says = "the prompt's words tell the model to write it" if doubted else "the model writes it"
+    return [
+        *heading(f"A call, as {says}"),
+        *rows(list(_span_rows(spans)), words=False),
+    ]
+
+
+def turn_section(analysis: LearntFormat) -> Blocks:
+    """Draw a turn with as many parts as the template writes in one, from an invented message."""
+    format_ = analysis.formats.united
+    message = example_message(format_)
+    spans = turn_spans(format_, analysis.markers, message)
+    prompt = next((opening.text for opening in format_.openings if not opening.setting), "")
+    before, after = cut_at_prompt(spans, prompt)
+    drawn = list(_span_rows(before))
+    if before:
+        drawn.append(("", Text(PROMPT_END, style="dim")))
+    drawn += _span_rows(after)
+    notes = [line for note in turn_notes(format_, message) for line in prose(note)]
+    return [
+        *heading("A whole turn, as the model writes it"),
+        *notes,
+        *rows(drawn, words=False),
+    ]
+
+
+def _span_rows(spans: Sequence[ExampleSpan]) -> Iterator[Row]:
+    for span in spans:
+        style = WRITTEN_STYLE if span.written else MARKUP_STYLE
+        for at, line in enumerate(lines(span.text, style)):
+            yield ("" if at else span.label), line
+
+
+def cut_at_prompt(
+    spans: Sequence[ExampleSpan], prompt: str
+) -> tuple[list[ExampleSpan], list[ExampleSpan]]:
+    """Cut a turn where the generation prompt ends; all is after it where it differs."""
+    text = "".join(span.text for span in spans)
+    if not prompt or not text.startswith(prompt):
+        return [], list(spans)
+    before: list[ExampleSpan] = []
+    after: list[ExampleSpan] = []
+    left = len(prompt)
+    for span in spans:
+        inside = span.text[:left]
+        behind = span.text[len(inside) :]
+        left -= len(inside)
+        if inside:
+            before.append(ExampleSpan(span.label, inside, span.written))
+        if behind:
+            after.append(ExampleSpan(span.label, behind, span.written))
+    return before, after
+
+
+def turn_notes(format_: TurnFormat, message: Message) -> Iterator[str]:
+    """Say what an observant reader misses in the example."""
+    if format_.calls is not None and not message.calls:
+        seen = TurnPart.CALLS not in format_.unconfirmed
+        why = "none is written beside other parts" if seen else "no render shows one"
+        yield f"This example has no call: {why}."
+        return
+    presence = message.presence
+    full = next((layout for key, layout in format_.layouts.items() if all(key)), None)
+    if full is None or all(presence):
+        return
+    if full.refusal:
+        yield "A message with reasoning, content and calls is refused, so this one has fewer parts."
+    elif presence.calls and TurnPart.CONTENT not in full.parts:
+        yield "Content is not written beside calls, so this example has none."

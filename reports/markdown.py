@@ -134,7 +134,7 @@ def inline(words: Words) -> str:
     return "".join(pieces)
 
 
-_LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
+LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
 """What GitHub makes a mention or a link of: it does not so within code."""
 _SIGN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@$^-])")
 
@@ -144,7 +144,7 @@ def plain(text: str) -> str:
     pieces: list[str] = []
     end = 0
     seen = visible(text)
-    for match in _LIVE.finditer(seen):
+    for match in LIVE.finditer(seen):
         pieces += [_escaped(seen[end : match.start()]), cell(match.group())]
         end = match.end()
     return "".join([*pieces, _escaped(seen[end:])])

@@ -40,11 +40,19 @@ from .blocks import (
     small,
     tagged,
 )
-from .example import ExampleSpan, call_spans, example_call, example_message, taken_apart, turn_spans
+from .example import (
+    ExampleSpan,
+    call_spans,
+    cut_at_prompt,
+    example_call,
+    example_message,
+    taken_apart,
+    turn_section,
+    turn_spans,
+)
 from .render_trace import line_words, source_words
 from .roundtrip import ABOUT, conditions_of
 from .setting_words import setting_words
-from .turn import cut_at_prompt, turn_section
 from .visible import quoted, visible
 
 Bar = tuple[float, str, str]

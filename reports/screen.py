@@ -20,7 +20,15 @@ from autoparser.analysis.formats.saved_format import SavedFormat
 from autoparser.analysis.learning.tools_in_prompt import ToolsInPrompt
 
 from .blocks import Blocks, Row, heading, joined, prose, sentence
-from .example import ExampleSpan, example_message, taken_apart, turn_spans, type_words
+from .example import (
+    ExampleSpan,
+    cut_at_prompt,
+    example_message,
+    taken_apart,
+    turn_notes,
+    turn_spans,
+    type_words,
+)
 from .findings import findings_words, unwritten_rows
 from .places import provenance_words
 from .setting_words import doubt, setting_words
@@ -28,7 +36,6 @@ from .settings import gate_score, gate_style, stops_words
 from .summary import absent_words, kept_words, limit_words, wants_words
 from .switches import screen_switches
 from .terminal import Lines, drawn_lines, fact_lines, text_of
-from .turn import cut_at_prompt, turn_notes
 from .verdict import verdict
 from .visible import literal, quoted, visible
 from .what_was_asked import tools_in_prompt_section

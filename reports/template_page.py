@@ -53,7 +53,7 @@ from .blocks import (
     tagged,
 )
 from .difference import DifferencePiece, Side
-from .example import example_message
+from .example import example_message, turn_notes
 from .grammar import grammar_rows, turn_expression
 from .page_pictures import (
     call_picture,
@@ -71,7 +71,6 @@ from .setting_words import UNCONFIRMED, setting_words
 from .settings import gate_score, gate_words, setting_rows, settings_words
 from .summary import default_mode, summary_rows
 from .switches import NO_EFFECT, switch_rows, switch_sentences, unmoved_words, unset_words
-from .turn import turn_notes
 from .verdict import basis, check_score, sandbox_words, spoiled_words, why
 from .visible import quoted, visible
 from .what_was_asked import TOOLS_IN_PROMPT, bounds_rows, tools_in_prompt_groups, tools_summary

@@ -13,6 +13,7 @@ from autoparser.analysis.lint.hit import HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.reports.difference import LineOrigins, compared
+from autoparser.reports.markdown import LIVE, WIDTH, fenced
 from autoparser.reports.terminal import difference_lines
 from autoparser.reports.visible import visible
 
@@ -22,7 +23,6 @@ from .words import message_words, notes, problem_words, summary_words, template_
 LONGEST = 60_000
 """Characters of a comment; GitHub refuses more than 65,536."""
 
-WIDTH = 100
 _SIGNS = {Severity.ERROR: "🔴 error", Severity.WARNING: "🟡 warning", Severity.INFO: "🔵 info"}
 
 
@@ -105,18 +105,9 @@ def _detail(template: InspectedTemplate, finding: LintFinding) -> Iterator[str]:
     yield f"<details><summary>{title}</summary>"
     yield ""
     for evidence in finding.evidence:
-        yield from _block([*_evidence(evidence)])
+        yield from fenced([*_evidence(evidence)], "diff")
     yield ""
     yield "</details>"
-
-
-def _block(lines: list[str]) -> Iterator[str]:
-    """Fence lines so that nothing in them ends the fence."""
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield f"{fence}diff"
-    yield from lines
-    yield fence
 
 
 def _evidence(evidence: HitEvidence) -> Iterator[str]:
@@ -155,15 +146,13 @@ def _alone(shown: ShownText) -> Iterator[str]:
 
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~$^])")
-_LIVE = re.compile(r"@[\w/.-]+|\bGH-\d+|#\d+|\bhttps?://\S+|\bwww\.\S+")
-"""What GitHub makes a mention or a link of: it does not so within code."""
 
 
 def _words(text: str) -> str:
     """Return words that Markdown shows as they are, in one line."""
     pieces: list[str] = []
     end = 0
-    for match in _LIVE.finditer(text):
+    for match in LIVE.finditer(text):
         pieces += [_escaped(text[end : match.start()]), _code(match.group())]
         end = match.end()
     return "".join([*pieces, _escaped(text[end:])])

@@ -72,12 +72,12 @@ def fix_reason(rule: Rule) -> str:
         return "It changes no text at all."
     if rule.never_safe:
         return (
-            "Which of a turn's two forms the model was trained on, no render says. So the fix"
-            " wants --unsafe-fixes, and shows in one example what it changes."
+            "No render tells which of a turn's two forms the model was trained on. So the fix"
+            " needs --unsafe-fixes, and shows in one example what it changes."
         )
     wrong = " or ".join(each.words for each in rule.mends)
     return (
-        f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and wants"
+        f"It changes only renders in which {wrong}. An edit that changes more is unsafe, and needs"
         " --unsafe-fixes."
     )
 
@@ -219,7 +219,7 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
         " they change only renders that the finding calls wrong (safe) or others too (unsafe)."
     )
     yield ""
-    yield "Written by the command `autoparser rule --markdown`; do not edit by hand."
+    yield "Written by the command `autoparser rule --format markdown`; do not edit by hand."
     for group in RuleGroup:
         of_group = [rule for rule in rules if rule.group is group]
         if not of_group:

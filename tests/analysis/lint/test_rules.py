@@ -78,9 +78,13 @@ def test_each_module_declares_the_rule_of_one_page() -> None:
 
 PAGE = (FOLDER / f"{RULES[0].code}-{RULES[0].name}.md").read_text("utf-8")
 WRONG_PAGES = {
-    "an unknown key": ("severity:", "severty:", "severty: there is no key 'severty'"),
-    "an unknown severity": ("severity: error", "severity: bad", "severity: 'bad' is none of"),
-    "a text for a list": ("[engines]", "engines", "concerns: this is a text, not a list"),
+    "an unknown key": ("severity:", "severty:", "Object contains unknown field `severty`"),
+    "an unknown severity": (
+        "severity: error",
+        "severity: bad",
+        "Invalid enum value 'bad' - at `$.severity`",
+    ),
+    "a text for a list": ("[engines]", "engines", "Expected `array`, got `str` - at `$.concerns`"),
     "a fact that is text": ("severity:", "why: x\nseverity:", "why: the page's text and name say"),
     "facts that are not YAML": ("severity:", "severity", "line 3: this is not YAML (mapping"),
     "no heading": ("\n# ", "\n", "this is not a rule's page"),
