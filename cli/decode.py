@@ -58,27 +58,9 @@ class SamplerName(StrEnum):
 
 
 @help_order(
-    "tools",
-    "tokenizer",
-    "walks",
-    "seed",
-    "limit",
-    "tool_choice",
-    "no_parallel",
-    "json_schema",
-    "prompt",
-    "sampler",
-    "model",
-    "device",
-    "batch",
-    "server",
-    "engine",
-    "served_model",
-    "server_timeout",
-    "loosen",
-    "free_reasoning",
-    "show",
-    "switch",
+    "tools tokenizer walks seed limit tool_choice no_parallel json_schema prompt sampler "
+    "model device batch server engine served_model server_timeout loosen free_reasoning show "
+    "switch"
 )
 def decode(
     *,

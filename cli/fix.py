@@ -32,21 +32,8 @@ PROBLEMS = 2
 
 
 @help_order(
-    "select",
-    "ignore",
-    "extend_select",
-    "config",
-    "isolated",
-    "baseline",
-    "profile",
-    "min_severity",
-    "min_confidence",
-    "unsafe_fixes",
-    "write",
-    "diff",
-    "form",
-    "as_json",
-    "output",
+    "select ignore extend_select config isolated baseline profile min_severity "
+    "min_confidence unsafe_fixes write diff form as_json output"
 )
 def fix(
     *,

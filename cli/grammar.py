@@ -44,18 +44,8 @@ class GrammarFormat(StrEnum):
 
 
 @help_order(
-    "form",
-    "accepts",
-    "tools",
-    "tokenizer",
-    "tool_choice",
-    "no_parallel",
-    "json_schema",
-    "strict",
-    "lazy",
-    "loosen",
-    "prompt",
-    "switch",
+    "form accepts tools tokenizer tool_choice no_parallel json_schema strict lazy loosen "
+    "prompt switch"
 )
 def grammar(
     *,

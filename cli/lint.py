@@ -146,34 +146,10 @@ MANY = 8
 
 
 @help_order(
-    "select",
-    "ignore",
-    "extend_select",
-    "config",
-    "isolated",
-    "baseline",
-    "write_baseline",
-    "fail_on",
-    "profile",
-    "min_severity",
-    "exit_zero",
-    "min_confidence",
-    "form",
-    "output",
-    "report",
-    "statistics",
-    "explain",
-    "show_evidence",
-    "template_place",
-    "tokenizer",
-    "tools",
-    "engines",
-    "python",
-    "revision",
-    "jobs",
-    "watch",
-    "no_cache",
-    "cache_dir",
+    "select ignore extend_select config isolated baseline write_baseline fail_on profile "
+    "min_severity exit_zero min_confidence form output report statistics explain "
+    "show_evidence template_place tokenizer tools engines python revision jobs watch "
+    "no_cache cache_dir"
 )
 def lint(
     *,

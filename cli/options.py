@@ -21,14 +21,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import typer
 
 from autoparser.analysis.core.errors import AutoparserError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Command = Callable[..., Any]
 
@@ -44,11 +41,14 @@ def leave_out(*names: str) -> LeftOut:
     return LeftOut(names)
 
 
-def help_order(*names: str) -> Callable[[Command], Command]:
-    """Let the help of a command begin with these options, for groups that others interrupt."""
+def help_order(names: str) -> Callable[[Command], Command]:
+    """Put these options first in the help of a command, in this order.
+
+    A command needs it where options of its own stand between those of a group.
+    """
 
     def mark(command: Command) -> Command:
-        command.__dict__["help_order"] = {name: place for place, name in enumerate(names)}
+        command.__dict__["help_order"] = {name: place for place, name in enumerate(names.split())}
         return command
 
     return mark
@@ -133,7 +133,7 @@ def _command_signature(command: Command) -> inspect.Signature:
     return inspect.signature(command, eval_str=True)
 
 
-def _group_class(parameter: inspect.Parameter) -> type[DataclassInstance] | None:
+def _group_class(parameter: inspect.Parameter) -> type[Any] | None:
     """Return the class of a parameter that is a group, or None."""
     kind = parameter.annotation
     if get_origin(kind) is Annotated:

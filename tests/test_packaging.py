@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GRAFTED = ("analysis", "cli", "reports")
 
 
-OWN = {"autoparser", "tests"}
+OWN = {"autoparser", "tests", "_typeshed"}
 
 
 def project_file() -> dict[str, Any]:

@@ -22,7 +22,7 @@ from .entry_openings import (
 )
 from .json_text import Emit, ReadOutcome, read_json
 from .raw_text import begun_stops
-from .text_lookahead import GoesOn, StopTexts, TextLookahead, ends_anywhere, ends_nowhere
+from .text_lookahead import GoesOn, StopTable, TextLookahead, ends_anywhere, ends_nowhere
 from .text_tape import Reading, SpanKind, TextTape
 from .value_decoding import json_value
 from .value_reader import ValueReader
@@ -214,7 +214,7 @@ class EntryReader:
     ) -> Reading[bool]:
         """Whether the closer of a value comes before all other markers, and an entry ends there."""
         others = [text for text in (*begin, *self.stops) if text != after.core]
-        ends = StopTexts([("", after.core, True), *(("", text, False) for text in others)])
+        ends = StopTable([("", after.core, True), *(("", text, False) for text in others)])
         found = yield from ahead.first_of(ends, _LONGEST_KEY)
         if not found or not (yield from ahead.row(after.units)):
             return False

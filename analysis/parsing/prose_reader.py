@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .json_text import Emit
 from .message_collector import MessageCollector
 from .stop_marks import StopMark
-from .text_lookahead import FoundStop, StopTexts, TextLookahead
+from .text_lookahead import FoundStop, StopTable, TextLookahead
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 from .turn_request import TurnTree
 
@@ -70,7 +70,7 @@ class JsonContent:
         """
         self._marks = tuple(marks)
         self._fenced = fenced
-        self._ends: StopTexts[None] = StopTexts([("", end.core, None) for end in turn.ends])
+        self._ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
         self._in_string = self._ends.searching('"\\').search
 
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
@@ -147,7 +147,7 @@ _SPECIAL = re.compile(r'"|\\.?|[{}\[\]]', re.DOTALL)
 
 
 def read_prose(
-    tape: TextTape, stops: StopTexts[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
+    tape: TextTape, stops: StopTable[StopMark], kind: SpanKind, emit: Emit, tail: str = ""
 ) -> Reading[FoundStop[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 
@@ -175,7 +175,7 @@ def read_prose(
         yield
 
 
-def _may_be_other(tape: TextTape, stops: StopTexts[StopMark], found: FoundStop[StopMark]) -> bool:
+def _may_be_other(tape: TextTape, stops: StopTable[StopMark], found: FoundStop[StopMark]) -> bool:
     """Whether a cut has left of another stop what looks like the opening of calls."""
     if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
         return False
@@ -185,7 +185,7 @@ def _may_be_other(tape: TextTape, stops: StopTexts[StopMark], found: FoundStop[S
     return begun.start <= found.start and begun.label is not StopMark.CALLS
 
 
-def _end(tape: TextTape, stops: StopTexts[StopMark], tail: str) -> int:
+def _end(tape: TextTape, stops: StopTable[StopMark], tail: str) -> int:
     """Say where the text ends that the end of all text closes."""
     text, end = tape.text, len(tape.text)
     if not tape.complete:

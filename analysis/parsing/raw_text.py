@@ -18,7 +18,7 @@ from autoparser.analysis.core.schema_parts import SchemaPart
 
 from .entry_openings import EntryRow, read_elements
 from .json_text import Emit, QuoteScan, ReadOutcome
-from .text_lookahead import FoundStop, GoesOn, StopTexts, TextLookahead
+from .text_lookahead import FoundStop, GoesOn, StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextLane, TextTape
 from .value_decoding import UnreadableValueError, decode_typed, decode_value, is_huge
 
@@ -137,7 +137,7 @@ class RawReader:
             stops += [(after.before + self.between, text, _Stop.MARKER) for text in markers]
         stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
-        self.stops = StopTexts(stops)
+        self.stops = StopTable(stops)
         # What needs no escape passes by without being looked at again.
         search = self.stops.searching("" if emit is None else _ESCAPED).search
         self.lane = TextLane(

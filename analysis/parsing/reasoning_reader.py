@@ -26,7 +26,7 @@ from .stop_marks import (
     recipient_pattern,
     skip_again,
 )
-from .text_lookahead import StopTexts, TextLookahead
+from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
 
@@ -49,15 +49,15 @@ class HeaderReader:
             first, last, lead = self.frame.first, self.frame.last, self.frame.lead
         self._lead = "" if lead is None or section is None else lead.core
         self._openers = tuple(filter(None, (first, self._lead)))
-        self._first: StopTexts[bool] = StopTexts(
+        self._first: StopTable[bool] = StopTable(
             [("", first, True), *(("", core, False) for core in cores)]
         )
-        self._inside: StopTexts[bool] = StopTexts(
+        self._inside: StopTable[bool] = StopTable(
             [("", last, True), *(("", core, False) for core in cores)]
         )
 
     def read(
-        self, tape: TextTape, collector: MessageCollector, stops: StopTexts[StopMark]
+        self, tape: TextTape, collector: MessageCollector, stops: StopTable[StopMark]
     ) -> Reading[StopMark | None]:
         """Read a header and, where it leads to a call, the call after it.
 
@@ -179,7 +179,7 @@ class HeaderReader:
 _OPENED = {TurnPart.REASONING: StopMark.REASONING, TurnPart.CONTENT: StopMark.CONTENT}
 
 
-def _stops_at(stops: StopTexts[StopMark], text: str, start: int) -> bool:
+def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
     """Whether a stop stands at this very place of a text."""
     found = stops.find(text, start)
     return found is not None and found.start == start

@@ -30,7 +30,7 @@ from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
-from .text_lookahead import StopTexts, TextLookahead
+from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
 
@@ -49,7 +49,7 @@ def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]
     if not last or not literal.core.endswith(last):
         return (yield from read_literal(tape, literal))
     others = [("", text, False) for text in stops if text not in literal.core]
-    ends: StopTexts[bool] = StopTexts([("", last, True), *others])
+    ends: StopTable[bool] = StopTable([("", last, True), *others])
     while True:
         text = tape.text[tape.at :]
         found = ends.find(text, 0)
@@ -276,7 +276,7 @@ class RowReader:
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
         """Take what a model wrote before a text; nothing where that is not near."""
         tape = self.tape
-        stops = StopTexts([("", text, text == wanted) for text in (wanted, *self.around.stops)])
+        stops = StopTable([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
             found = stops.find(tape.text, tape.at)
             size = tape.left() if found is None else found.start - tape.at

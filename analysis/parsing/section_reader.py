@@ -41,7 +41,7 @@ from .stop_marks import (
     is_marked,
     listed_calls,
 )
-from .text_lookahead import StopTexts, TextLookahead
+from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, FunctionName, JsonCall, RowCall, TurnTree
 
@@ -117,9 +117,9 @@ class SectionReader:
         self._call_marks = (*self._inner_closers, *entry_markers(section.call))
         opening = call_open(section.call)
         texts = (opening.trigger, section.close.core, *(end.core for end in turn.ends))
-        self._noise: StopTexts[None] | None = None
+        self._noise: StopTable[None] | None = None
         if opening.noticed_by_marker:
-            self._noise = StopTexts([("", text, None) for text in texts])
+            self._noise = StopTable([("", text, None) for text in texts])
         self._turn = turn
         self._opening_units = (*section.open.units, *opening.units)
         lead = "".join(rf"(?:{re.escape(unit)}\s*)?" for unit in self._opening_units)
@@ -409,11 +409,11 @@ class SectionReader:
         return SectionReader(self._turn, replace(self.section, call=other), self._offered)
 
     @cached_property
-    def _listed(self) -> StopTexts[StopMark] | None:
+    def _listed(self) -> StopTable[StopMark] | None:
         """What begins the next call of a list, or ends it; None where a marker begins each."""
         listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
         ends = [("", text, StopMark.END) for text in self._ends]
-        return StopTexts([*ends, *listed]) if listed else None
+        return StopTable([*ends, *listed]) if listed else None
 
     def _named_call(self, tape: TextTape, section: CallSection) -> Reading[bool]:
         """Look whether a call follows that begins with its name."""

@@ -11,7 +11,7 @@ from autoparser.analysis.core.literals import TemplateLiteral, spaced_spellings
 from autoparser.analysis.core.text_format import TurnPart
 
 from .entry_openings import at_text
-from .text_lookahead import StopTexts
+from .text_lookahead import StopTable
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import (
     ArgumentList,
@@ -259,11 +259,11 @@ class StopMark(Enum):
 
 def reasoning_stops(
     turn: TurnTree, offered: frozenset[str] | None, *, calls: bool, content: bool
-) -> StopTexts[StopMark]:
+) -> StopTable[StopMark]:
     """Return what ends reasoning; with `calls` and `content` also what opens these by a marker."""
     block = turn.reasoning
     if block is None:
-        return StopTexts([])
+        return StopTable([])
     stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
     # A header before what opens content belongs to that.
     headers = ("", turn.header.core) if turn.header.is_marked else ("",)
@@ -274,12 +274,12 @@ def reasoning_stops(
         for header in headers
     ]
     stops += [_stop(end, StopMark.END) for end in turn.ends if end.is_marker]
-    return StopTexts(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
+    return StopTable(stops + (list(_calls_in_reasoning(turn, offered)) if calls else []))
 
 
-def calls_in_reasoning(turn: TurnTree, offered: frozenset[str] | None) -> StopTexts[StopMark]:
+def calls_in_reasoning(turn: TurnTree, offered: frozenset[str] | None) -> StopTable[StopMark]:
     """Return what opens calls inside reasoning."""
-    return StopTexts(list(_calls_in_reasoning(turn, offered)))
+    return StopTable(list(_calls_in_reasoning(turn, offered)))
 
 
 def _calls_in_reasoning(
@@ -310,21 +310,21 @@ def bracketed_marks(turn: TurnTree, offered: frozenset[str] | None) -> tuple[str
 
 def content_stops(
     turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
-) -> StopTexts[StopMark]:
+) -> StopTable[StopMark]:
     """Return what ends content; `offered` are the tools, None: any.
 
     With a frame the words that lead to a call do so only where a header may stand, and are text in
     content; and its first marker alone opens no call.
     """
-    return StopTexts(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
+    return StopTable(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
 
 
 def broken_call_stops(
     turn: TurnTree, offered: frozenset[str] | None, closers: Sequence[str]
-) -> StopTexts[StopMark]:
+) -> StopTable[StopMark]:
     """Return what ends the rest of a call that broke: what closes calls, or what ends content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
-    return StopTexts([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
+    return StopTable([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
 
 
 def call_stops(turn: TurnTree, offered: frozenset[str] | None) -> Iterator[str]:

@@ -21,7 +21,7 @@ class FoundStop(NamedTuple, Generic[Label]):
     label: Label
 
 
-class StopTexts(Generic[Label]):
+class StopTable(Generic[Label]):
     """Texts to look for, each with what it means; the longest that fits is the one."""
 
     __slots__ = (
@@ -267,7 +267,7 @@ class TextLookahead:
                 return text
         return None
 
-    def first_of(self, stops: StopTexts[bool], most: int) -> Reading[bool]:
+    def first_of(self, stops: StopTable[bool], most: int) -> Reading[bool]:
         """Move up to the first of these texts within so many characters; return its label.
 
         False where none comes so soon.

@@ -15,7 +15,7 @@ from typing import SupportsIndex
 
 import pytest
 
-from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTexts
+from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 
 from .loop import TOOLS, analysis_of
 
@@ -42,9 +42,9 @@ def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     analysis = analysis_of(fixture)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     counted = 0
-    find = StopTexts[object].find
+    find = StopTable[object].find
 
-    def counting(stops: StopTexts[object], text: str, at: int) -> FoundStop[object] | None:
+    def counting(stops: StopTable[object], text: str, at: int) -> FoundStop[object] | None:
         nonlocal counted
         found = find(stops, text, at)
         counted += (len(text) if found is None else found.end) - at
@@ -54,7 +54,7 @@ def work(fixture: str, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
         nonlocal counted
         counted += 1
 
-    monkeypatch.setattr(StopTexts, "find", counting)
+    monkeypatch.setattr(StopTable, "find", counting)
     Counted.copied = 0
     profile = sys.getprofile()
     sys.setprofile(count)

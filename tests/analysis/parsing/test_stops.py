@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser.analysis.parsing.text_lookahead import StopTexts
+from autoparser.analysis.parsing.text_lookahead import StopTable
 from autoparser.analysis.parsing.text_tape import SpanKind, TextLane, TextTape
 
-STOPS = StopTexts(
+STOPS = StopTable(
     [("\n\n", "</a>", "close"), ("", "</a>b", "longer"), (" ", "[x]", "x")], tail="\n"
 )
 
@@ -53,7 +53,7 @@ def test_whitespace_before_a_stop_is_the_template_s_as_far_as_it_writes_it() -> 
     assert text[: STOPS.written_before(text, stop, 0)] == "words\n"
 
 
-INNER = StopTexts([("", "<open>call", "outer"), ("", "call", "inner"), ("", "call:x", "longer")])
+INNER = StopTable([("", "<open>call", "outer"), ("", "call", "inner"), ("", "call:x", "longer")])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_earlier_or_a_longer_stop_may_still_come(text: str, unsure: bool | No
 
 
 def test_a_stop_inside_what_may_become_another_is_not_sure() -> None:
-    stops = StopTexts([("", "<call>", "outer"), ("", "cal", "inner")])
+    stops = StopTable([("", "<call>", "outer"), ("", "cal", "inner")])
     stop = stops.find("<cal", 0)
     assert stop is not None
     assert stops.unsure("<cal", stop, 0)
@@ -87,7 +87,7 @@ def test_what_comes_with_a_stop_does_not_pass() -> None:
 
 def test_without_stops_everything_passes() -> None:
     text = "<a> \n"
-    stops = StopTexts[None]([])
+    stops = StopTable[None]([])
     assert (stops.search(text), stops.passed(text)) == (None, len(text))
 
 
@@ -121,7 +121,7 @@ def test_nothing_passes_by_where_text_is_left_or_was_something_else() -> None:
         assert tape.lane is None
 
 
-LOOSE = StopTexts(
+LOOSE = StopTable(
     [("\n", "<call>", "call"), ("\n", "<end>", "end"), ("", "<bare>", "call")], "", "call"
 )
 
