@@ -17,9 +17,9 @@ its parameter, where the tools are given (`_coerce` in transformers' `response_p
 
 For example, where all but arrays come back as they were:
 
-    >>> losses(lambda value: not isinstance(value, list), unwritten=[]).types
+    >>> value_losses(lambda value: not isinstance(value, list), unwritten=[]).types
     frozenset({<JsonType.ARRAY: 'array'>})
-    >>> typed("3", JsonType.INTEGER), typed("three", JsonType.INTEGER)
+    >>> type_text("3", JsonType.INTEGER), type_text("three", JsonType.INTEGER)
     (3, 'three')
 """
 

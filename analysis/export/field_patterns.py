@@ -7,9 +7,9 @@ whitespace of which every beginning matches, too.
 
 For example:
 
-    >>> exact("[call]"), loose("<call>\n"), at_most("\n\n")
+    >>> exact_pattern("[call]"), loose_pattern("<call>\n"), at_most("\n\n")
     ('\\[call\\]', '<call>\\s*', '\\n{0,2}')
-    >>> either(["a", "b"]), optional("a"), behind("a")
+    >>> any_pattern(["a", "b"]), optional_pattern("a"), behind_pattern("a")
     ('(?:a|b)', '(?:a)?', '(?<=a\\s*)')
 
 The texts that stand around the parts of a turn, collected from all its layouts.
@@ -19,7 +19,7 @@ For example, what stands after reasoning:
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> joints = joints_of(analyze(template).format.whole)
-    >>> for joint in between(joints, left=[Part.REASONING], right=ANY):
+    >>> for joint in joints_between(joints, left=[TurnPart.REASONING], right=ANY):
     ...     print(joint.right, repr(joint.text))
     content '\n</think>\n\n'
     None '\n</think>\n\n<|im_end|>\n'
@@ -31,11 +31,11 @@ For example, of a turn whose header the prompt has written:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import Request
-    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
+    >>> from autoparser.analysis.parsing.turn_expression import build_expression
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> format_ = analyze(template).format.whole
-    >>> turn = build(Formats.of(format_), Request())
+    >>> turn = build_expression(Formats.of(format_), ParserRequest())
     >>> from autoparser.analysis.export.field_patterns import joints_of
     >>> around = TargetSurroundings(format_, turn, joints_of(format_))
     >>> around.begins, around.ends, around.end

@@ -4,11 +4,11 @@ For example, of content that nothing opens and the end of the turn closes:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import Request
-    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
+    >>> from autoparser.analysis.parsing.turn_expression import build_expression
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> format_ = analyze(template).format.whole
-    >>> turn = build(Formats.of(format_), Request())
+    >>> turn = build_expression(Formats.of(format_), ParserRequest())
     >>> from autoparser.analysis.export.field_patterns import joints_of
     >>> around = TargetSurroundings(format_, turn, joints_of(format_))
     >>> field = content_field(around, rest="", joins=False)
@@ -23,11 +23,11 @@ For example, of `<think>\n…\n</think>\n\n`:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import Request
-    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
+    >>> from autoparser.analysis.parsing.turn_expression import build_expression
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> format_ = analyze(template).format.whole
-    >>> turn = build(Formats.of(format_), Request())
+    >>> turn = build_expression(Formats.of(format_), ParserRequest())
     >>> from autoparser.analysis.export.field_patterns import joints_of
     >>> around = TargetSurroundings(format_, turn, joints_of(format_))
     >>> field = reasoning_field(around, turn.reasoning)
@@ -40,14 +40,14 @@ For example an empty block of reasoning, which is neither reasoning nor content:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
-    >>> from autoparser.analysis.parsing.turn_request import Request
-    >>> from autoparser.analysis.parsing.turn_expression import build
+    >>> from autoparser.analysis.parsing.turn_request import ParserRequest
+    >>> from autoparser.analysis.parsing.turn_expression import build_expression
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
     >>> format_ = analyze(template).format.whole
-    >>> turn = build(Formats.of(format_), Request())
+    >>> turn = build_expression(Formats.of(format_), ParserRequest())
     >>> from autoparser.analysis.export.field_patterns import joints_of
     >>> import re
-    >>> pattern = markup(TargetSurroundings(format_, turn, joints_of(format_)))
+    >>> pattern = markup_pattern(TargetSurroundings(format_, turn, joints_of(format_)))
     >>> re.match(pattern, "<think>\n\n</think>\n\nHello.").group()
     '<think>\n\n</think>\n\n'
 """

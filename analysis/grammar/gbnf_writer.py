@@ -6,8 +6,8 @@ that a template would strip from the end of a text is left to the text.
 Text up to `<e>` is a state for each beginning of `<e>` that may have been written:
 
     >>> from autoparser.analysis.grammar.gbnf_writer import SchemaTable
-    >>> from autoparser.analysis.grammar.grammar_rules import NOTHING, Exit
-    >>> free = FreeTextNode((Exit(Prose(), "<e>", NOTHING),))
+    >>> from autoparser.analysis.grammar.grammar_rules import NOTHING, ProseExit
+    >>> free = FreeTextNode((ProseExit(FreeProse(), "<e>", NOTHING),))
     >>> written = write_gbnf(GrammarRules(free, {}), SchemaTable()).splitlines()
     >>> print(*(line for line in written if line.startswith("text")), sep="\n")
     text ::= run ("<" text-after-lt)

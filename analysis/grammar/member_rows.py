@@ -15,7 +15,7 @@ since neither stands between texts of its own:
     >>> members = MemberRules(
     ...     table,
     ...     schema,
-    ...     Container(separator=" "),
+    ...     ContainerNotation(separator=" "),
     ...     entries=lambda name, *_: [(f"{name}=1",)],
     ...     writes=lambda _: True,
     ...     close="]",
@@ -34,12 +34,12 @@ Of `city`, which has to be there, and `days`, which need not, each after a blank
 
     >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
     >>> table = RuleTable(OpaqueTokens())
-    >>> members = {"city": ("city=", Ref("text")), "days": ("days=", Ref("number"))}
+    >>> members = {"city": ("city=", RuleReference("text")), "days": ("days=", RuleReference("number"))}
     >>> row = MemberRow(table, separator=" ", close="]", is_ended=False)
     >>> row.node(members.items(), {"city"}).items
-    (LiteralNode(text='city='), Ref(name='text'), Ref(name='days'), LiteralNode(text=']'))
+    (LiteralNode(text='city='), RuleReference(name='text'), RuleReference(name='days'), LiteralNode(text=']'))
     >>> table.named["days"].options[1].items
-    (LiteralNode(text=' days='), Ref(name='number'))
+    (LiteralNode(text=' days='), RuleReference(name='number'))
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Two ways part where they differ, unless a tokenizer has one token there:
 
     >>> brancher = Brancher(OpaqueTokens())
     >>> node = brancher.branch([("<call>a",), ("<call>b",)])
-    >>> node == sequence(LiteralNode("<call>"), choice(LiteralNode("a"), LiteralNode("b")))
+    >>> node == sequence_of(LiteralNode("<call>"), choice_of(LiteralNode("a"), LiteralNode("b")))
     True
     >>> brancher = Brancher(OpaqueTokens({"<call>": 7, "<calls>": 8}))
     >>> brancher.branch([("<call>",), ("<calls>",)])

@@ -152,6 +152,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ): "the field in which engines that read an export take reasoning",
     **{("lint/other_jinjas.py", name): SERVED for name in ("llama.cpp", "llama_worker.py")},
     ("engines/engine_worker/llama_reader.py", "llama.cpp"): SERVED,
+    ("lint/jinja_workers/llama_worker.py", "engine_worker.llama_reader"): SERVED,
     ("engines/engine_worker/llama_reader.py", "[DONE]"): LAST_EVENT,
     **{("lint/other_jinjas.py", token): BLANK for token in ("<s>", "</s>")},
     **{

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[3]
 
 USE = """
 import sys
-from autoparser.analysis.core.schema_document import validator
-check = validator({"format": "%s"}, unknown_formats=set())
+from autoparser.analysis.core.schema_document import schema_validator
+check = schema_validator({"format": "%s"}, unknown_formats=set())
 print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark" in sys.modules)
 """
 
