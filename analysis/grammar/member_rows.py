@@ -34,10 +34,14 @@ Of `city`, which has to be there, and `days`, which need not, each after a blank
 
     >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
     >>> table = RuleTable(OpaqueTokens())
-    >>> members = {"city": ("city=", RuleReference("text")), "days": ("days=", RuleReference("number"))}
+    >>> text, number = RuleReference("text"), RuleReference("number")
+    >>> members = {"city": ("city=", text), "days": ("days=", number)}
     >>> row = MemberRow(table, separator=" ", close="]", is_ended=False)
-    >>> row.node(members.items(), {"city"}).items
-    (LiteralNode(text='city='), RuleReference(name='text'), RuleReference(name='days'), LiteralNode(text=']'))
+    >>> written = row.node(members.items(), {"city"}).items
+    >>> print(*written[:2])
+    LiteralNode(text='city=') RuleReference(name='text')
+    >>> print(*written[2:])
+    RuleReference(name='days') LiteralNode(text=']')
     >>> table.named["days"].options[1].items
     (LiteralNode(text=' days='), RuleReference(name='number'))
 """

@@ -15,6 +15,8 @@ from autoparser import ChatTemplate
 from autoparser.analysis.analysis import analyze
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, TAGGED_CALL, calls, turn
 
+pytestmark = pytest.mark.slow
+
 PAIRS = "{% for k, v in f.arguments.items() %}"
 SHOWN = "{{ v if v is string else v|tojson }}"
 NESTED = (

@@ -14,6 +14,8 @@ from tests.analysis.grammar.proofs import prove
 from tests.analysis.parsing.loop import difference
 from tests.fixture_analyses import TOKENS
 
+pytestmark = pytest.mark.slow
+
 NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
 NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))
 

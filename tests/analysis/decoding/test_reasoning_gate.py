@@ -14,6 +14,8 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from .states import allowed, is_answer, spelled, takes
 from .tokenizers_here import byte_tokenizer
 
+pytestmark = pytest.mark.slow
+
 JSON = Constraint.json_schema({"type": "object"}, whitespace="compact")
 SPACED = Constraint.ebnf('start: /[ \\n]*/ "{}"')
 END, START = "</think>", "<think>"

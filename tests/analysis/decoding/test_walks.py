@@ -14,6 +14,8 @@ from tests.analysis.decoding.tokenizers_here import deepseek, qwen, small
 
 from .trials import TOOLS, analysis_of, trial_of
 
+pytestmark = pytest.mark.slow
+
 JSON = "j1-json-in-tags"
 TAGS = "a1-function-parameter"
 SCHEMA = {

@@ -21,6 +21,8 @@ from tests.analysis.history.played import TEMPLATES, fixture, shipped
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
 from tests.lanes import sampled
 
+pytestmark = pytest.mark.slow
+
 JSON = calls('<call>{"name": "{{ f.name }}", "arguments": {{ f.arguments|tojson }}}</call>')
 
 

@@ -23,6 +23,8 @@ from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.analysis.parsing.messages import random_messages
 from tests.analysis.tiny import CONTENT, REASONING, turn
 
+pytestmark = pytest.mark.slow
+
 RANDOM = 16
 """Messages that are drawn for a fixture; of 127 fixtures they are two thousand."""
 EOS = "<|the-end|>"

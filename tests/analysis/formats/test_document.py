@@ -21,6 +21,8 @@ from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.learning.prober import Finding
 from tests.fixture_analyses import analysed
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 TEMPLATES = sorted((ROOT / "fixtures" / "templates").glob("*.jinja"))
 SCHEMA = json.loads((ROOT / "docs" / "analysis.schema.json").read_text("utf-8"))

@@ -24,6 +24,8 @@ from tests.analysis.parsing.loop import (
     with_ids,
 )
 
+pytestmark = pytest.mark.slow
+
 JSON = "j1-json-in-tags"
 SECTION = "j1-6-section-around"
 MUSE = "reasoning-forced-closed"

@@ -17,6 +17,8 @@ from tests.analysis.parsing.loop import analysis_of
 
 from .proofs import grammar_for, request_for
 
+pytestmark = pytest.mark.slow
+
 XML, HERMES = "a1-function-parameter", "j1-json-in-tags"
 LETTERS = "a" * 19_999
 MARKUP = random.Random(3).choices('abc<>/= \n"\\{}é日', k=36_000)

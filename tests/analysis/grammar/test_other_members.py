@@ -23,6 +23,8 @@ from .proofs import grammar_for, request_for
 from .tokens import byte_tokenizer, guidance
 from .walks import decoder, gbnf_decoder, refusal
 
+pytestmark = pytest.mark.slow
+
 WHOLE: Json = {"type": "integer"}
 TABLE: dict[str, tuple[dict[str, Json], bool, bool]] = {
     "nothing": ({}, True, True),

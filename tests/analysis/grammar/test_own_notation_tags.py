@@ -15,6 +15,8 @@ from tests.analysis.parsing.loop import analysis_of
 
 from .proofs import grammar_for, request_for
 
+pytestmark = pytest.mark.slow
+
 NOTATIONS = (
     "a1-function-parameter", "a2-key-value-tags", "a3-invoke-parameter", "a4-type-flags",
     "a6-key-is-tag", "a7-2-typed-arguments", "g1-pseudo-json", "p1-2-python-list",

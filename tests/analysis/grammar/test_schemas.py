@@ -17,6 +17,8 @@ from .proofs import grammar_for as request_grammar, request_for
 from .tokens import byte_tokenizer, guidance
 from .walks import decoder, gbnf_decoder, refusal
 
+pytestmark = pytest.mark.slow
+
 XML = "a1-function-parameter"
 CALL = (
     "Well.\n</think>\n\n<tool_call>\n<function=book>\n<parameter=it>\n{}\n</parameter>\n"

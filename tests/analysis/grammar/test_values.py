@@ -18,6 +18,8 @@ from tests.analysis.grammar.cases import (
 )
 from tests.analysis.grammar.judge import Judge
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_taken_and_what_is_written_is_valid(case: Case) -> None:

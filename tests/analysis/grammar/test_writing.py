@@ -20,6 +20,8 @@ from autoparser.analysis.grammar.schema_rules import schema_rules, text_rules
 from tests.analysis.grammar.gbnf_reader import read_gbnf
 from tests.analysis.grammar.judge import Judge, gbnf
 
+pytestmark = pytest.mark.slow
+
 PERSON: dict[str, Any] = {
     "type": "object",
     "properties": {

@@ -19,6 +19,8 @@ from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.fixture_analyses import TEMPLATES, TOKENS
 
+pytestmark = pytest.mark.slow
+
 NOVEL = TEMPLATES.parent / "novel"
 NAMES, ATTRIBUTES = NOVEL / "names-are-tags.jinja", NOVEL / "attributes.jinja"
 TAGS = TEMPLATES / "a1-4-namespaced-tags.jinja"

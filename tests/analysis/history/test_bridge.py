@@ -26,6 +26,8 @@ from tests.analysis.history.made import (
 )
 from tests.analysis.history.tokenizers_here import deepseek, qwen, small
 
+pytestmark = pytest.mark.slow
+
 XML = "a1-function-parameter"
 """Keeps reasoning in a tool loop and after it."""
 

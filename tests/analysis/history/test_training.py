@@ -24,6 +24,8 @@ from tests.analysis.history.test_token_stops import WRAPPED
 from tests.analysis.history.tokenizers_here import small
 from tests.lanes import sampled
 
+pytestmark = pytest.mark.slow
+
 MARKED = (
     "{% for m in messages %}{% if m.role == 'assistant' %}<|im_start|>a\n{% generation %}"
     "{{ m.content }}<|im_end|>{% endgeneration %}\n{% else %}<|im_start|>{{ m.role }}\n"

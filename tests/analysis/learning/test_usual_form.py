@@ -20,6 +20,8 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.reports.summary import wants_words
 from autoparser.reports.verdict import wanted_words
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 TEMPLATES: Mapping[str, Any] = yaml.safe_load((FIXTURES / "usual_form.yaml").read_text("utf-8"))
 SPOILED = [name for name, each in TEMPLATES.items() if "spoiled" in each]

@@ -14,6 +14,8 @@ from autoparser.analysis.core.errors import Limit, TemplateLimitError
 from autoparser.analysis.overview.comparison import Comparison, changed_renders, compare_templates
 from tests.lanes import sampled
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = """\
 {%- macro text(content) %}
     {%- if content is string %}{{- content }}

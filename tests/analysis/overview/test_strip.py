@@ -12,6 +12,8 @@ from autoparser.analysis.overview.portrait import Portrait, portray_template
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import analysed
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[3] / "fixtures" / "templates"
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 NAMES = (

@@ -16,6 +16,8 @@ from autoparser.analysis.parsing.json_text import ReadOutcome
 from autoparser.analysis.parsing.text_tape import TextTape
 from tests.analysis.parsing.loop import analysis_of
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "templates"
 STOP = "\n<the end of it>"
 

@@ -14,6 +14,8 @@ from .loop import analysis_of, disagreement, fixture_names, generated, marker_te
 from .test_forgiving import parsed
 from .test_shapes import SHAPES
 
+pytestmark = pytest.mark.slow
+
 FIRST = ToolCall("update_record", {"title": "a b", "labels": ["x", "2"]}, "kL5mN7pQ2")
 SECOND = ToolCall("get_forecast", {"city": "Oslo", "days": 3}, "aB3dE6gH1")
 MESSAGES = (

@@ -19,6 +19,8 @@ from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 
 from .loop import TOOLS, analysis_of
 
+pytestmark = pytest.mark.slow
+
 SHORT, MOST = 5_000, 3
 
 

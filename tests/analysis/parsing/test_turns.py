@@ -22,6 +22,8 @@ from tests.analysis.tiny import CONTENT, turn
 
 from .loop import analysis_of, disagreement, gaps
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.jinja"))
 

@@ -26,6 +26,8 @@ from tests.analysis.sources.gguf_files import (
 )
 from tests.analysis.sources.hub_server import Hub
 
+pytestmark = pytest.mark.slow
+
 NAMED = [
     {"name": "default", "template": TEMPLATE},
     {"name": "tool_use", "template": "T"},

@@ -17,6 +17,8 @@ from autoparser.analysis.sources.hub_requests import hub_name
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from tests.analysis.sources.hub_server import Hub, Model, commit_of
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"

@@ -25,6 +25,8 @@ from autoparser.analysis.teaching.output_learning import InferredFormat, learn_o
 from autoparser.analysis.teaching.taught_analysis import UsedFormat, with_saved
 from tests.analysis.learning.test_examples import WORDED
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 CHAT = (ROOT / "fixtures" / "learning" / "chat-only.jinja").read_text("utf-8")
 TOOLS = yaml.safe_load((ROOT / "fixtures" / "learning" / "tools.yaml").read_text("utf-8"))

@@ -16,6 +16,8 @@ from autoparser.analysis.core.errors import AutoparserError, TemplateRenderError
 from autoparser.analysis.templates.worker_limits import Limits
 from autoparser.analysis.templates.worker_pool import TaskWorker, close_workers, run_task
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
 SHORT = Limits(render_seconds=0.2, seconds=0.5, memory=100_000_000)
 
