@@ -198,7 +198,7 @@ _OPENING = {_Sign.CLOSE_ARRAY: _Sign.OPEN_ARRAY, _Sign.CLOSE_OBJECT: _Sign.OPEN_
 
 
 def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
-    """Return where the first sign may end: without cutting a unit first, then by its open's length."""
+    """Return where the first sign may end: without cutting a unit, then by its open's length."""
     text = equation.text
     like = known.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
 

@@ -3,8 +3,8 @@
 A proposal assigns each output a message. It only suggests: the format that is concluded from it
 has to read outputs completely, and to write them back unchanged.
 
-Added tokens of a tokenizer suggest markers where outputs leave them open. A marker that is one token
-begins and ends where the token does. Its name has no meaning; its place does:
+Added tokens of a tokenizer suggest markers where outputs leave them open. A marker that is one
+token begins and ends where the token does. Its name has no meaning; its place does:
 
     '<|mull|>Rain, perhaps.<|told|>Let me see.<|use|>look {…'   reasoning stands between the first
     two, since words stand there, and the third opens the call
@@ -144,7 +144,7 @@ class SuggestedMarkers:
         return max(pairs, key=lambda pair: pairs[pair], default=None)
 
     def opening(self, begins: Sequence[str], shared: str) -> str:
-        """Return the opening of calls, from a token on, within `shared`, the end of all `begins`."""
+        """Return the opening of calls in `shared`, the common end of `begins`, from a token on."""
         opened = Counter(begin[at:] for begin in begins if (at := self._opening(begin)) is not None)
         usual = max(opened, key=lambda text: opened[text], default="")
         return usual if usual and shared.endswith(usual) else shared
@@ -330,7 +330,7 @@ def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> li
 
 
 def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
-    """Return the text before the calls and their opening; of turns without calls, all.
+    """Return the text before the calls, without their opening; of turns without calls, all.
 
     Return None if something else opens them.
     """

@@ -102,8 +102,8 @@ def departures_together(
 ) -> Iterator[FormDeparture]:
     """Yield the departures of a conversation to try together, given the outcome of each alone.
 
-    The effect of a single departure is already known. Users send all of them in the usual form; if
-    that raises, a caller fixes those that raise alone, and sends the others as they are.
+    If one alone spoils the conversation, that is known, and none is yielded. Users send all in the
+    usual form; if that raises, a caller fixes those that raise alone, and sends the others so.
     """
     if FormOutcome.SPOILED in found.values():
         return
@@ -127,7 +127,7 @@ def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> For
 def lost_text(
     dialogue: Dialogue, tools: Sequence[Tool], usual: str, wanted: str, *, system: str = ""
 ) -> LostText | None:
-    """Return a text of a conversation that is less frequent in `usual` than in `wanted`, or None."""
+    """Return a text of the request that `usual` has less often than `wanted`, or None."""
     if usual == wanted:
         return None
     for whose, text in _spoken(dialogue, system):
