@@ -270,7 +270,7 @@ def _padded(row: Row) -> Row:
 
 
 def _varying(literals: Sequence[str]) -> str:
-    """Return a pattern for literals with the common prefix and suffix of these."""
+    """Return a pattern of the common prefix and suffix of literals."""
     if len(set(literals)) == 1:
         return re.escape(literals[0])
     head = common_prefix(*literals)

@@ -35,8 +35,8 @@ class Example:
 
 # Examples in a file: a list, or a mapping with it as `examples`.
 #
-# - output: <call>look(city="Oslo", days=3)</call> message: tool_calls: [{name: look, arguments:
-# {city: Oslo, days: 3}}]
+# An item has `output: <call>look(city="Oslo", days=3)</call>` and
+# `message: {tool_calls: [{name: look, arguments: {city: Oslo, days: 3}}]}`.
 
 
 _EXAMPLE = "{output: …, message: {content: …, reasoning: …, tool_calls: […]}}"

@@ -82,7 +82,7 @@ class Observer:
         end = full.text.rfind(marks.user) + len(marks.user)
         after = kept.rpartition(marks.user)[2]
         if alone.rendered and after.strip() and full.text.startswith(after, end):
-            # An answered message may be written otherwise, as if only the last one offers the tools.
+            # An answered message may differ, as when only the last one offers the tools.
             return full.text[:end] + after
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)

@@ -1,9 +1,9 @@
 """Collect from a template's syntax tree the names and constants that are worth probing with.
 
 `suggestions_of` is the entry point. A collector walks the tree once: it records the variables, the
-constants that they are compared with or default to, and, through a value flow, what is read inside
-them (`x.type == "json_object"` suggests `{"type": "json_object"}` for `x`). These are suggestions
-only; renders decide.
+constants that they are compared with or default to, and, through a value flow, the members that are
+read of them (`x.type == "json_object"` suggests `{"type": "json_object"}` for `x`). These are
+suggestions only; renders decide.
 """
 
 from __future__ import annotations

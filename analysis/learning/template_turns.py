@@ -45,7 +45,7 @@ _WORD = re.compile(r"[^\W_]{3,}")
 """The words of a value; the text between them may be escaped in some notation."""
 
 _OTHER = "5"
-"""Replaces a text to see what is written of it; no word begins or ends so."""
+"""Replaces a text to find how it is written; no word begins or ends so."""
 
 
 @dataclass(frozen=True, slots=True)
