@@ -64,7 +64,7 @@ class _ToolMend(NamedTuple):
 def find_crashes(
     render: RenderTools, tools: Sequence[Tool]
 ) -> tuple[dict[int, Tool], tuple[ToolCrash, ...]]:
-    """Return the tools by their places, mended if they did not render, and the causes."""
+    """Return the tools that render, by place and mended if necessary, and the causes."""
     whole = render(tools).error
     if whole is None:
         return dict(enumerate(tools)), ()

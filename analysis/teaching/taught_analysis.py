@@ -175,7 +175,7 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
 
 
 def spoiled_render(own: Analysis, other: Analysis) -> str:
-    """Return the title of a message of the template that only `own` reads back, or an empty text."""
+    """Return the title of a message that only `own` reads back as rendered, or an empty text."""
     for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
         tools, prompt = loose_tools() if opening.tools else None, opening.text or None
         parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
