@@ -1,4 +1,9 @@
-"""How a container is written, put together from what was learnt of its entries."""
+"""Learn the notation of containers from their entries, and of a call's arguments as a whole.
+
+`learn_types` learns entries by the type of their value, containers inside included, and
+`container_of` builds the container's notation from them. `learn_argument_list` and
+`learn_enclosure` do this for the arguments of a call.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +46,13 @@ from .observer import Observer
 from .prober import Sentinels
 
 _DEPTH = 1
-"""Containers inside a container are learnt so deep; below, they are taken to be written alike."""
+"""Containers inside a container are learned to this depth; deeper ones are assumed alike."""
 
 
 def learn_types(
     place: Place, entries: EntryOrder, strings: Strings, depth: int = _DEPTH
 ) -> TypedRows:
-    """Learn how entries are written by the type of their value, and containers inside."""
+    """Learn the notation of entries by the type of their value, and of containers inside."""
     types = learn_typed_rows(place, entries, strings.row)
     if not depth:
         return types
@@ -84,7 +89,7 @@ def _nested(
 
 
 def _learnt(place: Place, depth: int) -> ContainerNotation | None:
-    """Learn a container entry by entry, as the phases learn the arguments."""
+    """Learn a container by its entries, as the phases learn the arguments."""
     entries = learn_entries(place)
     if entries is None:
         return None
@@ -106,7 +111,7 @@ def _learnt(place: Place, depth: int) -> ContainerNotation | None:
 def container_of(
     entries: EntryOrder, strings: Strings, types: TypedRows, key: StringText
 ) -> ContainerNotation:
-    """Put the container together, without what encloses its entries."""
+    """Build the container's notation, without the brackets around its entries."""
     default = plain_row(types.rows)
     signs = _own_signs(types, default)
     rows = {kind: signs[kind][2] if kind in signs else row for kind, row in types.rows.items()}
@@ -121,7 +126,7 @@ def container_of(
 
 
 def known_object(types: TypedRows) -> ValueNotation | None:
-    """Return the known notation that the objects inside a container are written in."""
+    """Return the known notation of the objects inside a container."""
     container = types.containers.get(JsonType.OBJECT)
     values = None if container is None else container.values
     if container is None or values is None or replace(container, values=None) != values.object:
@@ -132,12 +137,12 @@ def known_object(types: TypedRows) -> ValueNotation | None:
 def writes_alike(
     members: ContainerNotation, known: ValueNotation, entries: EntryOrder, marks: Sentinels
 ) -> bool:
-    """Say whether objects of a known notation are written as these pieces say.
+    """Whether objects of a known notation are written as these pieces.
 
-    Then what holds the pieces is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` has some.
+    Then their container is such an object: `{"a": {"b": 1}}` is JSON, `a={"b": 1}` contains some.
     """
     line, end = entries.margin + entries.indent, entries.margin
-    # T6 has asked for names that get escaped: what quotes them may choose the quotes by the name.
+    # T6 covers names that are escaped: their quotes may depend on the name.
     rich = {name: value for name, value in every_type(marks).items() if name.isalnum()}
     body = members.write(list(rich.items()), members.values or known, line)
     if known.object.indent:
@@ -146,11 +151,11 @@ def writes_alike(
 
 
 _Signs: TypeAlias = Mapping[JsonType, tuple[str, str, Row]]
-"""What stands around a value of a type because of its type, and the row without that."""
+"""The literals around a value that depend on its type, and the row without them."""
 
 
 def _own_signs(types: TypedRows, default: Row) -> _Signs:
-    """Tell what strings and numbers bring along from what is written around any value."""
+    """Separate the literals of strings and numbers from those around any value."""
     rows = types.rows
     plains = [row for row in (default, rows.get(JsonType.ARRAY), rows.get(JsonType.OBJECT)) if row]
     signs: dict[JsonType, tuple[str, str, Row]] = {}
@@ -168,7 +173,7 @@ def _own_signs(types: TypedRows, default: Row) -> _Signs:
 
 
 def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
-    """Say how the values in a container are written."""
+    """Return the notation of the values in a container."""
     usual = json_notation()
     text = strings.text
     if text.escape is not StringEscape.PYTHON:
@@ -189,7 +194,7 @@ def _values(strings: Strings, types: TypedRows, signs: _Signs) -> ValueNotation:
 
 
 def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotation:
-    """Let what stands inside a learnt container be written as it was seen, at every depth."""
+    """Let values inside a learned container be written as they were seen, at every depth."""
     inner = container.values
     if inner is None or inner.is_json or inner == python_notation():
         return container
@@ -211,7 +216,7 @@ def _tied(container: ContainerNotation, outer: ValueNotation) -> ContainerNotati
     return replace(container, values=nested)
 
 
-# Where a call's arguments can be seen, and whether they are one value.
+# The place of a call's arguments, and whether they are one value.
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +227,15 @@ class LearntArguments:
     verbatim: bool = False
     """The caller's own JSON text is pasted."""
     quoted: tuple[str, str] | None = None
-    """What stands around a JSON string that holds the arguments; None: there is none."""
+    """The literals around a JSON string that holds the arguments, or None if there is none."""
 
     def place(self, observer: Observer) -> Place:
-        """Return the place where arguments are chosen, and seen without the string around them."""
+        """Return the place of the arguments, read without the string around them."""
         return _place(observer, self.quoted)
 
 
 def learn_argument_list(observer: Observer) -> LearntArguments | None:
-    """Learn how arguments follow one another; None where they cannot be made out."""
+    """Learn how arguments follow one another, or return None if they cannot be found."""
     place = _place(observer, None)
     one = place.strings(1)
     text = place.site(one) or ""
@@ -242,7 +247,7 @@ def learn_argument_list(observer: Observer) -> LearntArguments | None:
 
 
 def _quotes(one: Json, text: str) -> tuple[str, str] | None:
-    """Find what stands around JSON text that is the content of a JSON string."""
+    """Find the literals around JSON text that is the content of a JSON string."""
     for colon in (": ", ":"):
         held = json.dumps(one, separators=(",", colon))
         before, found, after = text.partition(json.dumps(held))
@@ -260,7 +265,7 @@ def _place(observer: Observer, quoted: tuple[str, str] | None) -> Place:
 
 
 def _unquoted(site: Site, before: str, after: str) -> Site:
-    """Show what a JSON string holds in place of the string."""
+    """Return a site that shows the content of a JSON string instead of the string."""
 
     def shown(value: Json) -> str | None:
         text = site(value)
@@ -277,16 +282,16 @@ def _unquoted(site: Site, before: str, after: str) -> Site:
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """What encloses a call's arguments."""
+    """The brackets around a call's arguments."""
 
     notation: ValueNotation | None
-    """The notation whose brackets enclose them, which objects in them have too; None: nothing."""
+    """The notation of the brackets, which objects in the arguments have, too, or None."""
     without: str | None = None
-    """The turn of a call without arguments, where more is missing from it than arguments."""
+    """The turn of a call without arguments, if it lacks more than these."""
 
 
 def learn_enclosure(observer: Observer, listed: LearntArguments, types: TypedRows) -> Enclosure:
-    """Learn what of a call stays without arguments."""
+    """Learn the text of a call that remains without arguments."""
     place, cut = listed.place(observer), listed.entries.repetition
     one, text = place.strings(1), place.site(place.strings(1)) or ""
     known, rest = known_object(types), cut.prefix + cut.suffix

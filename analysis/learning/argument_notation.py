@@ -1,4 +1,10 @@
-"""How a string is written, learnt from one string that holds everything that gets escaped."""
+"""Learn notations at a site: a place whose value can be chosen and whose text can be seen.
+
+The parts: the entries of a container and their order (`learn_entries`), strings (`learn_strings`,
+from one string with every character that some notation escapes), the notations that Python itself
+writes (`known_notations`, `recognize_notation`), the keys of an object (`learn_key`), and entries
+with values of other types (`learn_typed_rows`).
+"""
 
 from __future__ import annotations
 
@@ -34,14 +40,11 @@ from autoparser.analysis.core.text_format import (
 from .call_rows import SeenSlot, cut_at, match_row, read_entry, without_equal_quotes
 from .prober import Sentinels
 
-# How the entries of a container follow one another: arguments in a call, items, members.
-#
-# A site is a place whose value can be chosen and whose text can be seen; everything about the
-# container is learnt by choosing values and looking at the text.
+# The entries of a container: arguments in a call, items of an array, members of an object.
 
 
 Site: TypeAlias = Callable[[Json], "str | None"]
-"""The text that shows when the place has this value; None where the template raises."""
+"""Renders the text of the place with this value, or None if the template raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Place:
         return {self.sentinels.typed_keys[kind]: value} if self.keyed else [value]
 
     def strings(self, count: int) -> Json:
-        """Return a container with so many strings, its keys in descending order."""
+        """Return a container with this many strings, its keys in descending order."""
         values = self.sentinels.values[:count]
         if self.keyed:
             return dict(zip(self.sentinels.keys, values, strict=False))
@@ -70,14 +73,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class EntryOrder:
-    """What stands around the entries of a container, and in which order they come."""
+    """The literals around the entries of a container, and the order of the entries."""
 
     repetition: RepeatedText
-    """Prefix: all before the first entry; suffix: all after the last."""
+    """Prefix: the text before the first entry; suffix: the text after the last one."""
     order: MemberOrder = MemberOrder.GIVEN
 
     def inside(self, text: str | None) -> str | None:
-        """Return the text of the entries alone."""
+        """Return the text of the entries without prefix and suffix."""
         if text is None:
             return None
         head, tail = self.repetition.prefix, self.repetition.suffix
@@ -88,12 +91,12 @@ class EntryOrder:
 
     @property
     def margin(self) -> str:
-        """What the line begins with on which the container ends, where it is a line of its own."""
+        """The indent of the line on which the container ends, if that is a separate line."""
         return _line_begun(self.repetition.suffix)
 
     @property
     def indent(self) -> str:
-        """What more than that the line of an entry begins with; empty where all is on one line."""
+        """The further indent of the line of an entry; empty if all is on one line."""
         separator = self.repetition.separator
         return _line_begun(separator[separator.find("\n") :]).removeprefix(self.margin)
 
@@ -104,7 +107,7 @@ def _line_begun(text: str) -> str:
 
 
 def learn_entries(place: Place) -> EntryOrder | None:
-    """Learn by one entry and two what separates entries; None where they cannot be found."""
+    """Learn the separator from one and two entries; return None if they cannot be found."""
     one = place.site(place.strings(1))
     if one is None:
         return None
@@ -136,7 +139,7 @@ def _labels(place: Place) -> Mapping[str, tuple[RowSlot, int]]:
 
 
 def _sorting(place: Place) -> MemberOrder:
-    """Say how members are sorted, which were given in descending order and came in ascending."""
+    """Return the order of members that were given descending and written ascending."""
     marks = place.sentinels
     upper, lower = "B" + marks.keys[1], "a" + marks.keys[1]
     mixed: dict[str, Json] = {
@@ -152,16 +155,16 @@ def _sorting(place: Place) -> MemberOrder:
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """How an entry is written whose value is a string."""
+    """How an entry with a string is written."""
 
     row: Row
-    """Whatever stands around the value, its quotes too: what is its own, other types tell."""
+    """The row, with the value's quotes as literals: other types show what belongs to strings."""
     text: StringText
-    """What becomes of the string between these literals, or with the quotes that it chooses."""
+    """How the string is written between these literals, or with the quotes that it chooses."""
 
 
 def learn_strings(place: Place, entries: EntryOrder, key: SeenSlot | None) -> Strings | None:
-    """Learn an entry with a string; None where a container with one entry is written otherwise."""
+    """Learn an entry with a string, or return None if a container with one entry differs."""
     word = place.sentinels.values[0]
     only = entries.inside(place.site(place.strings(1)))
     if only is None:
@@ -187,16 +190,16 @@ _LEAD, _TRAIL = "\n\n ", " \n\n"
 
 
 def hostile_string(word: str) -> str:
-    """Return a string of `word` and of every character that some notation escapes."""
+    """Return a string of `word` and every character that some notation escapes."""
     return _LEAD + word + "".join(char + word for char in _HOSTILE) + _TRAIL
 
 
 def learn_text(
     written: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
-    """Say how `hostile_string(word)` came to be written so; None where nothing explains it.
+    """Return how `hostile_string(word)` was written, or None if nothing explains it.
 
-    `write_again` shows how another string is written at the same place.
+    `write_again` renders another string at the same place.
     """
     original = hostile_string(word)
     return (
@@ -208,7 +211,7 @@ def learn_text(
 
 @cache
 def _styles() -> Sequence[StringText]:
-    """Return every way of writing that one rule tells, those that strip nothing first."""
+    """Return every notation that is one rule, those that strip nothing first."""
     plain = [StringText(escape=escape) for escape in ESCAPES_BY_RULE]
     stripped = [
         StringText(escape=escape, edges=StrippedEdges(left, right))
@@ -224,7 +227,7 @@ def _styled(written: str, original: str) -> StringText | None:
 def _guarded(
     written: str, original: str, word: str, write_again: Callable[[str], str | None]
 ) -> StringText | None:
-    """Recognise a wrapper that is written around some strings only."""
+    """Recognize a wrapper that is written around some strings only."""
     for escape in (StringEscape.VERBATIM, StringEscape.JSON):
         plain = StringText(escape=escape)
         opening, found, close = written.partition(plain.write(original))
@@ -306,9 +309,9 @@ _SPACINGS = ((", ", ": "), (",", ":"), (",", ": "), (", ", ":"))
 def recognize_notation(
     value: Json, text: str, *, margin: str = "", indent: str = ""
 ) -> ValueNotation | None:
-    """Say which known notation writes `value` as `text`, if need be on lines of their own.
+    """Return the known notation that writes `value` as `text`, on separate lines if needed.
 
-    `margin` is what the line begins with on which the value stands.
+    `margin` is the indent of the line on which the value begins.
     """
     for step in ("", indent) if indent else ("",):
         for comma, colon in _SPACINGS:
@@ -318,14 +321,14 @@ def recognize_notation(
     return None
 
 
-# How the keys of an object are written, learnt from one key that holds all that gets escaped.
+# The keys of an object, learned from one key with every character that is escaped.
 
 
 def learn_key(place: Place) -> StringText:
-    """Learn how an object writes its keys; as they are, where nothing shows it.
+    """Learn how an object writes its keys, by default verbatim.
 
     The quotes around a key are a part of its entry's row. With `key="K"` for the key `K`, and
-    `key="a&amp;b"` for `a&b`, the key's own text is what stands where `K` stood.
+    `key="a&amp;b"` for `a&b`, the key's own text is the text in the place of `K`.
     """
     marks = place.sentinels
     word = marks.keys[1]
@@ -347,7 +350,7 @@ def learn_key(place: Place) -> StringText:
     return text or StringText()
 
 
-# How entries are written whose value is not a string: by what differs from an entry with one.
+# Entries with values of other types, by their difference from an entry with a string.
 
 
 NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
@@ -355,10 +358,10 @@ NUMBERS = (JsonType.INTEGER, JsonType.NUMBER)
 
 @dataclass(frozen=True, slots=True)
 class TypedRows:
-    """How a container's entries are written, by the type of their value."""
+    """The rows of a container's entries by the type of their value."""
 
     rows: dict[JsonType, Row | None] = field(default_factory=dict[JsonType, "Row | None"])
-    """How an entry of each type is written; None: it is not written; missing: not made out."""
+    """The row of each type, or None if the entry is not written; unknown types are missing."""
     words: dict[str, str] = field(default_factory=dict[str, str])
     """The words for true, false and null."""
     refused: set[JsonType] = field(default_factory=set[JsonType])
@@ -366,11 +369,11 @@ class TypedRows:
     containers: Mapping[JsonType, ContainerNotation] = field(
         default_factory=dict[JsonType, ContainerNotation]
     )
-    """How arrays and objects are written, where that could be learnt."""
+    """The notation of arrays and objects, as far as it was learned."""
 
 
 def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:
-    """Return a value of every type but string; of a type that has two, the usual one comes last."""
+    """Return values of every type but string; of two of one type, the usual one comes last."""
     word = marks.values[1]
     return [
         (JsonType.INTEGER, marks.integer),
@@ -384,9 +387,9 @@ def typed_samples(marks: Sentinels) -> list[tuple[JsonType, Json]]:
 
 
 def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> TypedRows:
-    """Learn the rows of all types, and the words of those that have words.
+    """Learn the rows of all types, and the words of true, false and null.
 
-    Numbers are sentinels themselves; what else is written is read by the rows that are known.
+    Numbers are sentinels themselves; other values are read by the rows that are known.
     """
     types = TypedRows({JsonType.STRING: string_row})
     bare = without_equal_quotes(string_row)
@@ -414,7 +417,7 @@ def learn_typed_rows(place: Place, entries: EntryOrder, string_row: Row) -> Type
 def _entry(
     place: Place, entries: EntryOrder, types: TypedRows, value: Json, kind: JsonType
 ) -> str | None:
-    """Show the container's only entry; None where there is none to be seen."""
+    """Return the text of the container's only entry, or None if none is shown."""
     text = place.site(place.one(value, kind))
     if text is None:
         types.refused.add(kind)

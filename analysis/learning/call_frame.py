@@ -1,4 +1,10 @@
-"""The frame of the calls: what opens and closes a section and a call, seen with sentinels."""
+"""Learn the frame of calls by sentinels: the text that opens and closes a section and a call.
+
+`learn_frame` renders turns of one, two and three calls and splits the repeated text from its
+surroundings. The module also reads generation prompts (`prompt_text`, `describe_openings`), markers
+before calls that no usual turn shows (`learn_leads`), and numbers that count calls
+(`mark_numbers`).
+"""
 
 from __future__ import annotations
 
@@ -26,25 +32,25 @@ from .prober import Prober
 from .shape_negotiation import call_of, switch_candidates
 from .suggestions import Suggestions
 
-# Generation prompts: what they have already written of the turn, under each setting.
+# Generation prompts: the part of the turn that each has already written.
 
 
 class PromptText(NamedTuple):
-    """What `add_generation_prompt` adds under a setting."""
+    """The text that `add_generation_prompt` adds under a setting."""
 
     setting: Setting
     text: str
     tools: bool = True
-    """Whether tools are offered; so without tools is told apart only where that differs."""
+    """Whether tools are offered; the prompt without tools is listed only if it differs."""
     signs: tuple[str, ...] = ()
-    """Texts before the turn by which the prompt is told from those of other formats."""
+    """Texts before the turn that distinguish the prompt from those of other formats."""
 
 
 def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str | None:
-    """Return what `add_generation_prompt` adds; None where the prompt cannot be rendered.
+    """Return the text that `add_generation_prompt` adds, or None if the prompt does not render.
 
-    Where the template writes something else without it, such as the token that ends a training
-    example, what both begin with is cut off, but no marker is cut in two.
+    If the template writes something else without it, such as the token that ends a training
+    example, the common prefix is cut off, but no marker is cut in two.
     """
     alone = prober.probe((prober.user,), tools=tools, setting=setting)
     prompt = prober.probe((prober.user,), tools=tools, generation=True, setting=setting)
@@ -61,9 +67,9 @@ def prompt_text(prober: Prober, setting: Setting, *, tools: bool = True) -> str 
 
 
 def _unasked(prober: Prober, setting: Setting) -> str:
-    """Return the generation prompt that a template writes whether it is asked for or not.
+    """Return the generation prompt that a template writes unconditionally.
 
-    It may begin turns with calls alone, as one that has closed the reasoning.
+    It may begin only turns with calls, as one that has closed the reasoning.
     """
     observer = Observer(prober.using(setting=setting))
     behind = observer.behind
@@ -74,7 +80,7 @@ def _unasked(prober: Prober, setting: Setting) -> str:
 
 
 def prompts_under(prober: Prober, settings: Sequence[Setting]) -> tuple[PromptText, ...]:
-    """Return every setting's generation prompt, and the one without tools where it is another."""
+    """Return every setting's generation prompt, and the one without tools if it differs."""
     return tuple(prompt for setting in settings for prompt in _prompts(prober, setting))
 
 
@@ -83,7 +89,7 @@ def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
     if text is not None:
         yield PromptText(setting, text)
     bare = prompt_text(prober, setting, tools=False)
-    # Templates that know nothing but tools write no prompt without them.
+    # Templates that handle tools only write no prompt without them.
     if bare and bare != text:
         yield PromptText(setting, bare, tools=False)
 
@@ -91,7 +97,7 @@ def _prompts(prober: Prober, setting: Setting) -> Iterator[PromptText]:
 def describe_openings(
     prompts: Sequence[PromptText], header: str, reasoning: MarkerBlock | None
 ) -> tuple[TurnOpening, ...]:
-    """Say of each generation prompt how much of the turn it has written."""
+    """Return how much of the turn each generation prompt has written."""
     return tuple(
         TurnOpening(
             dict(prompt.setting),
@@ -108,7 +114,7 @@ _UNKNOWN = MarkerBlock(TemplateLiteral(), TemplateLiteral())
 
 
 def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptProgress:
-    """Say how much of a turn the text has written that begins it."""
+    """Return how much of a turn its beginning `text` has written."""
     reasoning = reasoning or _UNKNOWN
     if not text:
         return PromptProgress.NOTHING
@@ -128,30 +134,30 @@ def written_by(text: str, header: str, reasoning: MarkerBlock | None) -> PromptP
     return PromptProgress.OTHER
 
 
-# Markers that stand right before a call, and stops, that no turn of the usual messages shows.
+# Markers right before a call, and stop strings, that no turn of the usual messages shows.
 #
-# Two sources, both of them suggestions of the template's syntax tree. A variable in which
-# something is searched for may be a list of tools that are called in another way: with the called
-# tool in it, the render shows what then opens the call and what ends the turn. And a text
-# constant that is one marker, and that no render at all has shown, is something the template
-# knows: where it stands right before a call that reads whole, it is markup.
+# Both sources are suggestions of the template's syntax tree. A variable that is searched may be a
+# list of tools that are called in another way: with the called tool in it, the render shows the
+# opening of the call and the end of the turn. And a text constant that is one marker, and that no
+# render has shown, is known to the template: right before a call that reads completely, it is
+# markup.
 
 
 _CALLS = Presence(calls=True)
 _MOST = 8
-"""So many of either are looked at."""
+"""At most this many of either are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """What may lead to a call, and what more may end a turn."""
+    """Markers that may precede a call, and further ends of turns."""
 
     markers: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
 
 
 def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
-    """Learn the markers before calls and the stops that only a list or a constant tells of."""
+    """Learn the markers before calls and the stop strings that only a list or constant shows."""
     unseen = [
         text
         for each in suggestions.constants
@@ -174,25 +180,25 @@ def learn_leads(observer: Observer, suggestions: Suggestions) -> Leads:
 
 
 def _new(text: str, usual: ObservedTurn) -> list[str]:
-    """Return the markers of a text that the usual turn does not have."""
+    """Return the markers of a text that the usual turn lacks."""
     units = (unit.strip() for unit in edge_units(text)) if text else ()
     return [unit for unit in units if is_unit(unit) and unit not in usual.text]
 
 
-# Numbers that count calls: the same text but for a number that grows by one.
+# Numbers that count calls: texts equal except for a number that grows by one.
 
 
 INDEX_MARK = "\ue000"
-"""Stands in a learnt text for the number of the call."""
+"""Placeholder for the number of the call in a learned text."""
 
 _NUMBERS = re.compile(r"(\d+)")
 
 
 def mark_numbers(texts: Sequence[str]) -> tuple[str, int] | None:
-    """Give the text that `texts` share with marks for the numbers that count, and the first number.
+    """Return the text that `texts` share, with marks for counting numbers, and the first number.
 
-    None where the texts differ in anything else. A text without numbers that count comes back
-    as it is, with -1.
+    Return None if the texts differ in anything else. A text without counting numbers is returned
+    unchanged, with -1.
     """
     rows = [_NUMBERS.split(text) for text in texts]
     first = rows[0]
@@ -215,7 +221,7 @@ def mark_numbers(texts: Sequence[str]) -> tuple[str, int] | None:
 
 
 def fill_number(text: str, number: int) -> str:
-    """Put a number where the marks are."""
+    """Replace the marks by a number."""
     return text.replace(INDEX_MARK, str(number))
 
 
@@ -235,21 +241,21 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class CallsFrame:
-    """What surrounds the calls of a turn."""
+    """The text around the calls of a turn."""
 
     repetition: RepeatedText
     """Prefix: before the first call, in a turn of calls alone; suffix: to the end of the text."""
     inner: str
-    """A call from its first to its last sentinel."""
+    """The text of a call from its first to its last sentinel."""
     index_base: int = 0
     goes_on: bool = False
-    """Whether the numbers of a later turn go on from those of an earlier one."""
+    """Whether the numbers of a later turn continue those of an earlier one."""
     limit: CallLimit = CallLimit.MANY
     later_close: str = ""
     """Written after every call but the first."""
 
     def without_header(self, header: str) -> CallsFrame:
-        """Leave the header of a turn out of what opens a call, where each call repeats it."""
+        """Remove the turn's header from the opening of a call, if each call repeats it."""
         cut = self.repetition
         if not header.strip() or not cut.open.startswith(header):
             return self
@@ -264,9 +270,9 @@ class CallsFrame:
         )
 
     def with_close_before(self, afters: Sequence[str]) -> CallsFrame:
-        """Keep of a call's close what is written whatever comes next.
+        """Reduce a call's close to the text that is written whatever comes next.
 
-        `afters` are the texts after the last call of a turn of one.
+        `afters` are the texts after the call in turns of one call.
         """
         cut = self.repetition
         written = self.close_of(0)
@@ -288,24 +294,24 @@ class CallsFrame:
 
     @property
     def call(self) -> str:
-        """One whole call, of sentinels, with marks where its number stands."""
+        """One whole call of sentinels, with marks for its number."""
         return f"{self.repetition.open}{self.inner}{self.repetition.close}"
 
     def written(self, at: int) -> str:
-        """Return the call number `at`, in the sentinels of the first."""
+        """Return call number `at`, in the sentinels of the first."""
         return fill_number(self.call, self.index_base + at)
 
     def first_open(self) -> str:
-        """Return what opens the first call."""
+        """Return the opening of the first call."""
         return fill_number(self.repetition.open, self.index_base)
 
     def close_of(self, at: int) -> str:
-        """Return what closes the call number `at`."""
+        """Return the close of call number `at`."""
         return fill_number(self.repetition.close, self.index_base + at)
 
 
 def group_calls(observer: Observer, turn: ObservedTurn, count: int) -> list[CallGroup] | None:
-    """Cut a turn into its calls; None where one is missing or they are interleaved."""
+    """Cut a turn into its calls; return None if one is missing or they are interleaved."""
     pieces = observer.pieces(turn.text)
     starts = [0]
     for literal in pieces.literals[:-1]:
@@ -347,7 +353,7 @@ def _text_of(observer: Observer, slot: SlotMark) -> str:
 
 
 def learn_frame(observer: Observer) -> CallsFrame | None:
-    """Learn the frame from turns of one, two and three calls; None where no call is shown."""
+    """Learn the frame from turns of one, two and three calls; return None if no call is shown."""
     one = observer.shown(CALLS_ONLY)
     single = group_calls(observer, one, 1)
     if single is None:
@@ -361,12 +367,12 @@ def learn_frame(observer: Observer) -> CallsFrame | None:
             if frame is not None:
                 return replace(frame, goes_on=frame.counts and _goes_on(observer.prober, frame))
     only = single[0]
-    # Nothing repeats, so nothing tells the call from its surroundings; its neighbours will.
+    # Nothing repeats, so nothing separates the call from its surroundings; its neighbors will.
     return CallsFrame(RepeatedText(only.before, "", "", "", only.after), only.inner, limit=limit)
 
 
 def _goes_on(prober: Prober, frame: CallsFrame) -> bool:
-    """Whether the first call of a turn is number two where a turn before it has a call."""
+    """Whether the first call of a turn is number two if an earlier turn has a call."""
     one, other = call_of(prober), call_of(prober, 1)
     answers = [ToolResult(prober.sentinels.answer, each.name, each.id) for each in (other, one)]
     dialogue = (prober.user, Message(calls=(other,)), answers[0], Message(calls=(one,)))
@@ -387,7 +393,7 @@ def _limit(observer: Observer) -> CallLimit:
 
 
 def _unified(observer: Observer, three: list[CallGroup]) -> list[str]:
-    """Return each call's inner text in the words of the first call."""
+    """Return each call's inner text in the sentinels of the first call."""
     marks = observer.prober.sentinels
     texts: list[str] = []
     for at, group in enumerate(three):
@@ -422,7 +428,7 @@ def _frame_of_three(observer: Observer, three: list[CallGroup]) -> CallsFrame | 
 
 
 def _frame_of_later(one: CallGroup, three: list[CallGroup]) -> CallsFrame | None:
-    """Recognise a template that writes something after every call but the first."""
+    """Recognize a template that writes something after every call but the first."""
     first, second = three[1].before, three[2].before
     head = common_prefix(first, second)
     tail = common_suffix(first[len(head) :], second[len(head) :])

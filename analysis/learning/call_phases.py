@@ -1,4 +1,13 @@
-"""T1: no call against a call."""
+"""Run the phases on calls (T1 to T7), and all phases in their order (`PHASES`, `run_phases`).
+
+    T1  no call / a call              T5  one argument / two
+    T2  one call / two                T6  no argument / one
+    T3  between calls and parts       T7  one call id / another
+    T4  one function name / another
+
+Each compares renders that differ in one thing, and returns the draft with what it learned, and a
+finding with its evidence. The other phases are in `turn_phases.py`.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +47,14 @@ from .turn_phases import (
     examine_r3,
 )
 
-# T2: one call against two.
+# T2: one call compared with two.
 
 
 CALLS = Presence(calls=True)
 
 
 def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what is written once for each call and what once around all of them."""
+    """Find the text that is written once for each call, and once around all of them."""
     frame = learn_frame(observer) if draft.shows_calls else None
     draft = replace(draft, frame=frame)
     evidence = Evidence(
@@ -61,14 +70,14 @@ def examine_t2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding("T2", "several calls", conclusion, (evidence,), markers)
 
 
-# T3: what stands between calls, and between the parts of a turn.
+# T3: the text between calls, and between the parts of a turn.
 
 
 def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, TurnLayout]) -> bool:
-    """Whether what more every turn begins with, than turns do that have it all, is an empty block.
+    """Whether every turn begins with an empty block that the fullest turns lack.
 
-    Under some settings every turn opens reasoning and closes it at once: the model may still reason
-    there, and only the history has none.
+    Under some settings every turn opens and closes reasoning at once: the model may still reason
+    there, and only the history has no reasoning.
     """
     if not header.startswith(fullest.header) or fullest.reasoning is None:
         return False
@@ -81,7 +90,7 @@ def _leaves_empty(fullest: TurnFormat, header: str, layouts: Mapping[Presence, T
 
 
 def examine_t3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Tell what repeats with each call from what separates calls, surrounds them, ends turns."""
+    """Separate the text of each call from separators, surroundings and ends of turns."""
     layouts = draft.layouts
     cut = "" if draft.cut is None else draft.cut.text
     header = learn_header(
@@ -95,7 +104,7 @@ def examine_t3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
         frame = frame.with_close_before(behind_calls(layouts))
         layouts = {presence: cut_calls(layout, frame) for presence, layout in layouts.items()}
         if frame.limit is CallLimit.MANY and header.startswith(frame.repetition.prefix):
-            # What a later call repeats of the header belongs to the call.
+            # A part of the header that a later call repeats belongs to the call.
             header = frame.repetition.prefix
     section = cut_section(layouts, header, turn_end)
     ends = learn_ends(observer, section.layouts, header, turn_end, section, frame)
@@ -134,11 +143,11 @@ def examine_t3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding("T3", "separators", conclusion, evidence, ("call_separator",))
 
 
-# T4: one function name against another.
+# T4: one function name compared with another.
 
 
 def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn where the name stands, and how often: what of a call moves with it."""
+    """Learn the place of the name, and how often it occurs: the text that changes with it."""
     marks = observer.prober.sentinels
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
@@ -158,7 +167,7 @@ def examine_t4(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 
 def _after(observer: Observer, frame: CallsFrame | None) -> str:
-    """Say what of a call stands right before its name: what opens it, a namespace, an id's end."""
+    """Describe the text right before a call's name: an opening, a namespace, an id's end."""
     pieces = observer.pieces("" if frame is None else frame.written(0))
     kinds = [slot.kind for slot in pieces.slots]
     return surroundings_words(
@@ -166,11 +175,11 @@ def _after(observer: Observer, frame: CallsFrame | None) -> str:
     )
 
 
-# T5: one argument against two.
+# T5: one argument compared with two.
 
 
 def examine_t5(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn how arguments follow one another: by what, and in which order."""
+    """Learn the separator and the order of arguments."""
     marks = observer.prober.sentinels
     listed = None if draft.frame is None else learn_argument_list(observer)
     pair: dict[str, Json] = {marks.keys[0]: marks.values[0], marks.keys[1]: marks.values[1]}
@@ -193,11 +202,11 @@ def examine_t5(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding("T5", "several arguments", conclusion, (evidence,), ("arg_separator",))
 
 
-# T6: no argument against one.
+# T6: no argument compared with one.
 
 
 def examine_t6(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn what encloses the arguments, be they one value or not, and a call without any."""
+    """Learn the brackets around arguments, whether they are one value, and a call without any."""
     marks = observer.prober.sentinels
     none: dict[str, Json] = {}
     evidence = Evidence(
@@ -225,11 +234,11 @@ def _in_words(enclosure: Enclosure) -> str:
     return f"arguments stand between {members.open!r} and {members.close!r}"
 
 
-# T7: one call id against another.
+# T7: one call id compared with another.
 
 
 def examine_t7(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn where the id stands, if it is written, and whether calls are counted instead."""
+    """Learn the place of the id, if it is written, and whether calls are counted instead."""
     marks = observer.prober.sentinels
     call = observer.call(0)
     one = observer.turn(Message(calls=(call,)))
@@ -256,7 +265,7 @@ def examine_t7(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 
 def _place(draft: Draft, text: str, marks: Sentinels) -> str:
-    """Say where a call's id stands; where no name does, the id has to say what is called."""
+    """Describe the place of a call's id; if no name is written, the id has to carry it."""
     if draft.name is None:
         row = () if draft.seen_id is None else draft.seen_id.row
         words = "".join(_WORDS[piece] if isinstance(piece, RowSlot) else piece for piece in row)
@@ -273,7 +282,7 @@ _WORDS = {RowSlot.NAME: "NAME", RowSlot.INDEX: "INDEX", RowSlot.ID: "WORD"}
 
 
 def examine_t1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See whether a call reaches the text."""
+    """Find whether a call reaches the text."""
     called = observer.shown(Presence(calls=True))
     evidence = [Evidence("no call / a call", observer.shown(Presence()).probe, called.probe)]
     worded = None if draft.shows_calls else find_worded_call(observer)
@@ -325,15 +334,15 @@ PHASES: tuple[Phase, ...] = (
     examine_a3,
     examine_t6,
 )
-"""Each after those that it needs: R2 reads prompts by the header, which T3 learns; T6 asks whether
-what A3 found of objects is true of all arguments together."""
+"""Each phase follows those that it needs: R2 reads prompts by the header, which T3 learns; T6 tests
+whether A3's notation of objects holds for all arguments together."""
 
 _TOLD = "RCTA"
-"""The order of the findings: of reasoning, of content, of calls, of arguments."""
+"""The order of the findings: reasoning, content, calls, arguments."""
 
 
 def run_phases(observer: Observer, draft: Draft) -> tuple[Draft, tuple[Finding, ...]]:
-    """Run every phase; each sees what those before it have found."""
+    """Run every phase; each receives the draft of those before it."""
     findings: list[Finding] = []
     for examine in PHASES:
         draft, finding = examine(observer, draft)

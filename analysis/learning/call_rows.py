@@ -1,4 +1,9 @@
-"""Rows of entries: reading a value out of an entry, and telling a value's own quotes from it."""
+"""Build and match rows: literals with slots for names, ids, keys and values.
+
+The parts: rows of ids that carry names (`learn_id`), operations on rows (`cut_at`, `match_row`,
+`read_entry`), slots found by comparing two renders (`learn_slot`), and the row of a whole call
+(`put_together`).
+"""
 
 from __future__ import annotations
 
@@ -18,30 +23,29 @@ from .observer import Observer
 from .shape_negotiation import answered_conversation
 from .suggestions import Suggestions
 
-# How ids carry names: put together where messages have none, or taken apart for a result's
-# header.
+# Ids that carry names: made up by the template, or taken apart for a result's header.
 #
-# Asked only where a call is written with its id and without its name.
+# Learned only if a call is written with its id and without its name.
 
 
 @dataclass(frozen=True, slots=True)
 class SeenId:
-    """How an id carries a name, as renders show it."""
+    """How an id carries a name."""
 
     row: Row = ()
-    """Empty: no render shows it."""
+    """The row of the id; empty if no render shows it."""
     base: int = 0
-    """The number in the id of the first call, where the ids have one."""
+    """The number in the id of the first call, if ids are numbered."""
 
 
 def learn_id(observer: Observer, suggestions: Suggestions, *, several: bool) -> SeenId:
-    """Learn how ids carry names; `several` says that a message may have more than one call."""
+    """Learn how ids carry names; `several`: whether a message may have more than one call."""
     made = _made_up(observer, 2 if several else 1)
     return SeenId(*made) if made is not None else SeenId(_taken_apart(observer, suggestions))
 
 
 def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
-    """Read off what stands in the place of the ids of calls that have none."""
+    """Read the row of the ids that the template writes for calls without one."""
     marks = observer.prober.sentinels
     dialogue = answered_conversation(
         observer.prober, Message(calls=tuple(observer.call(at) for at in range(count)))
@@ -60,7 +64,7 @@ def _made_up(observer: Observer, count: int) -> tuple[Row, int] | None:
     )
     if one is None or marks.names[0] not in one[0]:
         return None
-    # The number of an only call is one like any other word.
+    # The number of a single call cannot be told from any other word.
     labels = {marks.names[0]: RowSlot.NAME, INDEX_MARK: RowSlot.INDEX}
     pieces = find_slots(one[0], labels)
     return _row(pieces.literals, pieces.slots), max(one[1], 0)
@@ -95,11 +99,11 @@ def _rendered(observer: Observer, messages: Sequence[dict[str, Json]]) -> str:
 _MOST_SEPARATORS = 8
 _LONGEST = 16
 _IN_AN_ID = re.compile(r"""[^\s{}\[\]<>"']*[^\s{}\[\]<>"'\w][^\s{}\[\]<>"']*""")
-"""A constant with a sign, and with nothing that an id never has."""
+"""Matches constants with a sign and without characters that ids never have."""
 
 
 def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
-    """Give ids that hold the template's own constants, and see what part of one shows alone.
+    """Try ids that contain the template's own constants, and find the part that shows alone.
 
     With `a.b:c` for the id, a template that writes `b` before the result takes it for the name.
     """
@@ -110,19 +114,19 @@ def _taken_apart(observer: Observer, suggestions: Suggestions) -> Row:
     ][:_MOST_SEPARATORS]
     orders = dict.fromkeys((tuple(signs), tuple(reversed(signs)))) if signs else ()
     rows = [row for order in orders for row in _shown_parts(observer, order)]
-    # The more of an id is cut off, the more the render shows.
+    # The longest row cuts most off the id.
     return max(rows, key=len, default=())
 
 
 def _shown_parts(observer: Observer, signs: Sequence[str]) -> Iterator[Row]:
-    """Return the row of an id with these signs between its words, where a part of it shows."""
+    """Yield the row of an id with these signs between its words, if a part of it shows."""
     marks = observer.prober.sentinels
     words = [f"{marks.next_user}{chr(ord('a') + at)}" for at in range(len(signs) + 1)]
     whole = words[0] + "".join(sign + word for sign, word in zip(signs, words[1:], strict=True))
     call = replace(observer.call(), id=whole)
     dialogue = (observer.prober.user, Message(calls=(call,)), ToolResult(marks.answer, "", whole))
     shaped = observer.prober.shape.messages(dialogue, marks.system)
-    # Without the result's own name, a template has only the id to take it from.
+    # Without the result's own name, a template can take it only from the id.
     unnamed = [{key: value for key, value in each.items() if value != ""} for each in shaped]
     text = _rendered(observer, unnamed).replace(whole, "")
     shown = [at for at, word in enumerate(words) if word in text]
@@ -167,7 +171,7 @@ def literals_around(row: Row, slot: RowSlot) -> tuple[str, str]:
 
 
 def quotes_around(row: Row, slot: RowSlot) -> tuple[str, str]:
-    """Return what stands around a slot; of what stands farther out than quotes, nothing."""
+    """Return the quotes around a slot, or the whole literals if it has none."""
     before, after = literals_around(row, slot)
     sign = _same_sign(before, after)
     return (sign, sign) if sign else (before, after)
@@ -189,7 +193,7 @@ def with_around(row: Row, before: str, after: str) -> Row:
 
 
 def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
-    """Say what `row` writes around the value beyond what `plain` does; None: not a matter of it."""
+    """Return the texts that `row` adds around the value of `plain`, or None if they do not fit."""
     if shape_of(row) != shape_of(plain):
         return None
     before, after = literals_around(row, RowSlot.VALUE)
@@ -202,13 +206,13 @@ def wrap_in(row: Row, plain: Row) -> tuple[str, str] | None:
 
 
 def without_equal_quotes(row: Row) -> Row | None:
-    """Take one sign off both sides of the value, where it is the same on both."""
+    """Remove one sign on both sides of the value, if it is the same on both."""
     before, after = literals_around(row, RowSlot.VALUE)
     return with_around(row, before[:-1], after[1:]) if _same_sign(before, after) else None
 
 
 def match_row(row: Row, text: str, key: str | None) -> str | None:
-    """Return the text of the value where an entry reads like `row`."""
+    """Return the text of the value if an entry matches `row`, else None."""
     pattern = ""
     for piece in row:
         if piece is RowSlot.VALUE:
@@ -222,7 +226,7 @@ def match_row(row: Row, text: str, key: str | None) -> str | None:
 
 
 def read_entry(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
-    """Read the value out of an entry by a row that fits, or by what the rows have in common."""
+    """Read the value of an entry by a matching row, or by the common part of the rows."""
     for row in known:
         value = match_row(row, text, key)
         if value is not None:
@@ -231,7 +235,7 @@ def read_entry(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, s
 
 
 def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str] | None:
-    """Read an entry whose literals name its type: rows that differ in the middle of a literal."""
+    """Read an entry whose literals name its type: rows differ in the middle of a literal."""
     known = [_padded(row) for row in known]
     if len({shape_of(row) for row in known}) != 1 or len({len(row) for row in known}) != 1:
         return None
@@ -257,7 +261,7 @@ def _flagged(text: str, known: Sequence[Row], key: str | None) -> tuple[Row, str
 
 
 def _padded(row: Row) -> Row:
-    """Return the row with a literal on both sides of the value, be it empty."""
+    """Return the row with a literal, possibly empty, on both sides of the value."""
     before, after = literals_around(row, RowSlot.VALUE)
     at = row.index(RowSlot.VALUE)
     start = at - 1 if before else at
@@ -266,7 +270,7 @@ def _padded(row: Row) -> Row:
 
 
 def _varying(literals: Sequence[str]) -> str:
-    """Return the pattern of a literal of which only the two ends are sure."""
+    """Return a pattern of the common prefix and suffix of literals."""
     if len(set(literals)) == 1:
         return re.escape(literals[0])
     head = common_prefix(*literals)
@@ -278,7 +282,7 @@ _PLAIN = (JsonType.BOOLEAN, JsonType.ARRAY, JsonType.OBJECT, JsonType.NULL)
 
 
 def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
-    """Choose the row of values that have nothing of their own around them."""
+    """Choose the row of values without quotes or other signs of their own."""
     string = rows[JsonType.STRING] or (RowSlot.VALUE,)
     number = rows.get(JsonType.INTEGER) or string
     for kind in _PLAIN:
@@ -288,16 +292,16 @@ def plain_row(rows: Mapping[JsonType, Row | None]) -> Row:
     return number
 
 
-# Slots: places in a text that move with one thing, read off two renders that differ in it.
+# Slots: places in a text that change with one thing, found by two renders that differ in it.
 
 
 @dataclass(frozen=True, slots=True)
 class SeenSlot:
-    """Where one thing stands in a text that is made of sentinels."""
+    """The place of one thing in a text of sentinels."""
 
     slot: RowSlot
     word: str
-    """What stands for it."""
+    """The sentinel of the thing."""
     times: int = 1
 
     def cut(self, row: Row) -> Row:
@@ -306,16 +310,16 @@ class SeenSlot:
 
 
 def learn_slot(slot: RowSlot, word: str, one: str | None, other: str | None) -> SeenSlot | None:
-    """Find what moves with a thing: `word` shows in `one`, and another in its place in `other`.
+    """Find the slot of a thing: `word` is in `one`, and replaced by another word in `other`.
 
-    None where nothing does: the thing is not written, or what is written comes from elsewhere.
-    A text that is None was refused, and says nothing.
+    Return None if there is none: the thing is not written, or the word comes from elsewhere. A
+    text that is None was refused, and decides nothing.
     """
     times = (one or "").count(word) - (other or "").count(word)
     return SeenSlot(slot, word, times) if times > 0 else None
 
 
-# The calls of a turn, put together: the frame, the arguments in it, the row of one call.
+# The calls of a turn: the frame, the arguments in it, the row of one call.
 
 
 def put_together(
@@ -325,7 +329,7 @@ def put_together(
     written: str,
     section: tuple[str, str],
 ) -> CallFormat | None:
-    """Put the row of one call together; None where the arguments are not in it in one piece.
+    """Build the row of one call, or return None if it lacks the arguments in one piece.
 
     `written` are the arguments of the frame's call.
     """
@@ -335,8 +339,8 @@ def put_together(
     if call.count(written) != 1 or frame.limit is not CallLimit.MANY:
         if around.count(written) != 1:
             return None
-        # What surrounds an only call is its own; or the arguments share their last
-        # characters with what closes the section.
+        # The surroundings of a single call belong to it; or the arguments share their last
+        # characters with the close of the section.
         call, opening, close = around, "", ""
     return CallFormat(
         row=row_of(call, [*slots, SeenSlot(RowSlot.ARGUMENTS, written)]),
@@ -362,7 +366,7 @@ def row_of(call: str, slots: Sequence[SeenSlot]) -> Row:
 def row_without_arguments(text: str, calls: CallFormat, slots: Sequence[SeenSlot]) -> Row:
     """Turn the text of a first call without arguments into a row.
 
-    The number of the call shows where the literal stands that comes before it.
+    The number of the call is located by the literal before it.
     """
     row = calls.row
     for at, piece in enumerate(row):

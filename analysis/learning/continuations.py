@@ -1,4 +1,9 @@
-"""What the template itself writes after its generation prompts, under every setting."""
+"""Render the turns that the template itself writes after its generation prompts.
+
+`render_continuations` renders messages of the battery after every prompt, under every setting,
+also after earlier turns; `with_later_openings` adds the openings that only prompts after earlier
+turns have.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +42,15 @@ ASKED = (
     "an argument of every type",
     "content with markup",
 )
-"""The messages of the battery that are asked for; a prompt is gone on with by some of them."""
+"""The messages of the battery to render; some of them continue a prompt."""
 
 ASKED_LATER = ("content", "1 call", "reasoning and 1 call")
-"""Those that are asked for behind earlier turns, too: what counts calls, or remembers them, shows
-in the first of them."""
+"""Those to render after earlier turns, too: a template that counts or remembers calls shows it in
+the first of them."""
 
 
 class Earlier(StrEnum):
-    """What a conversation holds before the prompt."""
+    """The content of a conversation before the prompt."""
 
     NOTHING = ""
     CALL = "a call and its result"
@@ -58,30 +63,30 @@ EARLIER_WORDS = ("Good morning.", "Good morning! What is it about?")
 
 @dataclass(frozen=True, slots=True)
 class TemplateContinuation:
-    """One message, as the template writes it after a generation prompt."""
+    """One message as the template writes it after a generation prompt."""
 
     opening: TurnOpening
-    """With the setting that both were rendered under."""
+    """The opening, with the setting of both renders."""
     title: str
     message: Message
     text: str | None
-    """What stands after the prompt; None: the template's turn does not go on from the prompt."""
+    """The text after the prompt, or None if the template's turn does not continue the prompt."""
     earlier: Earlier = Earlier.NOTHING
-    """What the conversation held before the question."""
+    """The content of the conversation before the question."""
     prompt: str = ""
     """The whole prompt."""
     before: str = ""
-    """The conversation without what asking for a generation prompt adds."""
+    """The conversation without the text that `add_generation_prompt` adds."""
     form: FormDeparture | None = None
-    """In what it was sent as users do, and not in the form that the template takes."""
+    """The departure of the message from the template's form, if it was sent as users do."""
 
 
 def render_continuations(
     formats: Formats, prober: Prober, form: FormDeparture | None
 ) -> tuple[TemplateContinuation, ...]:
-    """Render the messages after every generation prompt; `prober` has nothing set.
+    """Render the messages after every generation prompt; `prober` sets nothing.
 
-    And again as users send them, where that is another form, and is taken.
+    They are rendered again as users send them, if that is another form and it is accepted.
     """
     return tuple(
         continuation
@@ -93,7 +98,7 @@ def render_continuations(
 
 
 def _different(format_: TurnFormat) -> Iterator[TurnOpening]:
-    """Return one opening for each text: settings whose prompts end alike go on alike."""
+    """Yield one opening for each text: settings whose prompts end alike continue alike."""
     seen: set[str] = set()
     for opening in format_.openings:
         if opening.text.strip() and opening.text not in seen:
@@ -109,7 +114,7 @@ def _behind(
         if earlier is Earlier.CALL and not (turns.offers and format_.calls):
             continue
         if (earlier or form) and not turns.prompted.rendered:
-            # What a conversation may be made of is another question: lint asks it.
+            # Lint checks which conversations a template accepts.
             continue
         for case in _cases(ASKED_LATER if earlier else ASKED, calls=turns.offers):
             message = format_.with_naming_ids(case.message)
@@ -124,9 +129,9 @@ def _behind(
 
 
 def with_later_openings(formats: Formats, found: Sequence[TemplateContinuation]) -> Formats:
-    """Add what prompts behind earlier turns end with, where no opening of their format does.
+    """Add the ends of prompts after earlier turns that no opening of their format has.
 
-    Nothing is rendered: `found` are all continuations of these formats.
+    Nothing is rendered; `found` are all continuations of these formats.
     """
     each = tuple(replace(one, later_openings=_later_openings(one, found)) for one in formats)
     full = each[next(at for at, one in enumerate(formats) if one is formats.fullest)]
@@ -161,10 +166,10 @@ def _later_openings(
 
 
 def _told_by(found: TemplateContinuation, alone: str) -> str:
-    """Return the text at a prompt's end by which it is known; empty where nothing tells it.
+    """Return the text at a prompt's end that identifies it, or an empty text.
 
-    Where asking for a generation prompt adds nothing, that is the last marker before it, unless
-    a conversation that ends with a user's message, `alone`, ends with it as well.
+    If `add_generation_prompt` adds nothing, that is the last marker before it, unless `alone`, a
+    conversation that ends with a user's message, ends with it as well.
     """
     added = found.prompt.removeprefix(found.before)
     if any(map(str.isalnum, added)) and found.prompt != added:
@@ -178,9 +183,9 @@ def _told_by(found: TemplateContinuation, alone: str) -> str:
 def _amounts_to(
     format_: TurnFormat, group: Sequence[TemplateContinuation], text: str
 ) -> str | None:
-    """Return how a turn begins, as behind a user's message, where it goes on as it does here.
+    """Return the beginning of a turn after a user's message that continues in the same way.
 
-    None where turns do not agree on it, and the text says nothing by itself.
+    Return None if turns do not agree on it, and the text alone does not decide.
     """
     begun: set[str] = set()
     for one in group:
@@ -194,8 +199,8 @@ def _amounts_to(
             begun.add(turn.removesuffix(one.text))
     if begun:
         return begun.pop() if len(begun) == 1 else None
-    # No turn goes on from it, as where history keeps no reasoning: a prompt that opens it, or
-    # closes an empty block, does so behind a user's message, too.
+    # No turn continues it, as when the history drops reasoning: a prompt that opens it, or
+    # closes an empty block, does so after a user's message, too.
     told = format_.header.rstrip() + text.strip()
     written = written_by(told, format_.header, format_.reasoning)
     opens = written in {PromptProgress.REASONING_OPEN, PromptProgress.REASONING_CLOSED}
@@ -209,7 +214,7 @@ def turns_after(
     earlier: Earlier = Earlier.NOTHING,
     form: FormDeparture | None = None,
 ) -> TemplateTurns:
-    """Return the template's turns after a generation prompt, the tools of the battery offered."""
+    """Return the template's turns after a generation prompt, with the tools of the battery."""
     tools = battery_tools() if opening.tools else ()
     return TemplateTurns(
         prober if form is None else prober.using(shape=form.shape),
@@ -226,7 +231,7 @@ def _history(format_: TurnFormat, earlier: Earlier) -> Dialogue:
         case Earlier.NOTHING:
             return ()
         case Earlier.CALL:
-            # An id that carries the name is made anew, the others are unlike those of later calls.
+            # Ids that carry the name are generated; other ids differ from those of later calls.
             return (UserMessage(said), format_.with_naming_ids(Message(calls=(EARLIER_CALL,))))
         case Earlier.ANSWER:
             return (UserMessage(said), Message(answer))

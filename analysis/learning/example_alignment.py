@@ -1,15 +1,13 @@
-"""An output held against its message: which of its characters are whose, all others are literals.
+"""Align an output with its message: find the message's texts in it; all other text is literals.
 
-The names, ids, keys and values of a message are what sentinels are to a render. They are looked for
-in the order that a hypothesis says; the first complete row of places counts. With a name, then the
-arguments one by one, `<call>look(city="Oslo")</call>` is
+The names, ids, keys and values of a message play the role of sentinels in a render. They are
+searched for in the order of a hypothesis; the first complete sequence of places counts. With a
+name, then the arguments one by one, `<call>look(city="Oslo")</call>` is
 
     '<call>'  NAME  '('  KEY  '="'  VALUE  '")</call>'
 
-What stands around the values of examples, so that values in a notation of their own are found.
-
-A number, a word or a string is found by its text. How an array, an object, or a word for true or
-null is written may be the format's own; it stands where others stand:
+A number, a word or a string is found by its text. An array, an object, or a word for true or null
+may have a notation of the format's own; it is found by the literals around other values:
 
     days: 3 | tags: (a ; b) |        mid ': ', after ' | ' or ' |': so the array is '(a ; b)'
 """
@@ -40,23 +38,23 @@ from autoparser.analysis.core.text_format import (
 
 from .examples import ID_MARK, KEY_MARK, NAME_MARK, fill_marks, with_own_words
 
-# The texts that a value of a message may have in an output, and where they stand.
+# The spellings that a value of a message may have in an output, and their places.
 
 
 @dataclass(frozen=True, slots=True)
 class WordSpan:
-    """A part of an output."""
+    """A span of an output."""
 
     start: int
     end: int
 
 
 MOST = 6
-"""So many places of one text are tried."""
+"""At most this many places of one text are tried."""
 
 
 def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
-    """Find a text from a place on; of a word first those that stand as a word, then the others."""
+    """Find a text from an offset on: first where it stands as a whole word, then elsewhere."""
     places: list[WordSpan] = []
     at = text.find(word, start)
     while word and at >= 0 and len(places) < MOST:
@@ -67,7 +65,7 @@ def find_text(text: str, word: str, start: int) -> Iterator[WordSpan]:
 
 
 def whole_words(text: str, place: WordSpan) -> bool:
-    """Whether no letter or digit of a word goes on beyond a span."""
+    """Whether no word continues beyond either edge of a span."""
     before, after = text[: place.start][-1:], text[place.end :][:1]
     return not (
         (_wordly(before) and _wordly(text[place.start]))
@@ -80,7 +78,7 @@ def _wordly(char: str) -> bool:
 
 
 def value_texts(value: Json, escape: StringEscape) -> tuple[str, ...]:
-    """Return how a value of an argument may be written, the usual text first."""
+    """Return the possible spellings of an argument's value, the usual one first."""
     if isinstance(value, str):
         return (StringText(escape=escape).write(value),)
     notations = (
@@ -92,7 +90,7 @@ def value_texts(value: Json, escape: StringEscape) -> tuple[str, ...]:
 
 
 def key_texts(key: str, escape: StringEscape) -> tuple[str, ...]:
-    """Return how an argument's name may be written: as it is, or escaped as strings are."""
+    """Return the possible spellings of an argument's name: verbatim, or escaped as strings are."""
     if escape in (StringEscape.VERBATIM, StringEscape.PYTHON):
         return (key,)
     return tuple(dict.fromkeys((key, StringText(escape=escape).write(key))))
@@ -102,7 +100,7 @@ _SPACINGS = ((", ", ": "), (",", ":"))
 
 
 def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
-    """Find the JSON objects, or Python's literals, that are equal to the wanted one."""
+    """Find the JSON objects, or Python literals, that are equal to the wanted one."""
     decoder, told = json.JSONDecoder(), _told(dict(wanted))
     at = text.find("{", start)
     while at >= 0:
@@ -116,7 +114,7 @@ def decoded_objects(text: str, start: int, wanted: Mapping[str, Json]) -> Iterat
 
 
 def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterator[WordSpan]:
-    """Find the JSON strings whose text is JSON that is equal to the wanted object."""
+    """Find the JSON strings whose text is JSON equal to the wanted object."""
     decoder, told = json.JSONDecoder(), _told(dict(wanted))
     at = text.find('"', start)
     while at >= 0:
@@ -130,7 +128,7 @@ def decoded_strings(text: str, start: int, wanted: Mapping[str, Json]) -> Iterat
 
 
 def _told(value: object) -> str:
-    """Tell values apart as JSON does: to Python true is 1."""
+    """Return a key that distinguishes values as JSON does; in Python, `True == 1`."""
     try:
         return json.dumps(value, sort_keys=True)
     except (TypeError, ValueError):
@@ -138,7 +136,7 @@ def _told(value: object) -> str:
 
 
 def _literal(text: str, at: int) -> tuple[object, int]:
-    """Read a Python literal of balanced brackets; the end is 0 where there is none."""
+    """Read a Python literal of balanced brackets; the end is 0 if there is none."""
     if "'" not in text:
         return None, 0
     depth = 0
@@ -153,30 +151,30 @@ def _literal(text: str, at: int) -> tuple[object, int]:
 
 
 _LONGEST_WORD = 16
-"""A word for true, false or null is not longer."""
+"""The maximum length of a word for true, false or null."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFrames:
-    """The literals before and after values, where all values of an example were found."""
+    """The literals before and after values, from examples whose values were all found."""
 
     middles: Mapping[str, int]
-    """Between a key and its value, and how often."""
+    """The literals between a key and its value, with their counts."""
     betweens: tuple[str, ...]
-    """From a value to the next key, with marks for its own key and the call's name."""
+    """The literals from a value to the next key, with marks for its key and the call's name."""
     tails: tuple[str, ...]
-    """From the last value on, as far as most turns are alike there."""
+    """The literals after the last value, as far as most turns share them."""
 
     def likely(self, middle: str) -> int:
-        """Say how often a literal stood between a key and its value."""
+        """Return how often a literal stood between a key and its value."""
         return self.middles.get(middle, 0)
 
     def spans(
         self, text: str, start: int, value: Json, words: Mapping[str, str], following: str
     ) -> Iterator[WordSpan]:
-        """Go through the places of a value in a notation of its own, after its key.
+        """Yield the places of a value in a notation of its own, after its key.
 
-        `words` are the texts in the places of the marks, `following` is the next key.
+        `words` are the texts that fill the marks, `following` is the next key.
         """
         afters = self.betweens if following else self.tails
         ends = [fill_marks(each, words) + following for each in _suffixes(afters)]
@@ -194,26 +192,26 @@ class ValueFrames:
 
 
 def _suffixes(literals: Sequence[str]) -> Iterator[str]:
-    """Go through literals, and what is left of them without what closes other values alone."""
+    """Yield every suffix of each literal, since its front may close other values only."""
     for literal in literals:
         yield from (literal[at:] for at in range(len(literal)))
 
 
 def _found(text: str, begin: int, ends: Sequence[str]) -> set[int]:
-    """Return the first places at which the value may end."""
+    """Return the first offset of each of the ends."""
     found = {text.find(each, begin) for each in ends if each.strip()}
     return {at for at in found if at >= 0}
 
 
 def _may_be(written: str, value: Json) -> bool:
-    """Whether a text may be a value: a word, or something that holds all that the value holds."""
+    """Whether a text may be a value: a word, or a text that contains all members of the value."""
     if value is None or isinstance(value, bool):
         return 0 < len(written) <= _LONGEST_WORD and not re.search(r"\s", written)
     return isinstance(value, (list, dict)) and _holds(written, 0, value) is not None
 
 
 def _holds(written: str, at: int, value: Json) -> int | None:
-    """Return where the last text of a value ends; None where one is missing."""
+    """Return where the last text of a value ends, or None if one is missing."""
     if isinstance(value, dict):
         parts: list[Json] = [part for pair in value.items() for part in pair]
     elif isinstance(value, list):
@@ -233,14 +231,14 @@ def _holds(written: str, at: int, value: Json) -> int | None:
 
 
 class ArgumentStyle(NamedTuple):
-    """How the arguments of a call are looked for."""
+    """How the arguments of a call are searched for."""
 
     whole: bool = False
-    """As one value, an object."""
+    """As one object."""
     encoded: bool = False
-    """As one value, inside a JSON string."""
+    """As one object inside a JSON string."""
     escape: StringEscape = StringEscape.VERBATIM
-    """One by one, and strings so."""
+    """The escape of strings in arguments one by one."""
 
 
 _VERBATIM = ArgumentStyle()
@@ -248,7 +246,7 @@ _VERBATIM = ArgumentStyle()
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What is looked for in a call, and in which order."""
+    """The fields to search for in a call, in their order."""
 
     fields: tuple[RowSlot, ...]
     style: ArgumentStyle
@@ -256,34 +254,34 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place that a message fills."""
+    """A place in an output that is filled by the message."""
 
     what: TurnPart | RowSlot
     start: int
     end: int
     call: int = 0
     kind: JsonType | None = None
-    """Of a value: its type."""
+    """The type of a value."""
     value: Json = None
-    """Of a value: it. Of a key: it, unescaped."""
+    """The value itself, or the unescaped key."""
     edges: StrippedEdges = field(default_factory=StrippedEdges)
-    """Of content and reasoning: what of its whitespace is not there."""
+    """The whitespace that content or reasoning loses at its edges."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlignedExample:
-    """A turn's text with all its places."""
+    """A turn's text with all its marks."""
 
     text: str
     start: int
-    """Where the output begins, after what the prompt has written."""
+    """The offset of the output, after the part that the prompt has written."""
     message: Message
     parts: tuple[TurnPart, ...]
     marks: tuple[Mark, ...]
     style: ArgumentStyle = _VERBATIM
 
     def between(self, at: int) -> str:
-        """Return the literal before the mark number `at`; after the last one, the rest."""
+        """Return the literal before mark number `at`; after the last mark, the rest."""
         start = self.marks[at - 1].end if at else 0
         end = self.marks[at].start if at < len(self.marks) else len(self.text)
         return self.text[start:end]
@@ -291,7 +289,7 @@ class AlignedExample:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """One thing to be found next: every text that would be it."""
+    """A field to be found next, with every spelling that it may have."""
 
     what: TurnPart | RowSlot
     text: str = ""
@@ -299,9 +297,9 @@ class _Wanted:
     value: Json = None
     style: ArgumentStyle = _VERBATIM
     own: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of an argument: the words that literals around it may repeat, by their marks."""
+    """For an argument: the words that literals around it may repeat, by their marks."""
     following: str = ""
-    """Of a value: the next key."""
+    """For a value: the next key."""
 
 
 def align_message(
@@ -313,12 +311,12 @@ def align_message(
     *,
     known: bool = False,
 ) -> AlignedExample | None:
-    """Find all of a message in a turn's text from a place on; None where something is missing.
+    """Find all of a message in a turn's text from an offset on, or return None.
 
-    A message of which a text is empty shows no place for it: None, too. `frames` says what stands
-    around values in other examples: of several places of a value that one counts which stands as
-    most others do, and a value whose text is not known is looked for there. With `known`, values
-    that the text does not hold in a known notation are left out.
+    A message with an empty text has no place for it, so the result is None, too. `frames` are the
+    literals around values in other examples: of several places of a value the one with the most
+    usual literals counts, and a value whose spelling is unknown is searched for there. With
+    `known`, values that the text does not hold in a known notation are left out.
     """
     presence = message.presence
     present = [
@@ -340,7 +338,7 @@ def align_message(
 
 
 def may_be_unknown(message: Message, text: str) -> bool:
-    """Whether an argument is an array, an object or a word that the text does not hold as such."""
+    """Whether an argument is an array, object or word that the text lacks in known notations."""
     wanted = (
         _Wanted(RowSlot.VALUE, value=value)
         for call in message.calls
@@ -358,7 +356,7 @@ def _unknown(wanted: _Wanted, text: str) -> bool:
 
 
 _STEPS = 4000
-"""So many places are looked at for one example."""
+"""At most this many places are examined for one example."""
 
 
 def _wanted(part: TurnPart, message: Message, guess: Hypothesis) -> Iterator[_Wanted]:
@@ -396,7 +394,7 @@ def _placed(
     budget: list[int],
     frames: ValueFrames | None,
 ) -> list[Mark] | None:
-    """Place the first thing, then the others after it; try its next place where they do not fit."""
+    """Place the first field, then the others after it; backtrack if they do not fit."""
     if not wanted:
         return []
     places = _places(text, start, wanted[0])
@@ -437,7 +435,7 @@ def _spellings(wanted: _Wanted) -> tuple[str, ...]:
 
 
 def _framed(text: str, start: int, wanted: _Wanted, frames: ValueFrames) -> Iterator[Mark]:
-    """Place a value that is written in a way of its own where other values stand."""
+    """Place a value in a notation of its own by the literals around other values."""
     for span in frames.spans(text, start, wanted.value, wanted.own, wanted.following):
         yield _mark(RowSlot.VALUE, span, wanted.call, wanted.value)
 
@@ -464,10 +462,10 @@ _EDGES = (
     StrippedEdges(EdgeStrip.WHITESPACE, EdgeStrip.WHITESPACE),
 )
 
-# The calls of aligned examples, cut up: what stands before, between and after their places.
+# The calls of aligned examples, cut into the literals before, between and after their places.
 #
-# What of a literal repeats the call's own name or id is written as `NAME_MARK` or `ID_MARK`, so
-# that literals of different calls can be compared.
+# A literal's repetitions of the call's own name or id are replaced by `NAME_MARK` or `ID_MARK`,
+# so that literals of different calls can be compared.
 
 
 _ENTRIES = (RowSlot.KEY, RowSlot.VALUE)
@@ -476,7 +474,7 @@ _Kind = TypeVar("_Kind", bound=Hashable)
 
 
 def most_frequent(seen: Iterable[_Kind]) -> _Kind | None:
-    """Return what was seen most often, of two the first: an odd example outvotes nobody."""
+    """Return the most frequent item, the first of equals, which tolerates a few odd examples."""
     counted = Counter(seen)
     return max(counted, key=lambda each: counted[each], default=None)
 
@@ -486,25 +484,25 @@ class ShownCall:
     """One call of an example."""
 
     at: int
-    """Its number in the turn."""
+    """The call's number in the turn."""
     before: str
-    """The literal up to its first place, from the end of what stands before."""
+    """The literal before its first place, from the end of the previous part."""
     fields: tuple[tuple[RowSlot, tuple[Mark, ...]], ...]
-    """Its fields in order, each with its places; arguments one by one have many."""
+    """Its fields in order, each with its marks; arguments one by one have many."""
     joints: tuple[str, ...]
     """The literals between the fields."""
     after: str
     """The literal from its last place to the next part, call, or the end."""
     last: bool
-    """No call follows."""
+    """Whether no call follows."""
     inside: tuple[str, ...]
-    """The literals between the places of the arguments, one by one."""
+    """The literals between the places of arguments that are written one by one."""
     texts: tuple[str, ...]
-    """What stands at each place of the arguments."""
+    """The text at each place of the arguments."""
 
 
 def shown_calls(aligned: AlignedExample) -> Iterator[ShownCall]:
-    """Cut up the calls of an example."""
+    """Cut the calls of an example into fields and literals."""
     positions = [at for at, mark in enumerate(aligned.marks) if isinstance(mark.what, RowSlot)]
     number = len(aligned.message.calls)
     previous: ToolCall | None = None

@@ -1,14 +1,11 @@
-"""How arguments are written, concluded from the calls of examples.
+"""Conclude from the calls of examples how arguments are written.
 
-It is what A1–A3, T5 and T6 conclude from renders: one value in a notation that Python itself
-writes, or entries, of which a decomposition tells what opens, separates and closes them.
-
-Arrays and objects inside arguments in a notation of their own, concluded from a few of them.
-
-What strings, numbers and words look like is known. Their texts are found in order, and each literal
-between two of them is a row of unknowns: what opens, separates and closes arrays and objects, and
-what stands between a key and its value. A literal of one unknown says what it is, which leaves
-fewer in the others:
+`conclude_arguments` finds the facts that A1–A3, T5 and T6 conclude from renders: one value in a
+notation that Python itself writes, or entries with an opening, a separator and a close.
+`own_containers` finds the notation of arrays and objects inside arguments from a few of them: the
+spellings of strings, numbers and words are known and found in order, and each literal between two
+of them is a sequence of unknowns. A literal of one unknown determines it, which leaves fewer in the
+others:
 
     {a: (x; y)}        OPEN = '{'    MIDDLE OPEN' = ': ('    NEXT' = '; '    CLOSE' CLOSE = ')}'
 """
@@ -43,7 +40,7 @@ from .examples import KEY_MARK, with_key_mark
 
 
 class _Sign(Enum):
-    """What is written of containers."""
+    """A part of a container's notation."""
 
     OPEN_ARRAY = auto()
     NEXT_ITEM = auto()
@@ -57,13 +54,13 @@ class _Sign(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Equation:
-    """The signs that a literal is made of, in order."""
+    """The signs that make up a literal, in order."""
 
     signs: tuple[_Sign, ...]
     text: str
 
     def rest(self, known: Mapping[_Sign, str]) -> _Equation | None:
-        """Leave out what is known at either end; None where it is not there."""
+        """Strip the known signs from both ends, or return None if the literal lacks one."""
         signs, text = list(self.signs), self.text
         while signs and signs[0] in known:
             if not text.startswith(known[signs[0]]):
@@ -79,9 +76,9 @@ class _Equation:
 def own_containers(
     seen: Sequence[tuple[Json, str]], outer: ValueNotation, members: ContainerNotation
 ) -> tuple[Mapping[JsonType, ContainerNotation], int]:
-    """Return how arrays and objects are written inside arguments, and how many are written so.
+    """Return the notations of arrays and objects inside arguments, and how many have them.
 
-    `outer` is how values of other types are written there, `members` how the arguments are.
+    `outer` is the notation of values of other types there, `members` that of the arguments.
     """
     best, right = outer, 0
     for string in _strings(outer.string):
@@ -104,7 +101,7 @@ def own_containers(
 
 
 def _strings(known: StringText) -> Iterator[StringText]:
-    """Return how strings inside may be written, first as outside."""
+    """Yield the possible notations of strings inside, first the one outside."""
     yield known
     for escape, outer in (
         (StringEscape.JSON, StringEscape.VERBATIM),
@@ -119,7 +116,7 @@ def _key_text(inner: ValueNotation) -> StringText:
 
 
 def _equations(value: Json, text: str, inner: ValueNotation) -> list[_Equation] | None:
-    """Return the literals of a container; None where a text of it is missing."""
+    """Return the literals of a container, or None if a text of it is missing."""
     found: list[_Equation] = []
     signs: list[_Sign] = []
     keys: list[str] = []
@@ -147,7 +144,7 @@ def _marked(literal: str, keys: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A text of a container: a key, or a value that holds no others."""
+    """A text of a container: a key, or a value without members."""
 
     text: str
     key: bool = False
@@ -174,13 +171,13 @@ def _parts(value: Json, inner: ValueNotation) -> Iterator[_Leaf | _Sign]:
 
 
 _MOST_CUTS = 64
-"""So many ways to cut literals of two unknowns are tried."""
+"""At most this many cuts of literals with two unknowns are tried."""
 
 
 def _solved(
     equations: Sequence[_Equation], known: Mapping[_Sign, str]
 ) -> Iterator[Mapping[_Sign, str]]:
-    """Solve them one by one; where each has two unknowns, try every cut of one."""
+    """Solve the equations one by one; if each has two unknowns, try every cut of one."""
     known = dict(known)
     while True:
         open_ = [rest for each in equations if (rest := each.rest(known)) and rest.signs]
@@ -201,7 +198,7 @@ _OPENING = {_Sign.CLOSE_ARRAY: _Sign.OPEN_ARRAY, _Sign.CLOSE_OBJECT: _Sign.OPEN_
 
 
 def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
-    """Return where the first sign may end: first where no unit is cut, then as long as its open."""
+    """Return where the first sign may end: without cutting a unit, then by its open's length."""
     text = equation.text
     like = known.get(_OPENING.get(equation.signs[0], equation.signs[0]), "")
 
@@ -214,7 +211,7 @@ def _cuts(equation: _Equation, known: Mapping[_Sign, str]) -> Sequence[int]:
 def _notation(
     inner: ValueNotation, known: Mapping[_Sign, str], members: ContainerNotation
 ) -> ValueNotation:
-    """Put the signs together; what separates members is taken from arguments where unseen."""
+    """Build the notation from signs; an unseen separator of members is taken from arguments."""
     array, object_ = inner.array, inner.object
     if _Sign.OPEN_ARRAY in known and _Sign.CLOSE_ARRAY in known:
         separator = known.get(_Sign.NEXT_ITEM, known.get(_Sign.NEXT_MEMBER, members.separator))
@@ -243,20 +240,20 @@ def _container(
 
 @dataclass(frozen=True, slots=True)
 class ShownArguments:
-    """How arguments are written, and what of the literals around them belongs to them."""
+    """The notation of arguments, and the parts of the literals around them that belong to it."""
 
     arguments: ArgumentFormat
     entries: EntryFrame = field(default_factory=EntryFrame)
-    """What of the literals around them the first and the last entry have."""
+    """The literals around entries, including those of the first and the last one."""
     guesses: tuple[str, ...] = ()
-    """What no example shows."""
+    """The conclusions that no example shows, in words."""
 
     def before(self, literal: str) -> str:
-        """Cut what opens the first entry off the literal before the arguments."""
+        """Cut the opening of the first entry off the literal before the arguments."""
         return self.entries.before(literal)
 
     def after(self, literal: str, marks: Sequence[Mark]) -> str:
-        """Cut what closes the last entry off the literal after the arguments."""
+        """Cut the close of the last entry off the literal after the arguments."""
         if len(marks) < _PAIR:
             return literal
         guard = self.arguments.values.string.guard
@@ -266,11 +263,11 @@ class ShownArguments:
 
 
 _PAIR = 2
-"""Marks of one argument: its key and its value."""
+"""The number of marks of one argument: its key and its value."""
 
 
 def conclude_arguments(calls: Sequence[ShownCall], style: ArgumentStyle) -> ShownArguments | None:
-    """Conclude how arguments are written; None where no call shows any."""
+    """Conclude how arguments are written, or return None if no call shows any."""
     if style.whole or style.encoded:
         return _one_value(calls, encoded=style.encoded)
     return _entry_by_entry(calls, style.escape)
@@ -344,7 +341,7 @@ def _held(shown: ShownEntries) -> list[tuple[Json, str]]:
 def _guesses(
     calls: Sequence[ShownCall], shown: ShownEntries, frame: EntryFrame, escape: StringEscape
 ) -> Iterator[str]:
-    """Say what of arguments no example shows."""
+    """Yield, in words, what the examples do not show of arguments."""
     if frame.guessed:
         yield "no example has a call with two arguments: what separates them"
     if JsonType.STRING not in shown.middles:
@@ -364,7 +361,7 @@ def _guesses(
 
 
 def _key(shown: ShownEntries, escape: StringEscape) -> StringText:
-    """Say how keys are written: as they are, unless they or the signs around are escaped."""
+    """Return how keys are written: verbatim, unless they or the signs around are escaped."""
     text = StringText(escape=escape)
     around = [*shown.middles.values(), *shown.betweens.values()]
     html = escape in (StringEscape.HTML, StringEscape.JSON_HTML)
@@ -373,9 +370,9 @@ def _key(shown: ShownEntries, escape: StringEscape) -> StringText:
 
 
 def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
-    """Tell the words for true, false and null.
+    """Return the words for true, false and null.
 
-    A word that was not seen is taken from the notation that writes the others as they were seen.
+    An unseen word is taken from the known notation that fits the others.
     """
     words = {
         json.dumps(value): text for value, text in texts if value is None or isinstance(value, bool)
@@ -385,7 +382,7 @@ def _words(texts: Sequence[tuple[Json, str]]) -> dict[str, str]:
 
 
 def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, ContainerNotation], int]:
-    """Say in which known notations arrays and objects are written, and how many so."""
+    """Return the known notations of arrays and objects, and how many values have them."""
     arrays = [(value, text) for value, text in held if isinstance(value, list)]
     objects = [(value, text) for value, text in held if isinstance(value, dict)]
     array, object_ = _best(arrays or objects), _best(objects or arrays)
@@ -399,6 +396,6 @@ def _containers(held: Sequence[tuple[Json, str]]) -> tuple[dict[JsonType, Contai
 
 
 def _best(seen: Sequence[tuple[Json, str]]) -> ValueNotation:
-    """Return the notation that writes most of these values so, of several the usual one."""
+    """Return the known notation that fits most of these values, the usual one of equals."""
     notations = [notation for notation, _ in _notations(())]
     return max(notations, key=lambda each: sum(each.write(value) == text for value, text in seen))

@@ -1,8 +1,9 @@
-"""From examples to a format: hypotheses propose, and the examples themselves judge.
+"""Conclude a format from labeled examples: hypotheses propose, the examples judge.
 
-Every order of a call's name, id and arguments, and every way of writing arguments, is held against
-all examples. What aligns is put together as the phases put their pieces together, and of all the
-formats that come out the one counts that writes most examples exactly as they are.
+A hypothesis is an order of a call's name, id and arguments, and a style of arguments. For each,
+the examples are aligned with their messages (`example_alignment.py`), the pieces of the format are
+concluded from those that align (`example_frames.py`, `example_arguments.py`, `example_layouts.py`)
+and put together as the phases do it. The format that writes most examples exactly wins.
 """
 
 from __future__ import annotations
@@ -47,29 +48,29 @@ from .turn_layouts import cut_calls, cut_section, learn_turn_end
 
 @dataclass(frozen=True, slots=True)
 class ShownFormat:
-    """A format that examples show."""
+    """A format concluded from examples."""
 
     format: TurnFormat
     written: tuple[int, ...]
-    """The numbers of the examples that it writes as they are."""
+    """The numbers of the examples that it writes exactly."""
     others: tuple[int, ...]
-    """The numbers of those that it writes otherwise: cut, malformed, or of another format."""
+    """The numbers of the other examples: cut, malformed, or of another format."""
     guesses: tuple[str, ...] = ()
-    """What no example shows, in words."""
+    """The conclusions that no example shows, in words."""
 
     @property
     def shown(self) -> frozenset[TurnPart]:
-        """The parts for which examples are the evidence."""
+        """The parts whose evidence is the examples."""
         return self.format.shown
 
 
 def learn_examples(
     examples: Sequence[Example], base: TurnFormat, guesses: Sequence[Hypothesis] | None = None
 ) -> ShownFormat:
-    """Learn from examples what turns look like, on what a template's renders say of them.
+    """Learn the format of turns from examples, on the basis of a template's renders.
 
-    `base` has the header, the openings and the ends. `guesses` are all that is tried where they are
-    given. Raises ExampleError where no example can be held against its message.
+    `base` has the header, the openings and the ends. Only `guesses` are tried, if they are given.
+    Raises ExampleError if no example can be aligned with its message.
     """
     texts = [turn_text(example, base) for example in examples]
     best: ShownFormat | None = None
@@ -93,19 +94,19 @@ def _rank(found: ShownFormat) -> tuple[int, bool, int]:
 
 
 def _usual(found: ShownFormat) -> bool:
-    """Whether strings are escaped as those quotes let expect; it decides where no example does."""
+    """Whether strings have the usual escape for their quotes; decides if no example does."""
     calls = found.format.calls
     if calls is None:
         return True
     string = calls.arguments.values.string
     if string.open.endswith('"'):
         return string.escape in (StringEscape.JSON, StringEscape.JSON_ASCII)
-    # What Python writes has its quotes from `repr`, not from a literal.
+    # Strings in Python's notation have their quotes from `repr`, not from a literal.
     return not string.open.endswith("'")
 
 
 def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
-    """Return the whole turn of an example, and where in it the output begins."""
+    """Return the whole turn of an example, and the offset of the output in it."""
     opening = _opening(example, base)
     begun = "" if opening is None else opening.text
     text = begun + example.output
@@ -119,9 +120,9 @@ def turn_text(example: Example, base: TurnFormat) -> tuple[str, int]:
 
 
 def is_turn(written: str, text: str, start: int, output: str) -> bool:
-    """Whether what a format writes is the turn `text`, in which an output begins at `start`.
+    """Whether the text `written` is the turn `text`, in which an output begins at `start`.
 
-    What ends the turn may be missing where the output lacks it; whitespace at the end is nobody's.
+    The end of the turn may be missing if the output lacks it; whitespace at the end is ignored.
     """
     return written.rstrip() in (text.rstrip(), f"{text[:start]}{output}".rstrip())
 
@@ -158,7 +159,7 @@ _ORDERS = (
 
 
 def _hypotheses(examples: Sequence[Example]) -> Iterator[Hypothesis]:
-    """Propose: a field that most examples' outputs do not hold is not looked for."""
+    """Yield hypotheses without the fields that most examples' outputs lack."""
     calls = [(each, call) for each in examples for call in each.message.calls]
     if not calls:
         yield Hypothesis((), _STYLES[0])
@@ -184,7 +185,7 @@ def _under(
     if not aligned or (guess.fields and not any(each.message.calls for each in aligned.values())):
         return None
     best = _judged(list(aligned.values()), examples, texts, base)
-    # An odd example is found by leaving it out: the others then come out better.
+    # An odd example is found by leaving it out: the result for the others then improves.
     for _ in range(len(aligned) // _ODD):
         suspected = aligned if best is None else [at for at in aligned if at in best.others]
         tried: list[tuple[int, ShownFormat]] = []
@@ -206,7 +207,7 @@ def _under(
 def _framed(
     guess: Hypothesis, examples: Sequence[Example], texts: Sequence[tuple[str, int]]
 ) -> dict[int, AlignedExample]:
-    """Align the examples, then again with what the first time showed around values."""
+    """Align the examples, then again with the literals around values of the first pass."""
     aligned = _aligned(guess, examples, texts)
     if guess.style.whole or guess.style.encoded:
         return aligned
@@ -244,7 +245,7 @@ def _without_others(
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
 ) -> ShownFormat:
-    """Conclude from those alone that the format writes: what the others have blurs it."""
+    """Conclude again from the examples that the format writes: the others blur it."""
     rest = [each for at, each in aligned.items() if at not in best.others]
     if not rest or len(rest) == len(aligned):
         return best
@@ -253,7 +254,7 @@ def _without_others(
 
 
 _ODD = 3
-"""Of so many examples one may be odd."""
+"""One in this many examples may be odd."""
 
 
 def _judged(
@@ -262,7 +263,7 @@ def _judged(
     texts: Sequence[tuple[str, int]],
     base: TurnFormat,
 ) -> ShownFormat | None:
-    """Conclude a format, and ask the examples."""
+    """Conclude a format, and check which examples it writes."""
     concluded = _concluded(aligned, base)
     if concluded is None:
         return None
@@ -286,7 +287,7 @@ def _writes(format_: TurnFormat, example: Example, text: str, start: int) -> boo
 def _concluded(
     aligned: Sequence[AlignedExample], base: TurnFormat
 ) -> tuple[TurnFormat, tuple[str, ...]] | None:
-    """Put the pieces together; None where calls are there and cannot be."""
+    """Put the pieces together; return None if there are calls that cannot be."""
     calls = [call for each in aligned for call in shown_calls(each)]
     styled = _style_of(aligned)
     shown = None if styled is None else conclude_arguments(calls, styled)
@@ -336,7 +337,7 @@ def _concluded(
 
 
 def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
-    """Return what closes reasoning where calls were seen behind it alone: their first marker."""
+    """Return the first markers between reasoning and calls, if calls only follow reasoning."""
     closes: set[str] = set()
     for each in aligned:
         at = next((at for at, mark in enumerate(each.marks) if isinstance(mark.what, RowSlot)), 0)
@@ -351,7 +352,7 @@ def _reasoning_closes(aligned: Sequence[AlignedExample]) -> set[str]:
 
 
 def _without_end(layout: TurnLayout, turn_end: str) -> TurnLayout:
-    """Leave out what ends a turn after its calls, where later calls are closed by it."""
+    """Remove the turn's end after calls from a layout, if later calls are closed by it."""
     if layout.parts[-1:] != (TurnPart.CALLS,):
         return layout
     *before, last = layout.literals
@@ -363,7 +364,7 @@ def _style_of(aligned: Sequence[AlignedExample]) -> ArgumentStyle | None:
 
 
 def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
-    """Return what begins every turn: the template's header, or what the prompt has written."""
+    """Return the beginning of every turn: the template's header, or the text that prompts wrote."""
     if all(each.text.startswith(base.header) for each in aligned):
         return base.header
     return common_prefix(*(each.text[: each.start] for each in aligned))
@@ -372,7 +373,7 @@ def _header(aligned: Sequence[AlignedExample], base: TurnFormat) -> str:
 def _outer(
     layouts: dict[Presence, TurnLayout], known: dict[Presence, TurnLayout], header: str
 ) -> str:
-    """Return what turns begin with that have no reasoning, an empty block of it, too."""
+    """Return the beginning of turns without reasoning, including an empty block of it."""
     plain = [
         each.literals[0]
         for presence, each in {**known, **layouts}.items()
@@ -393,7 +394,7 @@ def _ends(layouts: dict[Presence, TurnLayout]) -> tuple[TurnEnd, ...]:
 
 
 def _guessed_empty_row(calls: CallFormat) -> Row | None:
-    """Leave out the space before arguments that have no brackets, where a call has none."""
+    """Guess a call without arguments: drop the space before arguments that have no brackets."""
     if calls.arguments.members.open or RowSlot.ARGUMENTS not in calls.row:
         return None
     at = calls.row.index(RowSlot.ARGUMENTS)

@@ -1,4 +1,10 @@
-"""The arguments of shown calls, one by one: what stands before, inside and after each of them."""
+"""Conclude from calls of examples the literals before, inside and after each argument.
+
+`shown_entries` cuts arguments that are written one by one into entries and gathers the literals
+around them by the type of the value; `conclude_entry_frame` finds the opening, separator and close
+that all entries share, and the openings and closes of single types; `frames_of` gathers literals
+for values that are yet to be found.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +42,12 @@ class ShownEntry:
     value: Json
     text: str
     lead: str
-    """What stands before the key of the first one; empty for the others."""
+    """The literal before the key of the first one; empty for the others."""
     middle: str
     after: str
     first: bool
     last: bool
-    """No argument follows."""
+    """Whether no argument follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +55,21 @@ class ShownEntries:
     """The literals in and around entries, by the type of the value that they belong to."""
 
     leads: tuple[tuple[JsonType, str], ...]
-    """What stands before each first entry."""
+    """The literal before each first entry."""
     pairs: tuple[tuple[JsonType, JsonType, str], ...]
-    """What stands between each two entries, with the types of both values."""
+    """The literal between each two entries, with the types of both values."""
     middles: dict[JsonType, str]
     betweens: dict[JsonType, str]
     tails: dict[JsonType, list[str]]
     texts: tuple[tuple[Json, str], ...]
     keys: tuple[tuple[str, str], ...]
-    """Keys, and how they are written."""
+    """Keys, each with its spelling."""
     guard: StringGuard | None
-    """What stands around some strings alone."""
+    """The literals around some strings only."""
 
 
 def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
-    """Gather the literals around the arguments of calls, what is their own left out."""
+    """Gather the literals around the arguments of calls, with their own words replaced by marks."""
     entries = _with_key_marks(list(_entries(calls)))
     guard = _guard(entries)
     if guard is not None:
@@ -81,7 +87,7 @@ def shown_entries(calls: Sequence[ShownCall]) -> ShownEntries:
 
 
 def frames_of(aligned: Iterable[AlignedExample]) -> ValueFrames:
-    """Gather what stands around values, for those that are yet to be found."""
+    """Gather the literals around values, for values that are yet to be found."""
     middles: Counter[str] = Counter()
     betweens: dict[str, None] = {}
     tails: dict[JsonType | None, list[str]] = {}
@@ -134,14 +140,14 @@ def _entries(calls: Sequence[ShownCall]) -> Iterator[ShownEntry]:
 
 
 def _with_key_marks(entries: Sequence[ShownEntry]) -> Sequence[ShownEntry]:
-    """Put marks where most entries are followed by their own key, as in `</city>`."""
+    """Replace the entry's own key by marks if most entries repeat it, as in `</city>`."""
     marked = [replace(each, after=with_key_mark(each.after, each.key_text)) for each in entries]
     changed = sum(new.after != old.after for new, old in zip(marked, entries, strict=True))
     return marked if 2 * changed > len(entries) else entries
 
 
 def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
-    """Tell what stands around some strings beyond what stands around the others."""
+    """Find the literals around some strings that the others lack."""
     strings = [each for each in entries if each.kind is JsonType.STRING]
     plain = min((each.middle for each in strings), key=len, default="")
     bare = [each for each in strings if each.middle == plain]
@@ -161,7 +167,7 @@ def _guard(entries: Sequence[ShownEntry]) -> StringGuard | None:
 
 
 def _telling_signs(held: Sequence[str], others: str) -> str:
-    """Return signs of which every one of these texts has one, and the others have none."""
+    """Return signs such that every one of these texts has one, and the others have none."""
     signs = Counter(
         char
         for text in held
@@ -207,33 +213,33 @@ def _afters(entries: Sequence[ShownEntry]) -> dict[JsonType, list[str]]:
     return afters
 
 
-# What opens, separates and closes entries, and what opens or closes those of one type alone.
+# The opening, separator and close of all entries, and openings and closes of one type.
 
 
 _OPEN_MARK = "\ue005"
-"""Stands for what opens an entry of a type, where that is another text for each type."""
+"""Placeholder for the opening of an entry, if it differs by type."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFrame:
-    """What stands around entries."""
+    """The literals around entries."""
 
     repetition: RepeatedText = field(default_factory=lambda: RepeatedText("", "", "", "", ""))
     opens: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
-    """What opens an entry because of its value's type, such as a tag that is named after it."""
+    """The opening of an entry by its value's type, such as a tag that is named after it."""
     closes: Mapping[JsonType, str] = field(default_factory=dict[JsonType, str])
-    """What closes a value of a type before the entry is closed, such as its quote."""
+    """The close of a value by type, before that of the entry, such as a quote."""
     guessed: bool = False
-    """No call has two arguments: what separates them is a guess."""
+    """Whether the separator is a guess: no call has two arguments."""
 
     def row(self, kind: JsonType, middle: str) -> Row:
-        """Return how an entry with a value of this type is written."""
+        """Return the row of an entry with a value of this type."""
         opening = self.repetition.open.replace(_OPEN_MARK, self.opens.get(kind, ""))
         close = self.closes.get(kind, "") + self.repetition.close
         return cut_at((opening, RowSlot.KEY, middle, RowSlot.VALUE, close), KEY_MARK, RowSlot.KEY)
 
     def before(self, literal: str) -> str:
-        """Cut what opens the first entry off the literal before it."""
+        """Cut the opening of the first entry off the literal before it."""
         opening = self.repetition.open
         for each in dict.fromkeys(self.opens.values()) or [""]:
             whole = opening.replace(_OPEN_MARK, each)
@@ -242,9 +248,9 @@ class EntryFrame:
         return literal
 
     def after(self, literal: str, kind: JsonType, key: str, guard: str) -> str:
-        """Cut what closes the last entry off the literal after it.
+        """Cut the close of the last entry off the literal after it.
 
-        `key` is written as its own, `guard` closes some strings before all else.
+        `key` is the spelling of its key, `guard` the close of some strings before all else.
         """
         close = self.closes.get(kind, "")
         if guard and literal.startswith(guard + close):
@@ -254,7 +260,7 @@ class EntryFrame:
 
 
 def conclude_entry_frame(shown: ShownEntries, escape: StringEscape) -> EntryFrame:
-    """Conclude what stands around entries from the literals that were seen there."""
+    """Conclude the literals around entries from those that were seen."""
     tags = _tags_by_type(shown)
     opens = {kind: opening for kind, (opening, _) in tags.items()}
     closes = {kind: close for kind, (_, close) in tags.items()} or _closes(shown, escape)
@@ -276,14 +282,14 @@ def conclude_entry_frame(shown: ShownEntries, escape: StringEscape) -> EntryFram
 
 
 def _unopened(text: str, kind: JsonType, opens: Mapping[JsonType, str]) -> str:
-    """Put a mark in the place of what opens an entry because of its type."""
+    """Replace the opening of an entry that depends on its type by a mark."""
     return text.removesuffix(opens[kind]) + _OPEN_MARK if kind in opens else text
 
 
 def _tags_by_type(shown: ShownEntries) -> dict[JsonType, tuple[str, str]]:
-    """Tell units that open and close entries by type, as `<text a>` and `</text>` do.
+    """Find units that open and close entries by type, as `<text a>` and `</text>` do.
 
-    What closes the entry repeats a word of what opens it, and the word is another one by type.
+    The close of the entry repeats a word of its opening, and the word differs by type.
     """
     befores = [*shown.leads, *((kind, text) for _, kind, text in shown.pairs)]
     afters = [(kind, text) for kind, _, text in shown.pairs]
@@ -313,7 +319,7 @@ def _first_unit(text: str) -> str:
 
 
 def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
-    """Tell what closes values of one type alone: by what others lack, else by equal signs."""
+    """Find the closes of values by type: text that others lack, else equal signs."""
     closes: dict[JsonType, str] = _closes_by_type(shown)
     for kind, middle in shown.middles.items():
         if kind in closes:
@@ -349,7 +355,7 @@ def _closes(shown: ShownEntries, escape: StringEscape) -> dict[JsonType, str]:
 
 
 def _closes_by_type(shown: ShownEntries) -> dict[JsonType, str]:
-    """Tell closes that differ by type, as `</text>` and `</number>` do, where none ends another."""
+    """Find closes that differ by type, as `</text>` and `</number>`, none a suffix of another."""
     texts = set(shown.betweens.values())
     shared = common_suffix(*texts) if len(texts) > 1 else ""
     if not shared.strip() or shared in texts:
@@ -363,12 +369,12 @@ def _closes_by_type(shown: ShownEntries) -> dict[JsonType, str]:
 
 
 def _up_to(text: str, firsts: set[str]) -> str:
-    """Return what stands before that with which the texts after other values begin."""
+    """Return the text before the first units of the texts after other values."""
     return next((text[:at] for at in range(len(text)) if text[at] in firsts), "")
 
 
 def _guessed(lead: str, tail: str) -> RepeatedText:
-    """Guess what opens and closes an only entry: the marker that is next to it on either side."""
+    """Guess the opening and close of a single entry: the marker next to it on either side."""
     units = edge_units(lead)
     opening = units[-1] if units and (is_unit(units[-1]) or units[-1][:1] in "<[{(") else ""
     match = re.match(r"\s*", tail)

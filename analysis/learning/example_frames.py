@@ -1,4 +1,8 @@
-"""The frame of the calls, concluded from examples: what opens, separates, numbers, closes them."""
+"""Conclude the frame of calls from examples: their opening, separator, numbers and close.
+
+`conclude_frame` gathers the literals before, between and after calls, and removes the text that the
+prompt, the header or the turn's end has. If no example has two calls, the separator is a guess.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,11 @@ _SLOTS = [SeenSlot(slot, mark) for slot, mark in _MARKS.items()]
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """The frame, and a guess where no example has two calls."""
+    """The frame, and a guess if no example has two calls."""
 
     frame: CallsFrame
     wrapper: tuple[str, str] = ("", "")
-    """The brackets of a list around an only call, where that alone was seen."""
+    """The brackets of a list around a single call, if only single calls were seen."""
     guesses: tuple[str, ...] = ()
 
 
@@ -48,10 +52,10 @@ def conclude_frame(
     turn_end: str,
     prompted: Collection[str] = (),
 ) -> ShownFrame | None:
-    """Conclude the frame; None where no call shows arguments beside its name.
+    """Conclude the frame, or return None if no call shows arguments beside its name.
 
-    `prompted` is what stands before calls and is not theirs: what prompts have written of turns,
-    header and all, and what closes reasoning.
+    `prompted` are texts before calls that do not belong to them: the parts of turns that prompts
+    have written, with the header, and the close of reasoning.
     """
     whole = [call for call in calls if any(slot is RowSlot.ARGUMENTS for slot, _ in call.fields)]
     inner = most_frequent(inner_text(call, shown) for call in whole)
@@ -90,7 +94,7 @@ def conclude_frame(
 
 
 def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownArguments) -> str:
-    r"""Leave out of a header what opens calls: the prompt has written it, and so the first call's.
+    r"""Remove the opening of calls from a header: the prompt has written that of the first call.
 
     After a prompt that ends in `>>>`, `look {}` and `all\nWell.>>>look {}>>>note {}` open alike.
     """
@@ -102,7 +106,7 @@ def without_opened_calls(header: str, calls: Sequence[ShownCall], shown: ShownAr
 
 
 def inner_text(call: ShownCall, shown: ShownArguments) -> str:
-    """Return a call from its first to its last place, with marks for what fills them."""
+    """Return a call from its first to its last place, with marks for the places."""
     text = ""
     for at, (slot, _) in enumerate(call.fields):
         if at:
@@ -117,19 +121,19 @@ def inner_text(call: ShownCall, shown: ShownArguments) -> str:
 
 
 def before_of(call: ShownCall, shown: ShownArguments) -> str:
-    """Return what stands before a call's first place."""
+    """Return the literal before a call's first place."""
     first = call.fields[0][0]
     return shown.before(call.before) if first is RowSlot.ARGUMENTS else call.before
 
 
 def after_of(call: ShownCall, shown: ShownArguments) -> str:
-    """Return what stands after a call's last place."""
+    """Return the literal after a call's last place."""
     slot, marks = call.fields[-1]
     return shown.after(call.after, marks) if slot is RowSlot.ARGUMENTS else call.after
 
 
 def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, str]]:
-    """Return what stands between two calls, with the number of the second."""
+    """Return the literals between two calls, each with the number of the second."""
     gaps: list[tuple[int, str]] = []
     for previous, call in pairwise(calls):
         if not call.at or previous.at != call.at - 1:
@@ -141,22 +145,22 @@ def _gaps(calls: Sequence[ShownCall], shown: ShownArguments) -> list[tuple[int, 
 
 
 class _LaterCalls(NamedTuple):
-    """What is written after every call but the first."""
+    """The text after every call but the first."""
 
     gap: str
-    """Between the first call and the second."""
+    """The text between the first call and the second."""
     only: str
-    """After an only call."""
+    """The text after a single call."""
     close: str
 
 
 def _of_later_calls(
     calls: Sequence[ShownCall], gaps: Sequence[tuple[int, str]], shown: ShownArguments
 ) -> _LaterCalls | None:
-    r"""Find what every call but the first is closed by; None where all are followed alike.
+    r"""Find the close of every call but the first, or return None if all are followed alike.
 
     Of turns `<c>A</c>`, `<c>A</c>\n<c>B</c></all>` and `<c>A</c>\n<c>B</c></all>\n<c>C</c></all>`
-    it is `</all>`. Where no turn has three calls, what ends those of two shows it.
+    it is `</all>`. If no turn has three calls, the end of those with two shows it.
     """
     only = most_frequent(after_of(call, shown) for call in calls if call.last and not call.at)
     several = most_frequent(after_of(call, shown) for call in calls if call.last and call.at)
@@ -183,7 +187,7 @@ def _numbered(text: str, number: int) -> str:
 
 
 def _behind_prompt(text: str, prompted: Collection[str]) -> str:
-    """Leave out what the prompt has written, such as an empty block, unless that opens the call."""
+    """Remove the text that the prompt has written, as an empty block, unless it opens the call."""
     rests = [text.removeprefix(each) for each in prompted if text.startswith(each)]
     rest = min(rests, key=len, default=text)
     return rest if rest.strip() else text
@@ -199,7 +203,7 @@ def _before_end(text: str, turn_end: str) -> str:
 
 
 def _of_one_call(before: str, after: str, inner: str, base: int) -> ShownFrame:
-    """Guess how calls follow one another from turns of one: by the lines, or the list around."""
+    """Guess the separator of calls from turns of one, by their lines or the list around them."""
     opening, close = before.lstrip(), after.rstrip()
     wrapper = ("", "")
     listed = re.search(r"\[\s*(?=\{|$)", opening)

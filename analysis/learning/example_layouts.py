@@ -1,13 +1,11 @@
-r"""The layouts of turns, concluded from examples, and those that no example shows.
+r"""Conclude the layouts of turns from examples, including layouts that no example shows.
 
-A layout that was not seen is put together from neighbours that were: what stands between content
-and calls in one turn stands there in another. Where two neighbours were never seen beside each
-other, nothing is between them, and that is a guess.
+An unseen layout is put together from neighbors that were seen: the literal between content and
+calls in one turn is used in another. If two neighbors were never seen beside each other, the guess
+is that nothing is between them.
 
-What content and reasoning lose of their whitespace, told by what stands beside them elsewhere.
-
-A text with whitespace at its edges that is written without some of it can be cut from the markup
-in more than one way. The literal that other examples have there decides:
+Content and reasoning may lose whitespace at their edges. A text that is written without some of it
+can be cut from the markup in more than one way. The literal of other examples decides:
 
     '<r>\nHm.\n</r>' for the reasoning '\nHm.\n\n', and '<r>\n' in other turns: it is '\nHm.' that
     loses its line breaks, and not the markup
@@ -40,7 +38,7 @@ from .turn_layouts import PRESENCES
 
 
 def with_usual_edges(aligned: Sequence[AlignedExample]) -> list[AlignedExample]:
-    """Cut texts with whitespace at their edges where others leave the usual literals."""
+    """Cut texts with whitespace at their edges so that the usual literals are left."""
     usual: dict[tuple[str, str], Counter[str]] = {}
     for each in aligned:
         for at in range(len(each.marks) + 1):
@@ -93,7 +91,7 @@ def _cut_again(
 
 
 class _UsualLiterals:
-    """The literals that other examples have between two neighbours, or beside one of them."""
+    """The literals of other examples between two neighbors, or beside one of them."""
 
     def __init__(
         self, usual: Mapping[tuple[str, str], Counter[str]], neighbours: tuple[str, str]
@@ -104,14 +102,14 @@ class _UsualLiterals:
         self._opening = [text for (_, two), seen in usual.items() if two == after for text in seen]
 
     def likely(self, literal: str) -> tuple[int, int]:
-        """Say how often the literal was seen, and how much of it beside one neighbour."""
+        """Return how often the literal was seen, and how much of it beside one neighbor."""
         closing = max((prefix_length(literal, each) for each in self._closing), default=0)
         opening = max((suffix_length(literal, each) for each in self._opening), default=0)
         return self._same[literal], closing + opening
 
 
 def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
-    """Go through the ways to cut off the literal number `at`, as it is cut now first."""
+    """Yield the possible cuts of literal number `at`, the current one first."""
     before, after = _around(example, at)
     yield example
     for right, left in product(_ends(example, before), _begins(example, after)):
@@ -127,7 +125,7 @@ def _cuts(example: AlignedExample, at: int) -> Iterator[AlignedExample]:
 
 
 def _ends(example: AlignedExample, mark: Mark | None) -> Iterator[tuple[int, EdgeStrip] | None]:
-    """Go through the places where a text may end, and what it has lost there."""
+    """Yield the offsets where a text may end, with the whitespace that it has lost."""
     if mark is None or not isinstance(mark.what, TurnPart):
         yield None
         return
@@ -161,16 +159,16 @@ def seen_layouts(
     shown: ShownArguments | None,
     frame: CallsFrame | None = None,
 ) -> dict[Presence, TurnLayout]:
-    """Return the layouts that most examples of the same parts have.
+    """Return the most frequent layout of each combination of parts.
 
-    What a `frame` writes after every call but the first is no part of them.
+    The text that a `frame` writes after every call but the first is not part of them.
     """
     found: dict[Presence, list[TurnLayout]] = {}
     for example in examples:
         found.setdefault(example.message.presence, []).append(layout_of(example, shown, frame))
     layouts: dict[Presence, TurnLayout] = {}
     for presence, seen in found.items():
-        # What of its whitespace a text loses shows only where it has some.
+        # The whitespace that a text loses shows only if it has some.
         rows = most_frequent((each.parts, each.literals) for each in seen)
         if rows is None:
             continue
@@ -188,7 +186,7 @@ def seen_layouts(
 def layout_of(
     example: AlignedExample, shown: ShownArguments | None, frame: CallsFrame | None = None
 ) -> TurnLayout:
-    """Lay one example out; a call reaches from its first place to its last one."""
+    """Return the layout of one example; a call extends from its first place to its last."""
     parts: list[TurnPart] = []
     literals: list[str] = []
     calls = list(shown_calls(example)) if shown is not None else []
@@ -235,9 +233,9 @@ def complete_layout(
     header: str,
     turn_end: str,
 ) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
-    """Return a layout for all parts that were seen, and which neighbours never were.
+    """Return layouts of all parts that were seen, and the neighbors that never were.
 
-    `known` are layouts that the template renders; what examples show counts more.
+    `known` are layouts that the template renders; examples take precedence.
     """
     layouts = {**known, **seen}
     read = {part for layout in layouts.values() for part in layout.parts}
@@ -267,9 +265,9 @@ def with_emptied_reasoning(
     opening: str,
     header: str,
 ) -> tuple[dict[Presence, TurnLayout], tuple[str, ...]]:
-    """Add turns with reasoning where all have an empty block that the prompt opens.
+    """Add turns with reasoning, if all turns have an empty block that the prompt opens.
 
-    A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows where reasoning stands.
+    A turn `<a><r></r>` CONTENT after a prompt that ends with `<a><r>` shows the place of reasoning.
     """
     layouts = {**known, **seen}
     core = opening.rstrip()
@@ -294,7 +292,7 @@ def with_emptied_reasoning(
 
 
 def with_worded_calls(format_: TurnFormat) -> TurnFormat:
-    """Lay turns out with calls that only the prompt's words spell out, after all other parts."""
+    """Add calls that only the prompt's words spell out to layouts, after all other parts."""
     turn_end = next((end.text for end in format_.ends if end.after is TurnPart.CONTENT), "")
     called = TurnLayout((TurnPart.CALLS,), (format_.header, turn_end))
     known = {each: layout for each, layout in format_.layouts.items() if not each.calls}
@@ -307,12 +305,12 @@ def with_worded_calls(format_: TurnFormat) -> TurnFormat:
 def _joined(
     pair: tuple[str, str], joints: Mapping[tuple[str, str], str], header: str, turn_end: str
 ) -> str:
-    """Put together what closes the one and what opens the other, as far as others show that."""
+    """Join the close of one part and the opening of the other, as far as others show them."""
     before, after = pair
-    # What both begin a turn with, such as an empty block, belongs to neither.
+    # A common beginning of turns, such as an empty block, belongs to neither.
     begun = [text for part in pair if (text := joints.get((_START, part)))]
     outer = common_prefix(*begun) if len(begun) == len(pair) else header
-    # What ends the turn closes no part of it.
+    # The end of the turn is not the close of a part.
     left = [
         text.removesuffix(turn_end) if last == _END else text
         for (first, last), text in joints.items()
@@ -347,7 +345,7 @@ def _edges(layouts: Mapping[Presence, TurnLayout]) -> tuple[StrippedEdges, Strip
 
 
 def _order(layouts: Sequence[TurnLayout]) -> list[TurnPart]:
-    """Return the parts in the order that most of the turns with several have."""
+    """Return the parts in the order of most turns with several parts."""
     longest = max((layout.parts for layout in layouts), key=len, default=())
     seen = iter(longest)
     return [next(seen) if part in longest else part for part in TurnPart]

@@ -1,4 +1,4 @@
-"""An example: what a model wrote, and the message that it means."""
+"""Read labeled examples: an output of a model, and the message that it means."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Example:
     """An output and its meaning."""
 
     output: str
-    """What the model wrote after the prompt, with what ends the turn or without it."""
+    """The text after the prompt, with or without the end of the turn."""
     message: Message
     prompt: str = ""
     """The rendered prompt, or any tail of it; empty: the template's default one."""
     place: str = ""
-    """Where it was given, as `examples[2]`."""
+    """Its location in the input, as `examples[2]`."""
 
 
-# Examples that a person gives, in a file: a list, or a mapping with it as `examples`.
+# Examples in a file: a list, or a mapping with it as `examples`.
 #
-# - output: <call>look(city="Oslo", days=3)</call> message: tool_calls: [{name: look, arguments:
-# {city: Oslo, days: 3}}]
+# An item has `output: <call>look(city="Oslo", days=3)</call>` and
+# `message: {tool_calls: [{name: look, arguments: {city: Oslo, days: 3}}]}`.
 
 
 _EXAMPLE = "{output: …, message: {content: …, reasoning: …, tool_calls: […]}}"
@@ -83,7 +83,7 @@ class _ExampleFile(Struct, frozen=True):
 
 
 def given_examples(value: object, file: str) -> tuple[Example, ...]:
-    """Read examples. Raises ExampleError, which names the place and what was expected there."""
+    """Read examples. Raises ExampleError, which names the place and the expected value."""
     listed = value if is_mapping(value) else {"examples": value}
     hint = f"write a list of {_EXAMPLE}"
     examples = read_value(listed, _ExampleFile, file=file, hint=hint, wrong=ExampleError).examples
@@ -128,14 +128,14 @@ def _decoded(text: str, file: str, place: str) -> Mapping[str, Any]:
     return value
 
 
-# Literals that repeat a word of their own call, made comparable with those of other calls.
+# Marks for a call's own words in literals, so that literals of different calls compare equal.
 
 
 NAME_MARK, ID_MARK, ARGUMENTS_MARK, KEY_MARK = "\ue001", "\ue002", "\ue003", "\ue004"
 
 
 def with_own_words(literal: str, call: ToolCall) -> str:
-    """Put marks where a literal repeats the name or the id of its call."""
+    """Replace the name and the id of its call in a literal by marks."""
     for word, mark in ((call.id, ID_MARK), (call.name, NAME_MARK)):
         if word and word in literal:
             literal = _marked(literal, word, mark)
@@ -143,12 +143,12 @@ def with_own_words(literal: str, call: ToolCall) -> str:
 
 
 def with_key_mark(literal: str, key: str) -> str:
-    """Put a mark where a literal repeats the key of its argument, as `</city>` does."""
+    """Replace the key of its argument in a literal by a mark, as in `</city>`."""
     return _marked(literal, key, KEY_MARK) if key in literal else literal
 
 
 def fill_marks(literal: str, words: Mapping[str, str]) -> str:
-    """Put words in the places of their marks."""
+    """Replace marks by their words."""
     for mark, word in words.items():
         literal = literal.replace(mark, word)
     return literal
@@ -158,11 +158,11 @@ def _marked(literal: str, word: str, mark: str) -> str:
     return re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", mark, literal)
 
 
-# A format without what its template renders of calls and reasoning, as if it never did.
+# A format without calls and reasoning, as if its template never rendered them.
 
 
 def without_parts(format_: TurnFormat) -> TurnFormat:
-    """Leave content alone: the header, the prompts and the ends stay."""
+    """Return the format with content only; the header, the prompts and the ends are kept."""
     return replace(
         format_,
         layouts={
@@ -180,7 +180,7 @@ def without_parts(format_: TurnFormat) -> TurnFormat:
 
 
 def without_calls(format_: TurnFormat) -> TurnFormat:
-    """Leave content and reasoning alone."""
+    """Return the format with content and reasoning only."""
     return replace(
         format_,
         layouts={

@@ -1,4 +1,9 @@
-"""The format, put together from what the phases concluded."""
+"""Assemble formats from the conclusions of the phases, one for each group of settings.
+
+`learn_formats` groups the settings under which turns are written alike, runs the phases once per
+group, first under the setting that shows most, and assembles a `TurnFormat` from each draft.
+`format_under` finds the format of a setting that was not learned.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ from .turn_phases import Draft
 
 
 def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting]) -> TurnFormat:
-    """Put the format together that turns have under these settings."""
+    """Assemble the format of turns under these settings."""
     shape = observer.prober.shape
     form = ArgumentForm.STRING if shape.arguments_as_string else ArgumentForm.OBJECT
     named = draft.named_reasoning or NamedReasoning()
@@ -64,7 +69,7 @@ def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting
         elsewhere=frozenset() if draft.shows_reasoning else frozenset(elsewhere),
         retention=draft.retention,
     )
-    # By their texts, since to Python true is 1.
+    # Compared by `repr`, since `True == 1` in Python.
     known = {repr(setting) for setting in settings}
     own = [prompt for prompt in draft.prompts if repr(prompt.setting) in known]
     openings = describe_openings(own, draft.header, format_.reasoning)
@@ -72,7 +77,7 @@ def assemble_format(observer: Observer, draft: Draft, settings: Sequence[Setting
 
 
 def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
-    """Put the calls together: their frame, the slots in it, the arguments."""
+    """Assemble the calls: their frame, the slots in it, the arguments."""
     arguments = _arguments(observer.prober.sentinels, draft)
     frame, section = draft.frame, draft.section
     if frame is None or section is None or arguments is None:
@@ -84,7 +89,7 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
     )
     if calls is not None:
         calls = _with_id(place_stretches(calls, call, draft.free), draft)
-        # Where a marker opens calls, no other one does.
+        # If a marker opens calls, no other one does.
         if not calls.is_marked:
             calls = replace(calls, leads=draft.leads.markers)
     layout = draft.layouts.get(Presence(calls=True))
@@ -99,7 +104,7 @@ def _calls(observer: Observer, draft: Draft) -> CallFormat | None:
 
 
 def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
-    """Say how ids carry names, where nothing else of a call does."""
+    """Add how ids carry names, if nothing else of a call does."""
     seen = draft.seen_id
     if seen is None or calls.naming is None:
         return calls
@@ -109,7 +114,7 @@ def _with_id(calls: CallFormat, draft: Draft) -> CallFormat:
 
 
 def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
-    """Put the arguments' notation together: T5's list, A1's to A3's entries, T6's brackets."""
+    """Assemble the arguments' notation: T5's list, A1's to A3's entries, T6's brackets."""
     listed, strings, types = draft.listed, draft.strings, draft.types
     if listed is None or strings is None or types is None or draft.enclosure is None:
         return None
@@ -129,15 +134,15 @@ def _arguments(marks: Sentinels, draft: Draft) -> ArgumentFormat | None:
         )
     if listed.quoted is not None:
         return None
-    # What encloses the entries is a part of the call.
+    # The text that encloses the entries is a part of the call.
     values = members.values or json_notation()
     return ArgumentFormat(replace(members, values=None), values, refused=refused)
 
 
 def _with_whole_header(format_: TurnFormat) -> TurnFormat:
-    """Take all that the prompt has written for the header, where every turn begins with it.
+    """Extend the header to all that the prompt has written, if every turn begins with it.
 
-    What the prompts of all settings share is less, where a switch decides what part comes first.
+    The prompts of all settings share less if a switch decides which part comes first.
     """
     texts = {opening.text for opening in format_.openings}
     first = next(iter(format_.openings), None)
@@ -146,7 +151,7 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     begun = [layout.literals[0] for layout in format_.layouts.values() if not layout.refusal]
     if not begun or not all(text.startswith(first.text) for text in begun):
         return format_
-    # An opening that no turn of these settings closes again opens nothing in them.
+    # An opening that no turn of these settings closes opens nothing in them.
     close = "" if format_.reasoning is None else format_.reasoning.close.core
     closed = any(close in text[len(first.text) :] for text in begun)
     opens = (
@@ -158,16 +163,16 @@ def _with_whole_header(format_: TurnFormat) -> TurnFormat:
     return replace(format_, header=first.text, openings=openings)
 
 
-# One format for every setting: the phases run once for all settings that write turns alike.
+# Formats of all settings: the phases run once for all settings that write turns alike.
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """All formats, and how the one was found that shows most."""
+    """All formats, and how the fullest one was found."""
 
     formats: Formats
     draft: Draft
-    """What the phases found under the setting of the fullest format."""
+    """The findings under the setting of the fullest format."""
     findings: tuple[Finding, ...]
 
 
@@ -183,10 +188,10 @@ class _Group:
 
 
 def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
-    """Learn the format of every setting; `prober` has nothing set but what a render needs.
+    """Learn the format of every setting; `prober` sets only what a render needs.
 
-    The phases tell of the format under `showing`, the setting that brings reasoning into the text:
-    with it in sight, what the others leave out of a turn can be named.
+    The phases describe the format under `showing`, the setting that brings reasoning into the text:
+    once it is known, the parts that other settings leave out of a turn can be named.
     """
     settings = settings_to_learn(prober.setting, showing, draft.switches)
     groups = _groups(prober, settings.each)
@@ -205,7 +210,7 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
         fullest if group is main else _under(prober, draft, group, fullest) for group in groups
     ]
     shared = share_settings(formats)
-    # Sharing leaves the order, but may have put the fullest one into an equal one before it.
+    # Sharing keeps the order, but may have replaced the fullest one by an equal one before it.
     full = next(each for each in shared if written_alike(each, fullest))
     together = Formats(tuple(shared), dict(prober.setting), fullest=full, untried=settings.untried)
     return Learnt(together, concluded, findings)
@@ -214,10 +219,10 @@ def learn_formats(prober: Prober, draft: Draft, showing: Setting) -> Learnt:
 def format_under(
     prober: Prober, draft: Draft, formats: Formats, setting: Setting, *, tools: bool = True
 ) -> Begun:
-    """Find what belongs to any setting, by renders where it is none of those that were learnt.
+    """Find the format of any setting, by renders if it is not one of those learned.
 
-    `draft` is what is known before the phases. Raises AutoparserError where the template raises
-    on the setting itself.
+    `draft` is the draft before the phases. Raises AutoparserError if the template raises on the
+    setting itself.
     """
     known = formats.under(setting, tools=tools)
     if known is not None:
@@ -266,7 +271,7 @@ def _holds(group: _Group, setting: Setting) -> bool:
 
 
 def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
-    """Put the settings together under which turns are written alike, the default's first."""
+    """Group the settings under which turns are written alike, the default's first."""
     if len(settings) == 1:
         return [_Group(settings, ())]
     found: dict[tuple[str, ...], list[Setting]] = {}
@@ -278,9 +283,9 @@ def _groups(prober: Prober, settings: tuple[Setting, ...]) -> list[_Group]:
 def _signed(
     prober: Prober, groups: Sequence[_Group], prompts: Sequence[PromptText]
 ) -> tuple[PromptText, ...]:
-    """Add to each prompt the texts by which it is told from those of other groups.
+    """Add to each prompt the texts that distinguish it from those of other groups.
 
-    Such as the words on how to write calls, where a value changes these together with the calls.
+    For example instructions on how to write calls, if a value changes these with the calls.
     """
     words = prober.sentinels.words()
     shown = [prober.probe((prober.user,), setting=group.settings[0]) for group in groups]
@@ -294,13 +299,13 @@ def _signed(
 
 
 SHORTEST_SIGN = 8
-"""Characters; shorter texts may stand in any prompt."""
+"""The minimum length in characters; shorter texts may be in any prompt."""
 
 
 def _sign(text: str, other: str, words: Sequence[str]) -> str:
-    """Return what one text has where the other has something else; empty where it tells nothing."""
+    """Return the text of the one where the other differs, or an empty text if it is ambiguous."""
     split = diff_split(text, other)
-    # A word that differs is known by those of its line before it, unless a tool is among them.
+    # A differing word is identified with its line before it, unless a tool is in that.
     line = split.prefix.rpartition("\n")[2]
     for sign in (f"{line}{split.left}".strip(), split.left.strip()):
         usable = len(sign) >= SHORTEST_SIGN and sign not in other
@@ -310,7 +315,7 @@ def _sign(text: str, other: str, words: Sequence[str]) -> str:
 
 
 def _under(prober: Prober, draft: Draft, group: _Group, fullest: TurnFormat) -> TurnFormat:
-    """Learn the format of a group of settings, knowing the one that shows most."""
+    """Learn the format of a group of settings, given the fullest one."""
     marks = prober.sentinels
     draft = replace(
         draft,

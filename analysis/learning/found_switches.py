@@ -1,8 +1,10 @@
-"""The switches of a template: the variables a caller may set, and what each changes.
+"""Find the switches of a template: the variables that a caller may set, and what each changes.
 
-Callers know them as `chat_template_kwargs`. A variable is a switch if a value of it changes a
-render; where it does so only without tools, only beside a system message or only under the
-setting that brings reasoning into the text, the switch says so.
+Callers pass them as `chat_template_kwargs`. A variable is a switch if a value of it changes a
+render. Each variable that the syntax tree suggests is tried on several grounds (conversations with
+and without tools, with a system message, under the setting that brings reasoning into the text);
+if it acts on some of them only, the switch records that. `settings_to_learn` then combines the
+values that change a turn or its generation prompt.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from .prober import Probe, Prober
 from .shape_negotiation import answered_conversation, call_of, switch_candidates
 from .suggestions import ANY_WORD, Suggestions
 
-# The settings that are learnt: those under which a turn or its generation prompt may differ.
+# Settings to learn: those under which a turn or its generation prompt may differ.
 
 
 MOST_SETTINGS = 32
-"""So many settings are looked at; few templates have more than nine."""
+"""At most this many settings are learned; few templates have more than nine."""
 
 
 _MATTERING = frozenset({SwitchEffect.TURN, SwitchEffect.CALLS, SwitchEffect.GENERATION_PROMPT})
@@ -49,7 +51,7 @@ class SettingsToLearn:
 
     each: tuple[Setting, ...]
     untried: int = 0
-    """Further combinations of values, which are not looked at."""
+    """The number of further combinations of values, which are not learned."""
 
 
 def settings_to_learn(
@@ -57,7 +59,7 @@ def settings_to_learn(
 ) -> SettingsToLearn:
     """Combine the values that change a turn or its generation prompt.
 
-    `base` is what is set by default, `showing` what brings reasoning into the text. Where there
+    `base` is the default setting, `showing` the one that brings reasoning into the text. If there
     are too many combinations, single values come first, then pairs.
     """
     options = [
@@ -73,7 +75,7 @@ def settings_to_learn(
 
     def add(*values: tuple[str, Json]) -> None:
         setting = {**base, **dict(values)}
-        # By their texts, since to Python true is 1.
+        # Compared by `repr`, since `True == 1` in Python.
         if repr(setting) not in {repr(each) for each in found}:
             found.append(setting)
 
@@ -95,7 +97,7 @@ def settings_to_learn(
 
 
 def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
-    """Return turns under a setting that show together how it writes: equal ones share a format."""
+    """Return turns that identify how a setting writes: settings with equal turns share a format."""
     observer = Observer(prober.using(setting=setting))
     marks = prober.sentinels
     typed: dict[str, Json] = {
@@ -114,21 +116,21 @@ def turns_under(prober: Prober, setting: Setting) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Ground:
-    """A kind of conversation in which switches are tried, all else being equal."""
+    """A kind of conversation in which switches are tried."""
 
     prober: Prober
     """With its shape and its setting."""
     tools: bool
     calls: bool
     only: str
-    """The ground in words, for a switch that shows itself on no ground before it."""
+    """The ground in words, for a switch that shows on no earlier ground."""
     media: tuple[MediaKind, ...] = ()
-    """What every user message holds before its text."""
+    """The media in every user message before its text."""
 
     def sample(self, setting: Setting) -> str:
-        """Render one conversation that has much in it: whether it changes says enough.
+        """Render one conversation with many parts, to see whether it changes at all.
 
-        Where the template raises on it whether or not a variable is set, the shortest one is asked.
+        If the template raises on it with and without the variable, the shortest one is used.
         """
         found = self._shown(self._history, setting, generation=True)
         long = found.rendered or self._takes_history
@@ -147,7 +149,7 @@ class Ground:
         return self._shown((self.prober.user,), setting, generation=True)
 
     def views(self, setting: Setting) -> _Views:
-        """Render all that tells what a switch does; the sample and the turn are known."""
+        """Render the conversations that show what a switch does; sample and turn are known."""
         call = Message(calls=(call_of(self.prober),))
         return _Views(
             self.prompt(setting),
@@ -175,7 +177,7 @@ class Ground:
     @cached_property
     def _history(self) -> Dialogue:
         user, marks = self.prober.user, self.prober.sentinels
-        # A switch may shorten what was said long ago; words of sentinels hold no value of one.
+        # A switch may shorten old messages; words of sentinels contain no value of a switch.
         asked, told = UserMessage(_long(marks.user)), Message(_long(marks.content), marks.reasoning)
         if not self.calls:
             return (asked, told, user)
@@ -194,7 +196,7 @@ def _outcome(probe: Probe) -> str:
 
 
 _RAISED = "\0"
-"""What the outcome of a render begins with that raised."""
+"""The prefix of the outcome of a render that raised."""
 
 
 def _holds(outcome: str, value: Json) -> bool:
@@ -203,14 +205,14 @@ def _holds(outcome: str, value: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Views:
-    """The renders in which a switch shows what it does."""
+    """The renders that show what a switch does."""
 
     prompt: Probe
     alone: Probe
     history: Probe
     turn: Probe
     called: Probe | None
-    """A turn that is a call; None where no calls are asked for."""
+    """A turn that is a call, or None if no calls are tried."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
@@ -219,12 +221,12 @@ class _Views:
 
 
 MOST_VARIABLES = 64
-"""So many variables are tried; the corpus's most open template reads fewer."""
+"""At most this many variables are tried; no template of the corpus reads as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSwitches:
-    """What became of the variables that the syntax tree suggests."""
+    """The results for the variables that the syntax tree suggests."""
 
     switches: tuple[Switch, ...] = ()
     unmoved: tuple[UnmovedVariable, ...] = ()
@@ -235,13 +237,13 @@ def find_switches(
 ) -> FoundSwitches:
     """Try the variables that the syntax tree suggests; renders decide which are switches.
 
-    `prober` has nothing set but what a render needs; under `showing` reasoning is in the text.
+    `prober` sets only what a render needs; under `showing` reasoning is in the text.
     """
     grounds = list(_grounds(prober, calls=calls, showing=showing))
     names = switch_candidates(suggestions)[:MOST_VARIABLES]
     found = [_Trial(name, grounds, suggestions).found for name in names]
     if any(isinstance(each, UnmovedVariable) for each in found):
-        # Few variables act on parts alone, and few templates take any.
+        # Few variables act on media parts alone, and few templates accept any.
         shown = [each for each in _media_grounds(grounds[0]) if _shows_media(each)]
         found = [
             _Trial(each.name, shown, suggestions).found
@@ -256,7 +258,7 @@ def find_switches(
 
 
 def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Ground]:
-    """Return the grounds, the usual one first."""
+    """Yield the grounds, the usual one first."""
     yield Ground(prober, tools=True, calls=calls, only="")
     yield Ground(prober, tools=False, calls=False, only="without tools")
     system = replace(prober.shape, system=True)
@@ -269,7 +271,7 @@ def _grounds(prober: Prober, *, calls: bool, showing: Setting) -> Iterator[Groun
     if showing != prober.setting:
         new = {name: value for name, value in showing.items() if name not in prober.setting}
         values = (f"{name}={json.dumps(value)}" for name, value in new.items())
-        # Other settings may do the same: one is asked.
+        # Other settings may do the same; one is enough.
         shown = prober.using(setting=showing)
         words = f"under another setting, such as {', '.join(values)}"
         yield Ground(shown, tools=True, calls=calls, only=words)
@@ -285,30 +287,30 @@ def _media_grounds(usual: Ground) -> Iterator[Ground]:
 
 
 def _words(differing: Sequence[Ground]) -> str:
-    """Return where something shows: the first ground, or every kind of part; empty: nowhere."""
+    """Return where a difference shows: the first ground, or every kind of part, or nothing."""
     kinds = [_MEDIA_WORDS[ground.media[0]] for ground in differing if ground.media]
     first = differing[0].only if differing else ""
     return f"with {' or '.join(kinds)}" if kinds else first
 
 
 def _shows_media(ground: Ground) -> bool:
-    """Whether the template takes such parts, and writes something for them."""
+    """Whether the template accepts such parts and writes something for them."""
     usual, setting = replace(ground, media=()), ground.prober.setting
     shown, without = ground.prompt(setting), usual.prompt(setting)
     return shown.rendered and shown.text != without.text
 
 
 _Texts: TypeAlias = tuple[tuple[str, ...], ...]
-"""What came of one value: on each ground, the texts of its renders."""
+"""The outcome of one value: on each ground, the texts of its renders."""
 
 
 _Seen: TypeAlias = dict[_Texts, list[Json]]
-"""The values by what came of them: those that render alike together."""
+"""Values grouped by outcome: those that render alike are together."""
 
 
 def _add(seen: _Seen, texts: _Texts, value: Json) -> None:
     known = seen.setdefault(texts, [])
-    # By their texts, since to Python true is 1.
+    # Compared by `repr`, since `True == 1` in Python.
     if repr(value) not in map(repr, known):
         known.append(value)
 
@@ -317,7 +319,7 @@ class _Trial:
     """The trial of one variable on all grounds."""
 
     def __init__(self, name: str, grounds: Sequence[Ground], suggestions: Suggestions) -> None:
-        # Where the variable itself brings the reasoning, its own ground tells nothing new.
+        # If the variable itself brings the reasoning, the ground of that adds nothing.
         self._name = name
         self._grounds = [
             ground
@@ -333,7 +335,7 @@ class _Trial:
             isinstance(value, int | float) and not isinstance(value, bool)
             for value in self._compared
         )
-        # No template knows these: what they do does any value that is compared with nothing.
+        # No template knows these words: their effect is that of any value that is not compared.
         marks = grounds[0].prober.sentinels
         self._any: Json = marks.integer if self._numeric else marks.next_user[::-1]
 
@@ -350,24 +352,24 @@ class _Trial:
 
     @property
     def found(self) -> Switch | UnmovedVariable:
-        """Try the values; where none of them changes anything, the variable is no switch."""
+        """Try the values; if none of them changes anything, the variable is not a switch."""
         with_any = self._all_texts(self._any)
         inserted = any(_holds(text, self._any) for texts in with_any for text in texts)
         seen: _Seen = {}
         raising = self._try(self._compared, seen)
         if self._flag and not inserted:
-            # What is only compared with words is not offered booleans.
+            # A variable that is only compared with words is not tried with booleans.
             raising += self._try((True, False), seen)
         fitting = {} if inserted else self._fitting(seen)
         if fitting and any(isinstance(each, bool) for each in raising):
-            # What is looked into is no flag: nobody sends it a boolean.
+            # A variable whose members are read is not a flag: nobody sends it a boolean.
             raising = [each for each in raising if not isinstance(each, bool)]
             seen = {at: each for at, each in seen.items() if not isinstance(each[0], bool)}
         seen |= fitting
-        # Nor a text for its letters.
+        # Nor does anybody send a text for its letters.
         plain = not inserted and (bool(self._compared) or not fitting)
         any_other = self._any_other(with_any, seen) if plain else None
-        # A word that is written in as any other is no value of its own.
+        # A word that is inserted like any other is not a distinct value.
         written = [
             texts
             for texts, values in seen.items()
@@ -400,10 +402,10 @@ class _Trial:
         )
 
     def _fitting(self, seen: _Seen) -> _Seen:
-        """Return the objects and lists that change something, as no value in `seen` does."""
+        """Return the objects and lists with an effect that no value in `seen` has."""
         found: _Seen = {}
         if any(isinstance(each[0], list) and texts != self._usual for texts, each in seen.items()):
-            # A list with a word that is searched for in it: that is what it wants.
+            # A list that contains a searched word is what the template expects.
             return found
         for value in self._structures:
             texts = self._all_texts(value)
@@ -414,17 +416,17 @@ class _Trial:
         return found
 
     def _any_other(self, with_any: _Texts, seen: _Seen) -> Json:
-        """Add to `seen` what any value does that the template does not know; return one such.
+        """Add to `seen` the effect of a value that the template does not know; return that value.
 
-        None where that is nothing, or the variable is a list. One that is compared with nothing
-        has no other values, unless neither boolean does anything.
+        Return None if it has no effect, or the variable is a list. A variable that is compared with
+        nothing has no other values, unless neither boolean has an effect.
         """
         listed = any(isinstance(value, list) for value in self._compared)
         if with_any == self._usual or listed or self._refused(with_any, self._any):
             return None
         if not self._compared and any(texts != self._usual for texts in seen):
             return None
-        # What goes through the letters of a text writes as many as there are.
+        # A template that iterates over the letters of a text writes each of them.
         value = self._any if self._numeric else ANY_WORD
         texts = with_any if self._numeric or with_any in seen else self._all_texts(value)
         if texts == self._usual or self._refused(texts, value):
@@ -433,7 +435,7 @@ class _Trial:
         return value
 
     def _put(self, with_any: _Texts, value: Json) -> _Texts:
-        """Return the texts with a value where any other was written into them."""
+        """Return the texts with `value` in the place of the unknown value."""
         return tuple(
             tuple(text.replace(str(self._any), str(value)) for text in texts) for texts in with_any
         )
@@ -450,10 +452,10 @@ class _Trial:
         return raising
 
     def _default(self, seen: _Seen) -> _Texts | None:
-        """Return the texts of the value that does what the unset variable does; None for none.
+        """Return the texts of the value that acts as the unset variable does, or None.
 
-        Another switch may hide what the value does, so what that one adds counts only where the
-        variable does nothing without it.
+        Another switch may hide the effect of the value, so a difference under that switch counts
+        only if the variable has no effect without it.
         """
         based = [ground.prober.setting == self._base for ground in self._grounds]
 
@@ -467,15 +469,15 @@ class _Trial:
         everywhere = not any(differs(texts, everywhere=False) for texts in seen)
         alike = (texts for texts in seen if not differs(texts, everywhere=everywhere))
         default = next(alike, None)
-        # Where no boolean does anything, one of them is as good as any other value.
+        # If no boolean has an effect, one of them is as good as any other value.
         flags = [texts for texts, values in seen.items() if isinstance(values[0], bool)]
         idle = default in flags and all(texts == default for texts in flags)
         return None if idle else default
 
     def _refused(self, texts: _Texts, value: Json) -> bool:
-        """Whether the usual conversation raises with a value, and does not without it.
+        """Whether the usual conversation raises only with the value.
 
-        Where the shortest one is written otherwise with it, the value does something, too.
+        If the value changes the shortest conversation, it has an effect, too.
         """
         if not texts[0][0].startswith(_RAISED) or self._usual[0][0].startswith(_RAISED):
             return False
@@ -484,7 +486,7 @@ class _Trial:
         return not prompt.rendered or prompt.text == ground.prompt(ground.prober.setting).text
 
     def _differing(self, each: Sequence[_Texts]) -> list[Ground]:
-        """Return the grounds on which any value shows, the first of them leading."""
+        """Return the grounds on which any value has an effect, the first one leading."""
         return [
             ground
             for at, ground in enumerate(self._grounds)
@@ -492,7 +494,7 @@ class _Trial:
         ]
 
     def _effects(self, texts: _Texts, value: Json) -> tuple[tuple[SwitchEffect, ...], str]:
-        """Return what a value changes on the first ground on which it does, and that in words."""
+        """Return the effects of a value on the first ground where it has any, and that ground."""
         differing = self._differing([texts])
         if not differing:
             return (), ""
@@ -509,7 +511,7 @@ def _is_no_flag(
 ) -> bool:
     """Whether one boolean raises everywhere and the other one somewhere.
 
-    What a template looks into, such as a list of names, is no flag: nobody sends it a boolean.
+    A variable whose members are read, such as a list of names, is not a flag.
     """
     ((changed, _),) = effects
     flags = [*values, *raising]
@@ -543,28 +545,28 @@ def _effects(prober: Prober, unset: _Views, views: _Views) -> tuple[SwitchEffect
     )
     if raises:
         effects.append(SwitchEffect.RAISES)
-    # Else something of earlier messages, which are text before the turn to a model.
+    # Otherwise it changes earlier messages, which a model sees as text before the turn.
     return tuple(effects) or (SwitchEffect.PROMPT,)
 
 
 def _effect_on_calls(prober: Prober, unset: Probe, under: Probe) -> SwitchEffect:
-    """Return what a value changes of a turn that is a call, where it does so of no other turn."""
+    """Return the effect of a value that changes only turns that are calls."""
     marks = prober.sentinels
     one, other = (probe.text.rpartition(marks.user)[2] for probe in (unset, under))
     split = diff_split(one, other)
     identified = any(each in split.left or each in split.right for each in marks.ids)
     if marks.names[0] in split.suffix and not identified:
         return SwitchEffect.TURN
-    # A limit on their length cuts arguments: that is not a way to write them.
+    # A length limit cuts arguments; that is not another notation.
     cut = marks.values[0] in one and marks.values[0] not in other
     return SwitchEffect.ARGUMENTS if cut and marks.names[0] in other else SwitchEffect.CALLS
 
 
 def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
-    """Whether under a value something else is written where a conversation goes on.
+    """Whether a value changes the text that a longer conversation adds.
 
-    Each pair is a longer conversation and the one without its end. What a value writes behind all
-    messages, as a word on tools, is none of the turn's.
+    Each pair is a longer conversation and the same one without its end. Text that a value appends
+    after all messages, such as a note on tools, is not part of the turn.
     """
     if unset[0].rendered and not under[0].rendered:
         return False
@@ -574,24 +576,24 @@ def _adds_otherwise(prober: Prober, unset: tuple[Probe, Probe], under: tuple[Pro
     if at >= 0 and longer[:at] + longer[at + len(added) :] == shorter:
         return False
     user = prober.sentinels.user
-    # Where neither tells, whatever is moved about before it, what follows the user's words does.
+    # If neither decides, the text after the user's words does, whatever moved before it.
     behind = unset[0].text.rpartition(user)[2] != longer.rpartition(user)[2]
     other = _added(prober, *under)
-    # Where the longer text parts from the shorter one depends on what follows: `<a>x<a>` before
-    # `<b>` is `x<a>` after `<a>`, and the same text begun elsewhere.
+    # Where the longer text diverges depends on what follows: `<a>x<a>` before `<b>` is `x<a>`
+    # after `<a>`, a rotation of the same text.
     alike = len(other) == len(added) and other in added + added
     return behind and not alike
 
 
 def _ends_otherwise(unset: tuple[Probe, Probe], under: tuple[Probe, Probe]) -> bool:
-    """Whether a prompt that is written unasked ends with another marker under a value."""
+    """Whether a prompt that is always written ends with another marker under a value."""
     unasked = all(asked.text == alone.text for asked, alone in (unset, under))
     ends = {edge_units(asked.text)[-1] for asked, _ in (unset, under) if asked.text}
     return unasked and len(ends) > 1
 
 
 def _added(prober: Prober, longer: Probe, shorter: Probe) -> str:
-    """Return what the longer conversation has more, else all that follows the user's words."""
+    """Return the text that the longer conversation adds, else all after the user's words."""
     start = prefix_length(longer.text, shorter.text)
     rest = shorter.text[start:]
     end = len(longer.text) - len(rest)

@@ -1,4 +1,8 @@
-"""Observing assistant turns: a message goes in, the turn's own text comes out."""
+"""Observe assistant turns: render a message and cut out the text of its turn.
+
+The turn begins where the render of the conversation without it ends; text that the template writes
+after every conversation, and an answer that it requires after calls, is cut off.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from .shape_negotiation import answered_conversation
 
 
 class SlotKind(StrEnum):
-    """What a sentinel stood for."""
+    """The part of a message that a sentinel represents."""
 
     REASONING = "reasoning"
     CONTENT = "content"
@@ -35,7 +39,7 @@ class SlotKind(StrEnum):
 
 
 class SlotMark(NamedTuple):
-    """A slot in a turn: what it shows, and of which call."""
+    """A slot in a turn: its kind, and its call."""
 
     kind: SlotKind
     at: int = 0
@@ -43,19 +47,19 @@ class SlotMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObservedTurn:
-    """One assistant turn as the template wrote it."""
+    """One assistant turn as rendered by the template."""
 
     message: Message
     probe: Probe
     text: str = ""
-    """From the end of the text before the turn to the end of the render, or to the answer that
-    the template insists on."""
+    """The text from the end of the text before the turn to the end of the render, or to the
+    answer that the template requires."""
     rewrites: bool = False
-    """The text before the turn is not the text that was there without the turn."""
+    """Whether the text before the turn differs from the render without the turn."""
 
     @property
     def refusal(self) -> str:
-        """The template's words where it raised."""
+        """The template's message if it raised."""
         error = self.probe.error
         return "" if error is None else error.reason
 
@@ -78,7 +82,7 @@ class Observer:
         end = full.text.rfind(marks.user) + len(marks.user)
         after = kept.rpartition(marks.user)[2]
         if alone.rendered and after.strip() and full.text.startswith(after, end):
-            # An answered message is written otherwise, as where the last one offers the tools.
+            # An answered message may differ, as when only the last one offers the tools.
             return full.text[:end] + after
         prompt = self.prober.probe((self.prober.user,), generation=True)
         shared = common_prefix(full.text, alone.text if alone.rendered else prompt.text)
@@ -87,9 +91,9 @@ class Observer:
 
     @cached_property
     def behind(self) -> str:
-        """What a template writes after every conversation.
+        """The text that a template writes after every conversation.
 
-        Its tools, or a generation prompt that nobody asked for.
+        For example tools, or an unconditional generation prompt.
         """
         marks = self.prober.sentinels
         content = Message(marks.content)
@@ -115,7 +119,7 @@ class Observer:
         return shared[len(_end_in_both(shared, between)) :]
 
     def turn(self, message: Message) -> ObservedTurn:
-        """Observe one message as the last of the conversation."""
+        """Observe a message as the last one of the conversation."""
         probe = self.prober.probe(answered_conversation(self.prober, message))
         if not probe.rendered:
             return ObservedTurn(message, probe)
@@ -132,7 +136,7 @@ class Observer:
         return ObservedTurn(message, probe, rest[len(shared) :], rewrites=True)
 
     def _before_answer(self, text: str) -> str:
-        """Cut a text where the turn ends that an answer follows."""
+        """Cut a text at the end of the turn that an answer follows."""
         marks = self.prober.sentinels
         at = text.find(marks.answer)
         if at < 0:
@@ -141,7 +145,7 @@ class Observer:
         end = plain.rpartition(marks.content)[2].rstrip()
         ended = text.rfind(end, 0, at) if end else -1
         first = max(text.rfind(word, 0, at) for word in (*marks.names, *marks.values, *marks.ids))
-        # The header of the answer is the next message's, where the turn's end shows.
+        # If the turn's end shows, the header of the answer belongs to the next message.
         return text[: ended + len(end)] if ended > first else text[:at]
 
     def pieces(self, text: str) -> AlignedPieces[SlotMark]:
@@ -163,14 +167,14 @@ class Observer:
         return labels
 
     def call(self, at: int = 0, arguments: Mapping[str, Json] | None = None) -> ToolCall:
-        """Return the call number `at`; one string argument of its own unless others are given."""
+        """Return call number `at`, with one string argument unless others are given."""
         marks = self.prober.sentinels
         if arguments is None:
             arguments = {marks.keys[at]: marks.values[at]}
         return ToolCall(marks.names[at], arguments, marks.ids[at])
 
     def message(self, presence: Presence, calls: int = 1) -> Message:
-        """Return a message of sentinels that has these parts."""
+        """Return a message of sentinels with these parts."""
         marks = self.prober.sentinels
         return Message(
             content=marks.content if presence.content else "",
@@ -179,15 +183,15 @@ class Observer:
         )
 
     def shown(self, presence: Presence, calls: int = 1) -> ObservedTurn:
-        """Observe a message of sentinels that has these parts."""
+        """Observe a message of sentinels with these parts."""
         return self.turn(self.message(presence, calls))
 
     def with_arguments(self, arguments: Mapping[str, Json]) -> ObservedTurn:
-        """Observe a message that is one call with these arguments."""
+        """Observe a message with one call with these arguments."""
         return self.turn(Message(calls=(self.call(0, arguments),)))
 
     def text_of_arguments(self, arguments: Mapping[str, Json]) -> str | None:
-        """Return the text of such a turn; None where the template raises."""
+        """Return the text of such a turn, or None if the template raises."""
         turn = self.with_arguments(arguments)
         return None if turn.refusal else turn.text
 
@@ -198,7 +202,7 @@ class Observer:
 
 
 def _end_in_both(behind: str, between: str) -> str:
-    """Give the end of the turn at the beginning of both texts, without the next header's marker."""
+    """Return the turn's end that begins both texts, without the marker of the next header."""
     first = edge_units(behind)[0]
     starts = [at for at in range(len(between)) if between.startswith(first, at)] or [0]
     shared = max((common_prefix(behind, between[at:]) for at in starts), key=len)

@@ -1,16 +1,16 @@
-r"""Calls whose arguments are written one by one: a key of the schema, and its value after it.
+r"""Find calls in outputs, in whatever notation: by names of tools, keys and values of schemas.
 
-What stands before a name, between a name and its first key, and before and after a key is markup
-that nearly all calls have. A number, a word for true or null, a list or an object shows itself; of
-a string both edges have to be found:
+`object_calls` finds arguments that are one object, `entry_calls` those written one by one, a key of
+the schema and then its value. The text before a name, between a name and its first key, and around
+a key is markup that nearly all calls share. A number, a word for true or null, a list or an object
+is recognized by itself; of a string both edges have to be found:
 
     get_weather | city: Oslo | days: 3 |        mid ': ', close ' |', since ` | days: ` follows a
     get_weather | city: Rio | days: 5 |         string, and after the numbers stands ' |'
 
-What some texts begin with and close alike, where no marker in brackets stands out.
-
-Words in a sentence are alike by chance; what opens a block has a word and a sign that sentences
-lack, and so has what closes it, or a line of its own. Of the texts
+`framed_beginning` finds the block that texts open and close alike, where no marker in brackets
+stands out. Words in a sentence are alike by chance; the opening of a block has a word and a sign
+that sentences lack, and so has its closing, or it is a line. Of the texts
 
     '{"thought": "Rain, perhaps."}\nLet me see.'      the opening is '{"thought": "',
     '{"thought": "Ask the tool."}\n'                  the closing is '"}\n'
@@ -44,15 +44,14 @@ from .output_sightings import (
 )
 from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
 
-# Calls whose arguments are one value: an object in JSON or Python's notation that fits a tool.
+# Arguments as one object, in JSON or Python's notation.
 #
-# Such an object belongs to the name that stands next to it on one side. That it fits the schema
-# of the function is jsonschema's to say, so the envelope around name and arguments does not
-# count.
+# Such an object belongs to the name next to it on one side. jsonschema decides whether it fits the
+# function's schema, so the envelope around name and arguments does not count.
 
 
 class ObjectStyle(NamedTuple):
-    """Where objects are looked for."""
+    """Where objects are searched for."""
 
     name_first: bool
     encoded: bool
@@ -66,11 +65,11 @@ class _Value(NamedTuple):
 
 
 _AFTER_KEY = re.compile(r"[^\w\s.,;!?]|\n| *:?=")
-"""What stands after a key in markup, and not after a word of a sentence."""
+"""Matches the text after a key in markup, not the text after a word of a sentence."""
 
 
 def holds_call(text: str, offered: OfferedTools) -> bool:
-    """Whether a text holds what may be a call in some way or other: names alone are no call."""
+    """Whether a text holds a possible call in any notation; a name alone is not a call."""
     names = offered.names_in(text)
     for at, name in enumerate(names):
         end = names[at + 1].start if at + 1 < len(names) else len(text)
@@ -83,7 +82,7 @@ def holds_call(text: str, offered: OfferedTools) -> bool:
 
 
 def is_misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) -> bool:
-    """Whether a string holds another argument of its call, as where its end was not found."""
+    """Whether a string holds another argument of its call, as if its end had been missed."""
     return any(
         key.word != own and _AFTER_KEY.match(value, key.end)
         for own, value in arguments.items()
@@ -95,7 +94,7 @@ def is_misread(name: str, arguments: Mapping[str, Json], offered: OfferedTools) 
 def object_calls(
     text: str, start: int, offered: OfferedTools, style: ObjectStyle
 ) -> list[SightedCall]:
-    """Return the calls in a text from a place on, in its order."""
+    """Return the calls in a text from an offset on, in its order."""
     names = [name for name in offered.names_in(text) if name.start >= start]
     if style.name_first:
         return list(_names_first(text, names, offered, encoded=style.encoded))
@@ -135,7 +134,7 @@ def _arguments_first(
 
 
 def _values(text: str, start: int, *, encoded: bool) -> Iterator[_Value]:
-    """Go through the objects in a text, the outer ones before those inside them."""
+    """Yield the objects in a text, outer ones before the inner ones."""
     opener = '"' if encoded else "{"
     at = text.find(opener, start)
     while at >= 0:
@@ -166,7 +165,7 @@ def _encoded_at(text: str, at: int) -> _Value | None:
 
 
 _LONGEST = 4000
-"""Characters that are looked at for the end of a Python literal."""
+"""The end of a Python literal is searched for in at most this many characters."""
 
 
 def _python_object_at(text: str, at: int) -> _Value | None:
@@ -188,25 +187,25 @@ def _python_object_at(text: str, at: int) -> _Value | None:
 
 
 _HEAD = 4
-"""Texts whose first characters are the same, so many of them, may begin alike."""
+"""Texts that share their first this many characters may begin alike."""
 _SHARE = 0.3
-"""So many of all texts have to begin alike."""
+"""At least this share of the texts has to begin alike."""
 _FEWEST = 3
 MARKUP_SIGN = re.compile(r"[^\w\s.,;:!?…'’\"“”()*–—-]")
-"""What sentences do not have."""
+"""Matches signs that sentences do not have."""
 _LAST_WORDS = re.compile(r"[^\n:\"<>\[\](){}|#=`]*\Z")
-"""What follows the last sign of an opening: reasoning that begins alike."""
+"""Matches the text after the last sign of an opening: reasoning that begins alike."""
 
 
 class FramedBeginning(NamedTuple):
-    """What stands before and after the block at the front of some texts."""
+    """The markup before and after the block at the front of some texts."""
 
     opening: str
     closing: str
 
 
 def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
-    """Find how a good part of the texts begin, and what ends that beginning in nearly all."""
+    """Find an opening that many of the texts share, and the closing in nearly all of these."""
     heads = Counter(text[:_HEAD] for text in texts if MARKUP_SIGN.search(text[:_HEAD]))
     for head, count in heads.most_common(1):
         begun = [text for text in texts if text.startswith(head)]
@@ -221,7 +220,7 @@ def framed_beginning(texts: Sequence[str]) -> FramedBeginning | None:
 
 
 def _shared_inside(texts: Sequence[str]) -> str:
-    """Return the longest text with a sign that nearly all of these hold once."""
+    """Return the longest text with a sign that nearly all of these contain exactly once."""
     needed = len(texts) - len(texts) // ODD
     base = sorted(texts, key=len)[len(texts) // ODD]
     found, end = "", 0
@@ -240,23 +239,23 @@ def _holding(texts: Sequence[str], part: str) -> int:
     return sum(part in text for text in texts)
 
 
-# What is left of a call that was cut or garbled: it is read as content, and is none.
+# Remains of calls that were cut or garbled: they are read as content, but are not content.
 
 
 _SHORTEST = 2
-"""What opens calls with fewer characters may stand in any sentence."""
+"""A shorter opening of calls may stand in any sentence."""
 
 
 def begins_call(content: str, calls: CallFormat) -> bool:
-    """Whether content holds what opens calls: one was cut, or is garbled."""
+    """Whether content holds the opening of calls: one was cut, or is garbled."""
     opening = calls.opening.strip()
     return len(opening) >= _SHORTEST and opening in content
 
 
 def ends_call(content: str, calls: CallFormat) -> bool:
-    """Whether content ends with what closes calls: what opened the call is garbled.
+    """Whether content ends with the closing of calls: the opening is garbled.
 
-    Of `</call>` that is sure. Signs alone may end any content, as three backticks end code.
+    `</call>` proves it. Signs alone may end any content, as three backticks end code.
     """
     last = calls.row[-1]
     closing = (("" if isinstance(last, RowSlot) else last) + calls.section_close).strip()
@@ -264,24 +263,24 @@ def ends_call(content: str, calls: CallFormat) -> bool:
 
 
 _FRAGMENT = 3
-"""So many letters of a name may be what is left of it."""
+"""At least this many letters of a name may be its remains."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoredCall:
-    """A text from a place on where the end of a name stands, with all that stands before it."""
+    """A text from the end of a cut name on, with the opening and the name restored."""
 
     name: str
     text: str
     sure: bool
-    """No sentence has such a word, or it follows what is left of the opening."""
+    """No sentence has such a word, or it follows the remains of the opening."""
 
 
 def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredCall]:
-    """Restore calls whose opening and name are cut: whether they are calls, a parser has to say.
+    """Restore calls whose opening and name are cut; a parser has to decide whether they are calls.
 
-    `heads` are what a turn of one call begins with, up to the name. Of `(cat_rooms)`, where a call
-    is `(call list_rooms)`, what is left of the opening is `(ca`, and of the name `t_rooms`.
+    `heads` are the prefixes of turns with one call, up to the name. In `(cat_rooms)`, where a call
+    is `(call list_rooms)`, the remains of the opening are `(ca`, those of the name `t_rooms`.
     """
     for name, head in heads.items():
         for found in re.finditer(re.escape(name[-_FRAGMENT:]), content):
@@ -296,13 +295,13 @@ def restored_calls(content: str, heads: Mapping[str, str]) -> Iterator[RestoredC
 
 
 def _left_of(opening: str, before: str) -> int:
-    """Return how many characters of an opening are left where a text ends."""
+    """Return how many characters of an opening a text ends with."""
     counts = range(len(opening), 0, -1)
     return next((count for count in counts if before.endswith(opening[:count])), 0)
 
 
 def ends_in_name(content: str, heads: Mapping[str, str]) -> bool:
-    """Whether content ends with what opens a call and letters of a name that are no word."""
+    """Whether content ends with the opening of a call and a part of a name that is not a word."""
     return any(
         not name[:count].isalpha() and content.endswith(head.lstrip() + name[:count])
         for name, head in heads.items()
@@ -312,16 +311,16 @@ def ends_in_name(content: str, heads: Mapping[str, str]) -> bool:
 
 
 def ends_in_opening(content: str, openings: Iterable[str]) -> bool:
-    """Whether content ends as what stands before a call in other turns: it belongs to the call.
+    """Whether content ends with markup that precedes calls in other turns: it belongs to the call.
 
-    Of `Let me see.<call>` and `<mull></mull><call>`, that is `<call>`.
+    For `Let me see.<call>` and `<mull></mull><call>`, that is `<call>`.
     """
     shared = (common_suffix(content.rstrip(), opening.rstrip()).strip() for opening in openings)
     return any(len(text) >= _SHORTEST and MARKUP_SIGN.search(text) for text in shared)
 
 
 _PAIRS = {'"': '"', "'": "'", "`": "`", "*": "*", "(": ")", "“": "”"}
-"""What sentences put around a word."""
+"""The signs that sentences put around a word."""
 _MARK = re.compile(r'[{}\[\]<>=|#@$\\"]')
 _BEFORE = re.compile(r"[^\w\s]*\n*\Z")
 _AFTER = re.compile(r"\n*[^\w\s]*")
@@ -329,9 +328,9 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 def marked_word(text: str, offered: OfferedTools) -> str:
-    """Return a name of a tool, or keys of one, that markup stands next to, or an empty text.
+    """Return a name or keys of a tool next to markup, or an empty text.
 
-    `look", "with": ` is what is left of a call; "`look`", look() and "look" are words of sentences.
+    `look", "with": ` is the rest of a call; "`look`", look() and "look" are words of sentences.
     """
     for seen in offered.names_in(text):
         before, after, quoted = _word_surroundings(text, seen)
@@ -353,7 +352,7 @@ def marked_word(text: str, offered: OfferedTools) -> str:
 
 
 def _word_surroundings(text: str, word: WordSeen) -> tuple[str, str, bool]:
-    """Return what stands around a word and its quotes, and whether it has any."""
+    """Return the texts around a word and its quotes, and whether it has quotes."""
     start, end = word.start, word.end
     while start and end < len(text) and _PAIRS.get(text[start - 1]) == text[end]:
         start, end = start - 1, end + 1
@@ -375,11 +374,11 @@ def _is_json(text: str) -> bool:
 
 @dataclass(slots=True)
 class _Shown:
-    """What stands around values."""
+    """The literals around values."""
 
     middles: dict[JsonType, str] = field(default_factory=dict[JsonType, str])
     rests: dict[str, Counter[str]] = field(default_factory=dict[str, "Counter[str]"])
-    """What follows a value that shows itself, by where."""
+    """The texts after values that are recognized by themselves, by place."""
     string_middle: str = ""
     string_rests: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -387,9 +386,9 @@ class _Shown:
 def entry_calls(
     texts: Sequence[tuple[str, int]], offered: OfferedTools, escape: StringEscape, odd: int = MANY
 ) -> list[list[SightedCall]]:
-    """Return the calls of each text from its place on, as far as their edges are found.
+    """Return the calls of each text from its offset on, as far as their edges are found.
 
-    Of so many calls as `odd` says one may be opened otherwise.
+    One in `odd` calls may be opened otherwise.
     """
     sightings = keys_sighted(texts, offered, odd)
     gaps = list(_gaps(texts, sightings, offered, escape))
@@ -437,14 +436,14 @@ def _gaps(
 
 
 def _value_surroundings(gaps: Sequence[KeyGap]) -> _Shown:
-    """Find what stands around values: first those that show themselves, then strings."""
+    """Find the literals around values: first those recognized by themselves, then strings."""
     shown = _Shown()
     literal = [gap for gap in gaps if JsonType.STRING not in gap.kinds]
     middles: dict[JsonType, Counter[str]] = {}
     for gap in literal:
         for value, start, _ in literals_in(gap):
             middles.setdefault(type_of(value), Counter())[gap.text[:start]] += 1
-    # A word of the markup may look like a value: `flag="false">false`. It is nearer to the key.
+    # A word of the markup may look like a value, nearer to the key: `flag="false">false`.
     shown.middles = {
         kind: max(counted, key=lambda middle: (counted[middle], len(middle)))
         for kind, counted in middles.items()
@@ -470,7 +469,7 @@ def _middle(strings: Sequence[KeyGap], shown: _Shown) -> str:
 
 
 def _string_rests(strings: Sequence[KeyGap], shown: _Shown) -> dict[str, str]:
-    """Return what follows strings by where; the edges of all places begin alike."""
+    """Return the literals after strings, by place; all of them begin alike."""
     by_place: dict[str, list[str]] = {}
     for gap in strings:
         by_place.setdefault(gap.where, []).append(gap.text.removeprefix(shown.string_middle))
@@ -485,14 +484,14 @@ def _string_rests(strings: Sequence[KeyGap], shown: _Shown) -> dict[str, str]:
 
 
 def _aligned_end(end: str, model: str) -> str:
-    """Leave out what some values end with alike, by what follows values elsewhere."""
+    """Cut off a shared end of values, by the literal that follows values elsewhere."""
     shared = [prefix_length(end[at:], model) for at in range(len(end))]
     best = max(range(len(end)), key=lambda at: (shared[at], -at), default=0)
     return end[best:] if shared[best:] and shared[best] else end
 
 
 def _value(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
-    """Return the value of a gap, and where in the gap it ends."""
+    """Return the value of a gap and its end offset in the gap, or None."""
     string = _string(gap, shown) if JsonType.STRING in gap.kinds else None
     if gap.kinds == TEXT_ALONE:
         return string
@@ -504,7 +503,7 @@ def _value(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
 
 
 def _rest_fits(gap: KeyGap, end: int, shown: _Shown) -> bool:
-    """Whether what follows a literal follows others, where it may be the beginning of a string."""
+    """Whether a literal that may begin a string is followed by text that follows other values."""
     known = shown.rests.get(gap.where)
     return JsonType.STRING not in gap.kinds or not known or gap.text[end:] in known
 
@@ -516,7 +515,7 @@ def _longest_first(texts: Iterable[str]) -> list[str]:
 def _string(gap: KeyGap, shown: _Shown) -> tuple[Json, int] | None:
     middle, rest = shown.string_middle, shown.string_rests.get(gap.where, "")
     if gap.escape is StringEscape.PYTHON:
-        # `repr` chooses its quotes by what the string holds.
+        # `repr` chooses its quotes by the string's content.
         middle, rest = middle.rstrip(_QUOTES), rest.lstrip(_QUOTES)
     if not gap.text.startswith(middle) or not rest or not gap.text.endswith(rest):
         return None

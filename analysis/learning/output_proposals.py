@@ -1,12 +1,10 @@
-"""From outputs to proposals: what they may mean, under every way of writing calls.
+"""Propose messages that outputs may mean, under every notation of calls.
 
-A proposal gives each output the message that it would mean. It is no more than that: what is
-concluded from it has to read outputs whole, and to write them as they are.
+A proposal assigns each output a message. It only suggests: the format that is concluded from it
+has to read outputs completely, and to write them back unchanged.
 
-Added tokens of a tokenizer in outputs: they suggest what is markup where those leave it open.
-
-A marker that is one token of the vocabulary begins and ends where the token does. What a token is
-called says nothing; where it stands does:
+Added tokens of a tokenizer suggest markers where outputs leave them open. A marker that is one
+token begins and ends where the token does. Its name has no meaning; its place does:
 
     '<|mull|>Rain, perhaps.<|told|>Let me see.<|use|>look {…'   reasoning stands between the first
     two, since words stand there, and the third opens the call
@@ -35,27 +33,26 @@ from .outputs import TOLERANCES, LoggedOutput, OfferedTools, shared_beginning, s
 
 # Reasoning that no render shows: a block at the front of turns, between two markers.
 #
-# What stands before the calls is content. Where much of it begins with one marker, or the prompt
-# has written that, and holds another marker later, what is between the two is taken for
-# reasoning.
+# The text before calls is content. If much of it begins with one marker, or the prompt has written
+# that, and holds another marker later, the text between the two is taken for reasoning.
 
 
 _SHARE = 0.6
-"""So many of the texts that begin alike have to close the block."""
+"""At least this share of the texts that begin alike has to close the block."""
 _FEWEST_REASONING_TEXTS = 2
-"""So many texts have to show it."""
+"""At least this many texts have to show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningBlock:
-    """What opens and closes reasoning, whitespace included."""
+    """The markers of reasoning, whitespace included."""
 
     open: str
-    """Empty: the prompt has written it."""
+    """The opening; empty if the prompt has written it."""
     close: str
 
     def split(self, text: str) -> tuple[str, str] | None:
-        """Return the reasoning and what follows it; None where the text has no such block."""
+        """Return the reasoning and the text after it, or None if the text has no such block."""
         core, begin = self.close.strip(), len(self.open.rstrip())
         at = text.find(core, begin)
         if at < 0 or not text.startswith(self.open.rstrip()):
@@ -68,9 +65,9 @@ class ReasoningBlock:
 
 
 def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> ReasoningBlock | None:
-    """Find the block that most of these texts begin with; `texts` are what stands before calls.
+    """Find the block that most of these texts, which precede calls, begin with.
 
-    `answers` are those of them that no call follows.
+    `answers` are those of them without a call after them.
     """
     units = [(text, edge_units(text)) for text in texts if text.strip()]
     opened = [(text, _behind_space(row)) for text, row in units]
@@ -88,13 +85,13 @@ def find_reasoning(texts: Sequence[str], answers: Sequence[str] = ()) -> Reasoni
 
 
 def _behind_space(row: Sequence[str]) -> list[str]:
-    """Let whitespace before the first unit go with it."""
+    """Join whitespace before the first unit to it."""
     first, *rest = row
     return [first + rest[0], *rest[1:]] if first.isspace() and rest else [first, *rest]
 
 
 def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
-    """Whether the block is a whole answer mostly, as where all answers are JSON: content."""
+    """Whether the block is mostly a whole answer, and so content, as if all answers were JSON."""
     rests = [
         answer.partition(framed.closing)[2]
         for answer in answers
@@ -104,7 +101,7 @@ def _all_there_is(framed: FramedBeginning, answers: Sequence[str]) -> bool:
 
 
 def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Return the marker that nearly all have once, the first of several."""
+    """Return the marker that nearly all texts have once, the first of several."""
     seen = Counter(unit for _, row in begun for unit in dict.fromkeys(row) if is_unit(unit))
     found = [
         unit
@@ -115,7 +112,7 @@ def _closing(begun: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def block_between(opening: str, closing: str, texts: Sequence[str]) -> ReasoningBlock:
-    """Return the block between two markers, with the whitespace that these texts have there."""
+    """Return the block between two markers, with the whitespace of these texts."""
     held = [text for text in texts if closing in text]
     inside = [text[len(opening) : text.find(closing)] for text in held]
     after = [text[text.find(closing) + len(closing) :] for text in held]
@@ -135,19 +132,19 @@ class SuggestedMarkers:
     """The added tokens of a tokenizer."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
-        """Take the tokens' texts; without any, nothing is suggested."""
+        """Store the tokens' texts; without any, nothing is suggested."""
         words = sorted((text for text in texts if text.strip()), key=len, reverse=True)
         self._any = re.compile("|".join(map(re.escape, words)) or r"(?!)")
 
     def block(self, fronts: Sequence[str]) -> tuple[str, str] | None:
-        """Return the tokens between which words stand at the front of most texts that have such."""
+        """Return the tokens around words at the front of most texts with such tokens."""
         pairs = Counter(
             (block[0].group(), block[1].group()) for text in fronts if (block := self._block(text))
         )
         return max(pairs, key=lambda pair: pairs[pair], default=None)
 
     def opening(self, begins: Sequence[str], shared: str) -> str:
-        """Return what opens calls, from a token on, of what all stand behind in `begins`."""
+        """Return the opening of calls in `shared`, the common end of `begins`, from a token on."""
         opened = Counter(begin[at:] for begin in begins if (at := self._opening(begin)) is not None)
         usual = max(opened, key=lambda text: opened[text], default="")
         return usual if usual and shared.endswith(usual) else shared
@@ -158,29 +155,29 @@ class SuggestedMarkers:
         return None if found is None else found.start()
 
     def _block(self, text: str) -> tuple[re.Match[str], re.Match[str]] | None:
-        """Return the first two tokens, where the text begins with one and words stand between."""
+        """Return the first two tokens, if the text begins with one and words are between them."""
         found = self._any.finditer(text)
         first, second = next(found, None), next(found, None)
         if first is None or second is None or text[: first.start()].strip():
             return None
-        # A word alone is a name, of a role or a channel.
+        # A single word is a name, of a role or a channel.
         words = text[first.end() : second.start()].split()
         return (first, second) if len(words) > 1 else None
 
 
 _SENTENCE_END = re.compile(r"^(?:[.!?…:,;]+(?=\s)|[.!?…]+(?=[^\w\s]))")
 ReadTurn: TypeAlias = Callable[[str], Message]
-"""Reads what stands before calls as the template writes reasoning and content."""
+"""Reads the text before calls as the template writes reasoning and content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the outputs mean if calls are written in one way."""
+    """The meaning of the outputs under one notation of calls."""
 
     examples: tuple[Example, ...]
     guess: Hypothesis
     calls: int
-    """How many calls were sighted."""
+    """The number of calls that were sighted."""
 
 
 def propose_meanings(
@@ -190,12 +187,12 @@ def propose_meanings(
     read: ReadTurn | None,
     tokens: Sequence[str] = (),
 ) -> list[Proposal]:
-    """Propose what outputs mean, the proposals with most calls first.
+    """Propose meanings of outputs, the proposals with most calls first.
 
-    `read` reads reasoning as the template writes it; None: the outputs have to show it. `tokens`
-    are the added tokens of the model's tokenizer, which may be markers.
+    `read` reads reasoning as the template writes it; if it is None, the outputs have to show it.
+    `tokens` are the added tokens of the model's tokenizer, which may be markers.
     """
-    # What a token suggests comes first; where it does not hold, the outputs tell alone.
+    # Suggestions of tokens come first; if they fail, the outputs alone decide.
     suggested = [SuggestedMarkers(tokens), SuggestedMarkers()] if tokens else [SuggestedMarkers()]
     texts = [
         turn_text(Example(each.text, Message(), each.prompt, each.place), base) for each in outputs
@@ -222,9 +219,9 @@ def propose_meanings(
 def kinds_of(
     outputs: Sequence[LoggedOutput], offered: OfferedTools
 ) -> list[Sequence[LoggedOutput]]:
-    """Sort outputs by the characters around the names in them, where those differ.
+    """Group outputs by the characters around the names in them, if those differ.
 
-    `"look"` and `<look>` are of two formats. An output without a name goes with every kind.
+    `"look"` and `<look>` are of two formats. An output without a name is in every group.
     """
     signs = [
         {(each.text[: name.start][-1:], _signs_at(each.text, name.end)) for name in names}
@@ -244,7 +241,7 @@ def _signs_at(text: str, place: int) -> str:
 
 
 _KINDS = 3
-"""So many formats are looked for in outputs that are mixed."""
+"""At most this many formats are searched for in mixed outputs."""
 _FEWEST_ALIKE = 2
 
 
@@ -299,13 +296,13 @@ def _proposal(
     space = _space_before_calls(sighted, before)
     examples: list[Example] = []
     for output, seen, said in zip(outputs, sighted, before, strict=True):
-        # An output whose call is opened otherwise may be read all the same, but shows nothing.
+        # An output with another opening of its call may still be read, but shows nothing.
         if said is None:
             continue
         calls = tuple(_call(seen.text, each) for each in seen.calls)
         content = said.content.removeprefix(lead)
         if calls:
-            # Nothing but space between a block and the calls is no content.
+            # Whitespace alone between a block and the calls is not content.
             content = content.removesuffix(space) if content.strip() else ""
         message = Message(content, said.reasoning, calls)
         examples.append(Example(output.text, message, output.prompt, output.place))
@@ -322,9 +319,9 @@ def _message(front: str, block: ReasoningBlock | None, read: ReadTurn | None) ->
 
 
 def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> list[str]:
-    """Return what may open the first call of a turn, most of all first."""
+    """Return possible openings of the first call of a turn, the most likely first."""
     begins = [each.text[each.start : each.calls[0].start] for each in sighted if each.calls]
-    # Where the prompt has opened a call, what opens others shows after content alone.
+    # If the prompt has opened a call, openings show only after content.
     begins = [begin for begin in begins if begin] or begins
     # A sentence ends before the markup begins.
     shared = [_SENTENCE_END.sub("", shared_end(begins, odd)) for odd in TOLERANCES]
@@ -333,9 +330,9 @@ def _openings(sighted: Sequence[SightedOutput], markers: SuggestedMarkers) -> li
 
 
 def _front(seen: SightedOutput, ends: Sequence[str], opening: str) -> str | None:
-    """Return what stands before the calls and what opens them; of turns without calls, all.
+    """Return the text before the calls, without their opening; of turns without calls, all.
 
-    None where something else opens them.
+    Return None if something else opens them.
     """
     if not seen.calls:
         return _without_end(seen.text[seen.start :], ends)
@@ -347,7 +344,7 @@ _WORD_LINE = re.compile(r"[^\W\d_]\w*\n")
 
 
 def _lead(before: Sequence[Message | None]) -> str:
-    """Return a line of one word that all contents begin with, such as the name of a channel."""
+    """Return a one-word line that all contents begin with, such as the name of a channel."""
     contents = [said.content for said in before if said is not None and said.content.strip()]
     lead = _WORD_LINE.match(contents[0]) if len(set(contents)) >= _FEWEST_CONTENTS else None
     text = "" if lead is None else lead.group()
@@ -355,11 +352,11 @@ def _lead(before: Sequence[Message | None]) -> str:
 
 
 _FEWEST_CONTENTS = 3
-"""So many contents have to begin alike."""
+"""At least this many contents have to begin alike."""
 
 
 def _space_before_calls(sighted: Sequence[SightedOutput], before: Sequence[Message | None]) -> str:
-    """Return the whitespace between content and calls; calls after no content show none."""
+    """Return the whitespace between content and calls; calls without content show none."""
     contents = [
         said.content
         for said, seen in zip(before, sighted, strict=True)

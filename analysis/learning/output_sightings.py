@@ -1,7 +1,8 @@
-"""Calls that were sighted in an output, and what varies with each of them though no tool names it.
+"""Sight names, keys, values and ids of calls in outputs.
 
-A call's name and arguments are known words. What stands between them is markup, but for an id: a
-word that is another one in nearly every call.
+A call's name and the keys of its arguments are words of the tools; `keys_sighted` finds them, and
+`literals_in` the values between keys that are recognized by themselves. All other text is markup,
+except an id: a word that differs in nearly every call, which `with_ids` finds.
 """
 
 from __future__ import annotations
@@ -23,36 +24,35 @@ from .outputs import ODD, OfferedTools, WordSeen, shared_beginning, shared_end
 
 # Names of tools in outputs, and the keys of their schemas after them.
 #
-# What stands before a name, between a name and its first key, and before and after a key is
-# markup that nearly all calls have. It may tell the type of the value: `<str city>` and `<val
-# days>`.
+# The markup around them is shared by nearly all calls. It may name the type of the value:
+# `<str city>` and `<val days>`.
 
 
 TEXT_ALONE = frozenset({JsonType.STRING})
 MANY = 3
-"""Of so many sightings one may be a word that only looks like a call or a key."""
+"""One in this many sightings may be a word that only looks like a call or a key."""
 
 
 @dataclass(slots=True)
 class KeysSighted:
-    """A name, and its keys after it."""
+    """A name, and the keys after it."""
 
     output: int
     name: WordSeen
     keys: list[WordSeen]
     end: int = 0
-    """Where the next call begins, or the text ends."""
+    """The offset where the next call begins, or the text ends."""
     last: bool = True
     leads: list[str] = field(default_factory=list[str])
-    """What stands before each key, as far as it is markup."""
+    """The markup before each key."""
 
 
 def keys_sighted(
     texts: Sequence[tuple[str, int]], offered: OfferedTools, odd: int = MANY
 ) -> list[KeysSighted]:
-    """Find the names that stand as most do that have keys after them, and those keys.
+    """Find the names in the markup that most names with keys have, and those keys.
 
-    Of so many names as `odd` says one may stand otherwise.
+    One in `odd` names may have other markup.
     """
     seen: list[KeysSighted] = []
     for number, (text, start) in enumerate(texts):
@@ -89,11 +89,11 @@ def keys_sighted(
 
 
 class _KeyLead(NamedTuple):
-    """What stands before a key, from the name or the key before it."""
+    """The text before a key, from the name or the previous key on."""
 
     text: str
     kinds: frozenset[JsonType]
-    """Of the value after it."""
+    """The types of the value after it."""
 
 
 def _markup(
@@ -101,7 +101,7 @@ def _markup(
     shared: Callable[[Sequence[str], int], str],
     goes_on: Callable[[str, str], bool],
 ) -> tuple[str, ...]:
-    """Return what nearly all leads share; where it tells the type of the value, for each type.
+    """Return the markup that nearly all leads share, by the type of the value if it names that.
 
     `><str ` before strings and `><val ` before others share `><`, and both are markup.
     """
@@ -118,7 +118,7 @@ def _markup(
 
 
 def _strictly(texts: Sequence[str], shared: Callable[[Sequence[str], int], str]) -> str:
-    """Return what all share, or nearly all: a word of a value may look like a key."""
+    """Return the text that all or nearly all share: a word of a value may look like a key."""
     every = shared(texts, len(texts) + 1)
     return every if every.strip() else shared(texts, ODD)
 
@@ -146,7 +146,7 @@ def _stands(
 def _keep_true_keys(
     texts: Sequence[tuple[str, int]], sightings: Sequence[KeysSighted], offered: OfferedTools
 ) -> None:
-    """Leave out words of values that only look like keys: they stand otherwise than most do."""
+    """Remove words of values that only look like keys: their markup differs from most."""
     keys = [(texts[each.output][0], key) for each in sightings for key in each.keys]
     after = shared_beginning([text[key.end :][:_CONTEXT] for text, key in keys], MANY)
     rows = [_key_leads(texts[each.output][0], each, offered) for each in sightings if each.keys]
@@ -175,21 +175,21 @@ def _key_leads(text: str, each: KeysSighted, offered: OfferedTools) -> list[_Key
     ]
 
 
-# Values that show themselves after a key: numbers, words for true or null, lists and objects.
+# Values recognized by themselves: numbers, words for true or null, lists and objects.
 
 
 @dataclass(frozen=True, slots=True)
 class KeyGap:
-    """What stands between a key and the next key, or the end of its call."""
+    """The text between a key and the next key, or the end of its call."""
 
     sighting: int
     key: WordSeen
     text: str
     where: str
-    """What follows: another key and the markup before it, another call, or the end."""
+    """The kind of what follows: another key with the markup before it, another call, or the end."""
     kinds: frozenset[JsonType]
     escape: StringEscape
-    """How strings are written, and what else stands where they do."""
+    """The escape of strings, and of other values in their place."""
 
 
 _LITERAL = re.compile(
@@ -200,7 +200,7 @@ _WORDS: Mapping[str, Json] = {"True": True, "False": False, "None": None}
 
 
 def literals_in(gap: KeyGap, start: int = 0) -> Iterator[tuple[Json, int, int]]:
-    """Go through the values in a gap that show themselves and have a type of the schema."""
+    """Yield the recognizable values in a gap that have a type of the schema, with their span."""
     for match in _LITERAL.finditer(gap.text, start):
         found = _read_literal(gap.text, match, gap.escape)
         if found is not None and _allowed(found[0], gap.kinds):
@@ -260,12 +260,12 @@ class SightedCall:
     arguments: dict[str, Json]
     name_at: tuple[int, int]
     arguments_at: tuple[int, int]
-    """Where they begin and end; where there are none, where the name ends."""
+    """The span of the arguments; if there are none, the end of the name."""
     id_at: tuple[int, int] | None = None
 
     @property
     def places(self) -> list[tuple[int, int]]:
-        """Where its fields stand, in the order of the text."""
+        """The spans of its fields, in the order of the text."""
         known = [self.arguments_at]
         if not self.named_by_id:
             known.append(self.name_at)
@@ -275,23 +275,23 @@ class SightedCall:
 
     @property
     def named_by_id(self) -> bool:
-        """Whether the name stands inside the id."""
+        """Whether the name is inside the id."""
         start, end = self.id_at or (0, 0)
         return start <= self.name_at[0] < end
 
     @property
     def start(self) -> int:
-        """Where its first field begins."""
+        """The offset where its first field begins."""
         return self.places[0][0]
 
     @property
     def end(self) -> int:
-        """Where its last field ends."""
+        """The offset where its last field ends."""
         return max(end for _, end in self.places)
 
     @property
     def order(self) -> tuple[RowSlot, ...]:
-        """Its fields in the order of the text; arguments count that are not there."""
+        """Its fields in the order of the text, including absent arguments."""
         named = {self.name_at: RowSlot.NAME, self.arguments_at: RowSlot.ARGUMENTS}
         if self.id_at is not None:
             named[self.id_at] = RowSlot.ID
@@ -300,32 +300,32 @@ class SightedCall:
 
 @dataclass(frozen=True, slots=True)
 class SightedOutput:
-    """A turn's text, from where the output begins, and the calls in it."""
+    """A turn's text, the offset of the output in it, and its calls."""
 
     text: str
     start: int
     calls: tuple[SightedCall, ...]
 
     def before(self, at: int) -> str:
-        """Return what stands before a call, from the end of the call before it."""
+        """Return the text before a call, from the end of the previous call."""
         begin = self.calls[at - 1].end if at else self.start
         return self.text[begin : self.calls[at].start]
 
     def after(self, at: int) -> str:
-        """Return what stands after a call, up to the next one."""
+        """Return the text after a call, up to the next one."""
         following = self.calls[at + 1 : at + 2]
         return self.text[self.calls[at].end : following[0].start if following else len(self.text)]
 
 
 _Place: TypeAlias = "Callable[[SightedOutput, int], tuple[int, int] | None]"
 _SHORTEST = 2
-"""So much markup has to stand before a word that may be an id."""
+"""At least this much markup precedes a word that may be an id."""
 _ID = re.compile(r"[\w][\w.:-]*")
 _ID_AT_END = re.compile(r"[\w][\w.:-]*$")
 
 
 def with_ids(outputs: Sequence[SightedOutput]) -> Iterator[Sequence[SightedOutput]]:
-    """Find ids between the fields of calls, before and after them, around the name; last, none."""
+    """Yield outputs with ids between, before, after the fields, around the name; last, without."""
     for find in (_between, _without_shared_end, _after, _around):
         found = find(outputs)
         if found is not None:
@@ -407,7 +407,7 @@ _ID_AFTER = re.compile(r"[\w.:/~#@-]*")
 
 
 def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
-    """Find ids that hold the name, as `call_7.look`."""
+    """Find ids that contain the name, as `call_7.look`."""
 
     def place(output: SightedOutput, at: int) -> tuple[int, int] | None:
         call = output.calls[at]
@@ -423,7 +423,7 @@ def _around(outputs: Sequence[SightedOutput]) -> list[SightedOutput] | None:
 
 
 def _vary(words: Sequence[str], calls: int) -> bool:
-    """Whether nearly every call has a word of its own; a number that counts calls is not one."""
+    """Whether more than half of the calls have a word, and more than half of the words differ."""
     return 2 * len(words) > calls and 2 * len(set(words)) > len(words) and len(set(words)) > 1
 
 
@@ -432,7 +432,7 @@ def _word_at(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutput] | None:
-    """Give every call its id; None where few have one, or where it is the call's number."""
+    """Set the id of every call; return None if few have one, or it is the call's number."""
     found: list[SightedOutput] = []
     words: list[str] = []
     numbers: list[bool] = []
@@ -452,5 +452,5 @@ def _placed(outputs: Sequence[SightedOutput], place: _Place) -> list[SightedOutp
 
 
 def _without(text: str, name: str) -> str:
-    """Let a literal that repeats the name be the same for all names."""
+    """Replace the name in a literal, so that literals of different calls compare equal."""
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "\ue001", text)

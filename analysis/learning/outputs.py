@@ -1,6 +1,6 @@
-r"""An output of which nobody said what it means.
+r"""Read unlabeled outputs and the tools offered, and find the text that nearly all outputs share.
 
-What nearly all of some texts begin or end with: a spoilt one outvotes nobody.
+`shared_end` and `shared_beginning` tolerate a few malformed texts:
 
 >>> shared_end(["Let me see. <call>", "<call>", "Oslo?\n<call>"])
 '<call>'
@@ -32,17 +32,17 @@ class OutputError(AutoparserError):
 
 @dataclass(frozen=True, slots=True)
 class LoggedOutput:
-    """What a model wrote once, as a server's log has it."""
+    """One output of a model, as in a server's log."""
 
     text: str
-    """After the prompt, with what ends the turn or without it."""
+    """The text after the prompt, with or without the end of the turn."""
     prompt: str = ""
     """The rendered prompt, or any tail of it; empty: the template's default one."""
     place: str = ""
-    """Where it was given, as `line 3`."""
+    """Its location in the input, as `line 3`."""
 
 
-# Outputs that a person gives, as the lines of a server's log.
+# Outputs as the lines of a server's log.
 #
 # A line is a JSON string, an object with the text as `completion` or `output`, with the `prompt`
 # or without it, or else the raw text itself.
@@ -79,7 +79,7 @@ def _output(line: str, file: str, place: str) -> LoggedOutput:
         value = line
     if isinstance(value, str):
         return LoggedOutput(value, place=place)
-    # A call may be all that a model wrote, and be JSON.
+    # A JSON line may itself be an output: a call.
     if not is_mapping(value) or not any(key in value for key in _KEYS):
         return LoggedOutput(line, place=place)
     hint = f"write {_LINE}"
@@ -88,11 +88,11 @@ def _output(line: str, file: str, place: str) -> LoggedOutput:
     return LoggedOutput(written or "", given.prompt or "", place)
 
 
-# The tools that were offered: which words of an output may be their names and keys.
+# The tools that were offered, and their names and keys in outputs.
 
 
 class WordSeen(NamedTuple):
-    """A name or a key, and where it stands."""
+    """A name or a key, and its place."""
 
     start: int
     end: int
@@ -100,10 +100,10 @@ class WordSeen(NamedTuple):
 
 
 class OfferedTools:
-    """Names, keys, and what values the schemas allow; jsonschema says what is valid."""
+    """Names, keys and allowed values of tools; jsonschema validates."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
-        """Take tools in OpenAI's form, wrapped or bare."""
+        """Store tools in OpenAI's form, wrapped or bare."""
         self._parameters: dict[str, Json] = {
             str(each["name"]): each.get("parameters") for each in map(function_of, tools)
         }
@@ -124,11 +124,11 @@ class OfferedTools:
         return {name: _any_of(tuple(part.names)) for name, part in self._parts.items()}
 
     def names_in(self, text: str) -> list[WordSeen]:
-        """Return where names of functions stand as words of their own."""
+        """Return the places of functions' names that are whole words."""
         return list(_seen(self._name, text, 0, len(text)))
 
     def keys_in(self, name: str, text: str, start: int, end: int) -> Iterator[WordSeen]:
-        """Go through the keys of one function between two places; each counts once."""
+        """Yield the keys of one function between two offsets; each counts once."""
         used: set[str] = set()
         for key in _seen(self._keys[name], text, start, end):
             if key.word not in used:
@@ -152,7 +152,7 @@ _NONE = re.compile(r"(?!)")
 
 
 def _any_of(words: Sequence[str]) -> re.Pattern[str]:
-    """Match each of these where no letter or digit goes on."""
+    """Match any of these as whole words."""
     if not words:
         return _NONE
     longest = sorted(words, key=len, reverse=True)
@@ -165,26 +165,26 @@ def _seen(pattern: re.Pattern[str], text: str, start: int, end: int) -> Iterator
 
 
 ODD = 5
-"""Of so many texts one may be odd."""
+"""One in this many texts may be odd."""
 
 
 TOLERANCES = (3, 5, 10, 1_000_000)
-"""Of so many texts one may be odd, by turns: what a few have alone may be wrong, or be content.
+"""One in this many texts may be odd, tried in turn: a few texts may be wrong, or have content.
 
-Of `<think></think><call>`, four times, and `<think></think>Let me see.<call>`, a majority shares
-more than what opens calls.
+Of four `<think></think><call>` and a `<think></think>Let me see.<call>`, a majority shares more
+than the opening of calls.
 """
 
 
 def shared_end(texts: Sequence[str], odd: int = ODD) -> str:
-    """Return what nearly all end with; no word is cut in two."""
+    """Return the suffix that nearly all texts share; no word is cut in two."""
     shared = _longest([text[::-1] for text in texts], odd)[::-1]
     cut = _in_word(shared, [text[: -len(shared)][-1:] for text in texts if text.endswith(shared)])
     return shared[_word_length(shared) :] if shared and cut else shared
 
 
 def shared_beginning(texts: Sequence[str], odd: int = ODD) -> str:
-    """Return what nearly all begin with; no word is cut in two."""
+    """Return the prefix that nearly all texts share; no word is cut in two."""
     shared = _longest(texts, odd)
     after = [text[len(shared) :][:1] for text in texts if text.startswith(shared)]
     if shared and _in_word(shared[::-1], after):
@@ -193,7 +193,7 @@ def shared_beginning(texts: Sequence[str], odd: int = ODD) -> str:
 
 
 def _longest(texts: Sequence[str], odd: int) -> str:
-    """Go on as long as all but a few texts have the same character."""
+    """Extend the prefix as long as all but a few texts have the same character."""
     group: list[str] = list(texts)
     needed, at = len(texts) - len(texts) // odd, 0
     while group:
@@ -207,7 +207,7 @@ def _longest(texts: Sequence[str], odd: int) -> str:
 
 
 def _in_word(shared: str, beyond: Sequence[str]) -> bool:
-    """Whether the first character of what is shared goes on a word of some text."""
+    """Whether the first character of the shared text continues a word of some text."""
     return _wordly(shared[:1]) and any(map(_wordly, beyond))
 
 

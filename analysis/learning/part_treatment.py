@@ -1,15 +1,15 @@
-"""What a template makes of content that is a list of parts: texts, images, videos, sounds.
+"""Learn how a template writes content that is a list of parts: texts, images, videos, sounds.
 
-Words stand before and after a part, and the same words without it: what is more between them is
-what stands for the part.
+A part is rendered between two words, and the same words without it: the text that is added between
+them is the part's placeholder.
 
     «before» {type: image} «after»   user: beforeX<image>after
     «before» «after»                 user: beforeXafter          so an image is `<image>`, in place
 
-Where nothing between the words changes, but what stands before or after them, the template has
-moved it there. Two parts of one message tell whether each has its own, and whether it counts them.
-What a second part adds is what stands for a part: `<image>` where one adds `</text><image><text>`
-and two add `</text><image><image><text>`.
+If only the text before or after the words changes, the template has moved the placeholder there.
+Two parts of one message show whether each has its own, and whether they are counted. The text that
+a second part adds is the placeholder: `<image>` if one adds `</text><image><text>` and two add
+`</text><image><image><text>`.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from .shape_negotiation import call_of, prints_parts
 
 
 def learn_content_parts(prober: Prober, *, calls: bool) -> ContentParts:
-    """Give a user's content as parts; with `calls`, a tool's result too."""
+    """Learn the treatment of a user's content as parts; with `calls`, of a tool's result, too."""
     before = prober.meter.renders
     scene = _PartsScene(prober)
     plain = scene.play(scene.words)
     if isinstance(plain, TemplateRenderError) or not scene.holds(plain):
-        # Some templates look at a user's message elsewhere when tools are offered, or need them.
+        # Some templates read a user's message elsewhere when tools are offered, or need them.
         offering = replace(scene, tools=True)
         other = offering.play(scene.words)
         if not isinstance(other, TemplateRenderError) and scene.holds(other):
@@ -91,11 +91,11 @@ class _PartsScene:
     role: str = "user"
     tools: bool = False
     followed: bool = False
-    """Whether an answer and another question come after it."""
+    """Whether an answer and another question follow it."""
 
     @property
     def words(self) -> list[Json]:
-        """Two texts, one before and one after what is asked about."""
+        """Two texts, one before and one after the parts under test."""
         return [_text(word) for word in self.edges]
 
     @property
@@ -105,7 +105,7 @@ class _PartsScene:
         return marks.values[0], marks.values[1]
 
     def holds(self, text: str) -> bool:
-        """Whether both words are there, in their order."""
+        """Whether a text holds both words, in their order."""
         first, last = (text.find(word) for word in self.edges)
         return 0 <= first < last
 
@@ -153,7 +153,7 @@ class _AroundParts:
         return cls(text[:start], text[start + len(words[0]) : end], text[end + len(words[1]) :])
 
     def joins(self, added: str) -> bool:
-        """Whether a text only closes what is around texts and opens it again, or is whitespace."""
+        """Whether a text only closes and reopens the wrapper of texts, or is whitespace."""
         return not added.strip() or any(
             self.after.startswith(added[:at]) and self.before.endswith(added[at:])
             for at in range(len(added) + 1)
@@ -162,7 +162,7 @@ class _AroundParts:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """What parts added to a render."""
+    """The text that parts added to a render."""
 
     outcome: PartsOutcome
     added: str = ""
@@ -177,7 +177,7 @@ def _failed(error: TemplateRenderError) -> _Added:
 
 
 def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
-    """Render the words with parts between them and without, and say what is more."""
+    """Render the words with parts between them and without, and return the added text."""
     first, last = scene.words
     plain, text = scene.play([first, last]), scene.play([first, *parts, last])
     if isinstance(text, TemplateRenderError):
@@ -194,10 +194,10 @@ def _seen(scene: _PartsScene, parts: Sequence[Json]) -> _Added:
 
 
 def _difference(plain: _AroundParts, text: _AroundParts) -> _Added:
-    """Say what a render has more than one without the parts, and where."""
+    """Return the text that a render has more than one without the parts, and its place."""
     between = diff_split(plain.between, text.between)
     if between.right:
-        # A separator of texts may give way to what stands for the part: then it is all of that.
+        # The placeholder may replace a separator of texts; then all of it is added.
         added = text.between if between.left else between.right
         outcome = PartsOutcome.DROPPED if plain.joins(added) else PartsOutcome.WRITTEN
         return _Added(outcome, added, MediaPlace.INLINE)
@@ -217,7 +217,7 @@ def _treatment(scene: _PartsScene, kind: MediaKind, *, calls: bool) -> MediaTrea
     outcomes = {form.name: each.outcome for form, each in seen.items()}
     outcome = best_outcome(outcomes.values())
     chosen = [form for form, each in seen.items() if each.outcome is outcome]
-    # What a part holds shows only in the forms that hold something.
+    # The data of a part shows only in the forms that have data.
     form = next((form for form in chosen if data in seen[form].added), chosen[0])
     found = MediaTreatment(
         kind,
@@ -252,25 +252,25 @@ def _written(
 
 @dataclass(frozen=True, slots=True)
 class _Repeated:
-    """What stands for each of several parts."""
+    """The placeholder of each of several parts."""
 
     placeholder: Placeholder
     number: int | None = None
-    """The number of the first, where they are counted."""
+    """The number of the first, if they are counted."""
     alone: Placeholder = ()
-    """What stands for a part that is the only one, where that is another text."""
+    """The placeholder of a single part, if it differs."""
 
     @property
     def single(self) -> str:
-        """What stands for a part in a conversation with one."""
+        """The placeholder in a conversation with one part."""
         pieces = self.alone or self.placeholder
         return "".join(f"{self.number if piece is MediaSlot.NUMBER else piece}" for piece in pieces)
 
 
 def _repeated(one: str, both: str) -> _Repeated:
-    """Find what stands for each part in what one adds and what two add.
+    """Find the placeholder of each part from the text that one adds and that two add.
 
-    For example `<image_«number»>` in `<image_1>` and `<image_1><image_2>`.
+    For example `<image_«number»>` from `<image_1>` and `<image_1><image_2>`.
     """
     second = both.removeprefix(one)
     if second == one:
@@ -288,7 +288,7 @@ def _repeated(one: str, both: str) -> _Repeated:
 
 
 def _counted(first: str, second: str) -> _Repeated | None:
-    """Return what stands for two parts that differ in their number alone."""
+    """Return the placeholder of two parts whose texts differ only in their number."""
     start = prefix_length(first, second)
     tail = first[start:].lstrip(digits)
     number = first[start : len(first) - len(tail)]
@@ -313,6 +313,6 @@ def _roles(scene: _PartsScene, part: Json, single: str, *, calls: bool) -> Itera
             continue
         there = replace(scene, role=role, tools=scene.tools or role == "tool")
         seen = _seen(there, [part])
-        # A header may stand beside it, where parts are in lines or messages of their own.
+        # A header may be beside it, if parts are in separate lines or messages.
         if seen.outcome is PartsOutcome.WRITTEN and single.strip() in seen.added:
             yield role

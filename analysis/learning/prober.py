@@ -1,4 +1,9 @@
-"""The one place that renders: conversations in a shape, each rendered at most once."""
+"""Render conversations for an analysis: the only module that does, each render at most once.
+
+A `Prober` renders conversations of sentinels in one shape under one setting; `using` derives
+another one on the same meter. A `Probe` is one render or refusal, `Evidence` a pair of probes that
+differ in one thing, a `Finding` the conclusion of a phase from such pairs.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +35,10 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.environment import SandboxKind
 from autoparser.analysis.templates.render_trace import RenderTrace, SourceMap
 
-# Words that stand for a message's parts, so that a render shows where each part went.
+# Sentinels: words in the place of a message's parts, so that a render shows where each went.
 #
-# A sentinel survives `trim`, `lower`, `tojson`, sorting and HTML escaping, is unlike every other
-# sentinel at both its ends, and never occurs in the template it is used on.
+# A sentinel survives `trim`, `lower`, `tojson`, sorting and HTML escaping, differs from every other
+# sentinel at both ends, and never occurs in the template it is used on.
 
 
 _FIRST = "bcdfghjkmpqrstvwxz"
@@ -41,12 +46,12 @@ _INNER = "bcdfghjkmnpqrstvwxz"
 _DIGITS = "0123456789"
 _WORD_LENGTH = 8
 _ID_LENGTH = 9
-"""Some templates insist on ids of nine letters and digits; others take any."""
+"""Some templates require ids of nine letters and digits; others accept any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentinels:
-    """One set of sentinels; members of a tuple are given to the first, second, third of a kind."""
+    """One set of sentinels; members of a tuple are for the first, second, third of a kind."""
 
     system: str
     user: str
@@ -113,7 +118,7 @@ def _sentinels(seed: int) -> Sentinels:
     system, user, next_user, answer, reasoning, content = (word() for _ in range(6))
     names = (word(), word(), word())
     values = (word(), word(), word())
-    # Keys are handed out in descending order, so that a template which sorts them shows it.
+    # Keys are assigned in descending order, so that a template which sorts them shows it.
     keys = tuple(sorted((word() for _ in range(3)), reverse=True))
     others = [kind for kind in JsonType if kind is not JsonType.STRING]
     typed_keys = {JsonType.STRING: keys[0]} | {kind: spare() for kind in others}
@@ -138,7 +143,7 @@ def _sentinels(seed: int) -> Sentinels:
 
 
 _CLOCK = datetime.datetime(2025, 7, 16, 12, 34, 56)  # noqa: DTZ001
-"""Probes see one moment, so that two analyses of a template are alike."""
+"""A fixed time for all probes, so that two analyses of a template are equal."""
 
 
 def _strftime_now(form: str) -> str:
@@ -149,12 +154,12 @@ NO_SETTING: Setting = MappingProxyType({})
 
 
 MOST_BEYOND = 3
-"""Renders that may run into a limit before the analysis ends: each takes as long as it may."""
+"""This many renders may hit a limit before the analysis ends: each takes its whole time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One render: the conversation, what was set, and the text or the template's refusal."""
+    """One render: the conversation, the setting, and the text or the template's refusal."""
 
     dialogue: Dialogue
     tools: bool
@@ -165,31 +170,31 @@ class Probe:
 
     @property
     def rendered(self) -> bool:
-        """Whether a text came out."""
+        """Whether it rendered to a text."""
         return self.error is None
 
 
 @dataclass(slots=True)
 class Meter:
-    """What the probing of one template has cost."""
+    """The cost of probing one template."""
 
     renders: int = 0
     characters: int = 0
     beyond: int = 0
-    """Renders that a limit ended."""
+    """The number of renders that a limit ended."""
     slow: tuple[int, TemplateLimitError] | None = None
     """The least number of messages of a render that took too long, and its error."""
     asked: AskedTally = field(default_factory=AskedTally)
-    """What the messages were that came out as a text."""
+    """A tally of the messages that were rendered to a text."""
 
 
 _Key: TypeAlias = tuple[Hashable, bool, bool, str]
 
 
 def _told(dialogue: Dialogue) -> Hashable:
-    """Return what a conversation says, to know it by: 1 is not True, as in its own text.
+    """Return a cache key of a conversation, in which 1 is not True, as in its text.
 
-    No two kinds of entries have as many fields.
+    Kinds of entries are distinguished by their number of fields.
     """
     told: list[Hashable] = []
     for each in dialogue:
@@ -203,7 +208,7 @@ def _told(dialogue: Dialogue) -> Hashable:
 
 
 def _said(calls: Sequence[ToolCall]) -> Hashable:
-    """Return the same of calls, as bytes where their values are of built-in types alone."""
+    """Return the cache key of calls, as bytes if their values are of built-in types only."""
     try:
         return marshal.dumps([(each.name, each.arguments, each.id) for each in calls], 2)
     except ValueError:
@@ -224,10 +229,9 @@ class Prober:
         setting: Setting = NO_SETTING,
         history: Dialogue = (),
     ) -> None:
-        """Prepare to probe `template`; `tokens` are its special tokens or stand-ins for them.
+        """Store the arguments; `tokens` are the template's special tokens or placeholders.
 
-        `history` comes before every conversation; where it ends with a call, what `user` says is
-        the result of that.
+        `history` precedes every conversation; if it ends with a call, `user` is its result.
         """
         self.template = template
         self.sentinels = sentinels
@@ -240,7 +244,7 @@ class Prober:
         self._offered = offered_tools(tools, self.shape)
         self._renders: dict[_Key, Probe] = {}
         self.user = self._first_message()
-        """The message that begins every probe behind the history: of a user, or of a tool."""
+        """The first message of every probe after the history: a user's or a tool's."""
 
     def using(
         self,
@@ -251,9 +255,9 @@ class Prober:
         sentinels: Sentinels | None = None,
         history: Dialogue | None = None,
     ) -> Prober:
-        """Return a prober that differs in shape, setting, tools, words or history, on one meter.
+        """Return a prober with another shape, setting, tools, words or history, on the same meter.
 
-        Where only the setting differs, both share what they have rendered.
+        If only the setting differs, both share their cached renders.
         """
         other = Prober(
             self.template,
@@ -270,7 +274,7 @@ class Prober:
         return other
 
     def as_transformers(self) -> Prober:
-        """Return a prober that renders nothing but what transformers renders, on the same meter."""
+        """Return a prober that renders only what transformers renders, on the same meter."""
         if self.template.sandbox is SandboxKind.IMMUTABLE:
             return self
         other = Prober(
@@ -293,7 +297,7 @@ class Prober:
         generation: bool = False,
         setting: Setting | None = None,
     ) -> Probe:
-        """Render a conversation; a refusal or a crash is part of the answer."""
+        """Render a conversation; a refusal or a crash is part of the result."""
         chosen = self.setting if setting is None else setting
         dialogue = (*self.history, *dialogue)
         key = (_told(dialogue), tools, generation, repr(dict(chosen)) if chosen else "")
@@ -307,7 +311,7 @@ class Prober:
         messages = self.shape.messages(dialogue, self.sentinels.system)
         slow = self.meter.slow
         if slow is not None and self.meter.beyond > 1 and len(messages) >= slow[0]:
-            # Conversations that are as long would take too long as well, each all of its time.
+            # A conversation at least as long would take its whole time, too.
             return Probe(dialogue, tools, generation, setting, error=slow[1])
         try:
             text = self.render_messages(
@@ -315,7 +319,7 @@ class Prober:
             )
         except TemplateRenderError as error:
             if isinstance(error, TemplateLimitError):
-                # Where none has ended, the next would not either, and each takes its whole time.
+                # If no render has ended, the next would not either, and each takes its whole time.
                 endless = error.limit is Limit.RENDER_TIME and not self.meter.characters
                 if endless or self.meter.beyond > MOST_BEYOND:
                     raise
@@ -332,7 +336,7 @@ class Prober:
         generation: bool = False,
         setting: Setting | None = None,
     ) -> str:
-        """Render messages that are already shaped. Raises TemplateRenderError."""
+        """Render messages that are already in shape. Raises TemplateRenderError."""
         variables = self._variables(messages, tools=tools, generation=generation, setting=setting)
         self.meter.renders += 1
         try:
@@ -355,7 +359,7 @@ class Prober:
         generation: bool = False,
         setting: Setting | None = None,
     ) -> SourceMap:
-        """Render as `render_messages` does, and tell which place of the template wrote what."""
+        """Render as `render_messages` does, and map the text to places of the template."""
         self.meter.renders += 1
         return self.template.source_map(
             self._variables(messages, tools=tools, generation=generation, setting=setting)
@@ -369,7 +373,7 @@ class Prober:
         generation: bool = False,
         setting: Setting | None = None,
     ) -> RenderTrace:
-        """Render as `render_messages` does, and tell what happened; a failure is part of that."""
+        """Render as `render_messages` does, with a trace; a failure is part of it."""
         self.meter.renders += 1
         return self.template.step_through(
             self._variables(messages, tools=tools, generation=generation, setting=setting)
@@ -395,7 +399,7 @@ class Prober:
         }
 
     def _check_text(self, text: str) -> None:
-        """Raise TemplateRenderError where the template has put together what is not text."""
+        """Raise TemplateRenderError if the text cannot be encoded as UTF-8."""
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -408,9 +412,9 @@ class Prober:
         )
 
     def seen(self, text: str) -> bool:
-        """Whether a render so far, under any setting, holds a text that no message brought."""
+        """Whether a render so far, under any setting, holds a text that is not from a message."""
         lacking: set[str] = set()
-        # The later ones have more in them, and many come out alike.
+        # Later renders have more parts, and many are equal.
         for each in reversed(self._renders.values()):
             if each.text in lacking:
                 continue
@@ -427,12 +431,12 @@ class Prober:
         return UserMessage(self.sentinels.user)
 
 
-# What a phase found, and the renders that say so.
+# The findings of phases, and their evidence.
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Two conversations that differ in one thing, and their renders."""
+    """The renders of two conversations that differ in one thing."""
 
     difference: str
     """The one thing, in words: "no call / a call"."""
@@ -441,7 +445,7 @@ class Evidence:
 
     @property
     def split(self) -> DiffSplit:
-        """Where the renders differ; a refused render counts as an empty text."""
+        """The difference of the renders; a refused render counts as an empty text."""
         return diff_split(self.left.text, self.right.text)
 
 
@@ -455,18 +459,18 @@ class Finding:
     """One line for a person."""
     evidence: tuple[Evidence, ...] = ()
     markers: tuple[str, ...] = ()
-    """The members of the marker registry that this phase is the source of."""
+    """The members of the marker registry whose source is this phase."""
     kind: EvidenceKind = EvidenceKind.RENDER
     """What says so."""
 
     @property
     def confirmed(self) -> bool:
-        """Whether more than the prompt's words says so."""
+        """Whether there is more evidence than the prompt's words."""
         return self.kind is not EvidenceKind.WORDS
 
 
 def surroundings_words(before: str, after: str) -> str:
-    """Say between what a thing stands, as the end of a sentence; nothing where it stands bare."""
+    """Describe the surroundings as the end of a sentence, or return an empty text for none."""
     if before and after:
         return f" between {before!r} and {after!r}"
     return f" after {before!r}" if before else f" before {after!r}" if after else ""

@@ -1,4 +1,10 @@
-"""Formats that only the prompt's words spell out: suggestions that no render confirms."""
+"""Read formats that turns do not show off prompts, fields and words: suggestions at first.
+
+The parts: markers of reasoning in generation prompts (`read_prompts`), words of a call that a field
+of the message replaces (`learn_free_words`), turns before later messages (`historic_end`,
+`learn_retention`), and tags or example calls that the prompt's words spell out
+(`find_worded_reasoning`, `find_worded_call`), which no render confirms.
+"""
 
 from __future__ import annotations
 
@@ -29,26 +35,26 @@ from .prober import Probe
 from .shape_negotiation import STANDARD_FIELDS, answered_conversation
 from .suggestions import Suggestions
 
-# Reasoning that no turn shows, read off generation prompts or the words before them.
+# Reasoning that no turn shows, from generation prompts or the words before them.
 
 
 @dataclass(frozen=True, slots=True)
 class NamedReasoning:
-    """What opens and closes reasoning, where no turn under these settings shows it."""
+    """The markers of reasoning, if no turn under these settings shows it."""
 
     open: str = ""
     close: str = ""
     confirmed: bool = True
-    """False: prompts or words say so, and no render shows reasoning between the two."""
+    """False if only prompts or words show the markers, and no render reasoning between them."""
 
 
 def read_prompts(
     observer: Observer, prompts: Sequence[PromptText], header: str, close: str
 ) -> NamedReasoning:
-    """Read the reasoning's markers off generation prompts, where no turn shows them.
+    """Read the reasoning's markers off generation prompts, if no turn shows them.
 
-    A prompt that goes on where another stops has opened what the other leaves closed. `close` is
-    the text that reasoning is cut at, where it is only cut.
+    A prompt that continues another one has opened the block that the other leaves closed. `close`
+    is the text that reasoning is cut at, if it is only cut.
     """
     rests = sorted(
         {
@@ -68,7 +74,7 @@ def read_prompts(
     alone = observer.prober.probe((observer.prober.user,), tools=False).text
     for rest in rests:
         if is_unit(rest) and header.strip() and rest not in alone:
-            # A prompt that opens what no turn shows: the closing tag is the usual one.
+            # The prompt opens a block that no turn shows; assume the usual closing tag.
             return _unconfirmed(rest, f"{rest[0]}/{rest[1:]}")
         match [unit for unit in edge_units(rest) if unit.strip()]:
             case [opening, closing] if is_unit(opening) and is_unit(closing):
@@ -82,20 +88,19 @@ def _unconfirmed(opening: str, close: str) -> NamedReasoning:
     return NamedReasoning(opening, close, confirmed=False)
 
 
-# Words of a call that the template takes from a field, where a message has it.
+# Words of a call that a field of the message replaces.
 #
-# `commentary json<|message|>` with the field `kind` given may be `commentary yaml<|message|>`:
-# then `json` is only what the template writes by default, and a model may write another word
-# there.
+# `commentary json<|message|>` with the field `kind` set may be `commentary yaml<|message|>`: then
+# `json` is only the template's default, and a model may write another word there.
 
 
 _MOST_ALONE = 4
-"""So many fields that show are tried each by itself."""
+"""At most this many fields that reach the text are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeStretch:
-    """A stretch of the render of one call in whose place a field shows."""
+    """A stretch of the render of one call that a field replaces."""
 
     text: str
     """The render."""
@@ -104,7 +109,7 @@ class FreeStretch:
 
 
 def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[FreeStretch, ...]:
-    """Give a call every field that the template reads, and see which words they replace."""
+    """Set on a call every field that the template reads, and find the words they replace."""
     marks = observer.prober.sentinels
     fields = {field: f"{marks.next_user}{at}z" for at, field in enumerate(_fields(suggestions))}
     together = _rendered(observer, fields)
@@ -120,13 +125,13 @@ def learn_free_words(observer: Observer, suggestions: Suggestions) -> tuple[Free
 
 
 def place_stretches(calls: CallFormat, call: ToolCall, found: Sequence[FreeStretch]) -> CallFormat:
-    """Say where in the row of one call these stretches of its render are."""
+    """Locate these stretches of a call's render in the row of the call."""
     words = {word for each in found if (word := _placed(calls, call, each)) is not None}
     return replace(calls, free_words=tuple(sorted(words))) if words else calls
 
 
 def _fields(suggestions: Suggestions) -> list[str]:
-    """Name the fields that no message has; what every text, list or object has is none."""
+    """Return the fields that no message has, without attributes of texts, lists and objects."""
     return [
         field
         for field in suggestions.fields
@@ -137,7 +142,7 @@ def _fields(suggestions: Suggestions) -> list[str]:
 
 
 def _rendered(observer: Observer, fields: Mapping[str, str]) -> str:
-    """Render one call that has these fields; empty where the template raises."""
+    """Render one call with these fields; return an empty text if the template raises."""
     if not fields:
         return ""
     dialogue = answered_conversation(observer.prober, Message(calls=(observer.call(),)))
@@ -164,7 +169,7 @@ def _with_fields(call: Json, fields: Mapping[str, str]) -> Json:
 
 
 def _replaced(observer: Observer, text: str, word: str) -> FreeStretch | None:
-    """Say what gave way to a word, all else of the text being as it is without."""
+    """Return the stretch that a word replaced, if all other text is unchanged."""
     usual = observer.prober.probe(
         answered_conversation(observer.prober, Message(calls=(observer.call(),)))
     ).text
@@ -197,17 +202,17 @@ def _placed(calls: CallFormat, call: ToolCall, found: FreeStretch) -> FreeWord |
     return None
 
 
-# What becomes of a turn once the conversation goes on: its end, and its reasoning.
+# Turns of the history: their end and their reasoning once the conversation goes on.
 
 
 def historic_turn(observer: Observer) -> Probe:
-    """Render a plain assistant turn that a user message follows."""
+    """Render a plain assistant turn followed by a user message."""
     message = observer.message(Presence(content=True))
     return observer.prober.probe((observer.prober.user, message, observer.next_user))
 
 
 def historic_opening(observer: Observer) -> str | None:
-    """Return what stands before the content of an earlier turn; None where it is not to be seen."""
+    """Return the text before the content of an earlier turn, or None if it is not shown."""
     probe = historic_turn(observer)
     content = observer.prober.sentinels.content
     if not probe.text.startswith(observer.before) or content not in probe.text:
@@ -218,9 +223,9 @@ def historic_opening(observer: Observer) -> str | None:
 def historic_end(
     observer: Observer, probe: Probe, last: str, usual: str, header_of_turn: str
 ) -> str | None:
-    """Return what ends a turn that another message follows; None where it cannot be told.
+    """Return the end of a turn that another message follows, or None if it is undecidable.
 
-    `last` is the turn's last text, `usual` what ends it as the last of the conversation.
+    `last` is the turn's last text, `usual` its end as the last turn of the conversation.
     """
     marks = observer.prober.sentinels
     text = probe.text
@@ -243,14 +248,14 @@ def historic_end(
     header = common_suffix(between, alone[: alone.find(marks.user)])
     if len(header) < len(between):
         return between[: len(between) - len(header)]
-    # The message before the first user ends like this turn; the header of a role tells them.
+    # The message before the first user's ends like this turn; the header of a role separates them.
     units = edge_units(header_of_turn.strip())
     at = between.find(units[0]) if units else -1
     return between[:at] if at >= 0 else None
 
 
 def called_turn(observer: Observer) -> Probe:
-    """Render a turn of calls that was answered, concluded, and followed by a user message."""
+    """Render a turn of calls, answered, concluded, and followed by a user message."""
     marks = observer.prober.sentinels
     called = observer.message(Presence(reasoning=True, calls=True))
     return observer.prober.probe(
@@ -265,7 +270,7 @@ def called_turn(observer: Observer) -> Probe:
 
 
 def following_text(observer: Observer, after: TurnPart) -> str:
-    """Return what stands between a turn and the next message's text: the next header."""
+    """Return the text between a turn and the next message's text: the next header."""
     marks = observer.prober.sentinels
     if after is TurnPart.CALLS:
         probe, last, following = called_turn(observer), marks.values[0], marks.answer
@@ -287,7 +292,7 @@ def _behind_call(observer: Observer, between: str) -> str:
 
 
 def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, Probe]:
-    """Render a turn that reasons and answers: as the last one, and before a user message."""
+    """Render a turn with reasoning and an answer: as the last one, and before a user message."""
     told = observer.message(Presence(reasoning=True, content=True))
     last = (observer.prober.user, told)
     return (
@@ -297,7 +302,7 @@ def before_next_user(observer: Observer, *, tools: bool = True) -> tuple[Probe, 
 
 
 def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> ReasoningRetention:
-    """See in which later prompts the reasoning of a turn still stands."""
+    """Find the later prompts that retain the reasoning of a turn."""
     if not reasoning:
         return ReasoningRetention()
     marks = observer.prober.sentinels
@@ -318,7 +323,7 @@ def learn_retention(observer: Observer, *, reasoning: bool, calls: bool) -> Reas
 
 
 def _kept(observer: Observer, *, tools: bool) -> bool | None:
-    """Whether reasoning outlasts the next user message; None where no turn shows it."""
+    """Whether reasoning is retained after the next user message, or None if no turn shows it."""
     word = observer.prober.sentinels.reasoning
     last, later = before_next_user(observer, tools=tools)
     return (word in later.text) if later.rendered and word in last.text else None
@@ -326,7 +331,7 @@ def _kept(observer: Observer, *, tools: bool) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class WordedPair:
-    """Two tags that belong together, in words that a switch adds to the prompt."""
+    """A pair of tags in words that a switch adds to the prompt."""
 
     open: str
     close: str
@@ -336,7 +341,7 @@ class WordedPair:
 
 @dataclass(frozen=True, slots=True)
 class WordedCall:
-    """An example call, in words that tools add to the prompt."""
+    """An example call in words that tools add to the prompt."""
 
     calls: CallFormat
     without: Probe
@@ -344,11 +349,11 @@ class WordedCall:
 
 
 _LONGEST_INSIDE = 40
-"""Characters between two tags that are named together, such as a placeholder or "and"."""
+"""At most this many characters are between two paired tags: a placeholder, or "and"."""
 
 
 def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> WordedPair | None:
-    """Look for a pair of tags in what a switch adds to the text before the turn."""
+    """Search the text that a switch adds before the turn for a pair of tags."""
     prober = observer.prober
     unset = prober.probe((prober.user,))
     for switch in switches:
@@ -356,7 +361,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
             continue
         for value in switch.values:
             if repr(value) == repr(switch.any_other):
-                # What stands around the caller's own words is not for the model's.
+                # Tags around the caller's own words are not for the model's.
                 continue
             told = prober.probe((prober.user,), setting={**prober.setting, switch.name: value})
             added = diff_split(unset.text, told.text).right
@@ -367,7 +372,7 @@ def find_worded_reasoning(observer: Observer, switches: Sequence[Switch]) -> Wor
 
 
 def find_worded_call(observer: Observer) -> WordedCall | None:
-    """Look for tags around a JSON object in what tools add to the text before the turn."""
+    """Search the text that tools add before the turn for tags around a JSON object."""
     prober = observer.prober
     without = prober.probe((prober.user,), tools=False)
     told = prober.probe((prober.user,))
@@ -384,7 +389,7 @@ def find_worded_call(observer: Observer) -> WordedCall | None:
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str, str]]:
-    """Return the tags of a text that come with their closing tag, and what stands between them."""
+    """Yield the tags of a text that have a closing tag, with the text between."""
     units = edge_units(text)
     for at, unit in enumerate(units):
         if not is_unit(unit):

@@ -1,9 +1,9 @@
-"""The self-check: what the format writes must be what the template renders, byte for byte.
+"""Check a format against its template: both must write each message of a battery byte for byte.
 
-A verdict says what it rests on. Of every message of the battery one thing is true: it is written as
-the template renders it, the template refuses it, it crashes on it, it could not be asked about, or
-the format is wrong about it, crash or not. A crash is not an answer, so the messages that agents
-send do not pass where the template crashes on them, even if the format foretells it.
+Every message has exactly one outcome: it is written as the template renders it, the template
+refuses it, crashes on it, it could not be rendered, or the format is wrong about it, crash or not.
+A crash is not an answer, so the messages that agents send fail if the template crashes on them,
+even if the format predicts it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from .template_turns import (
     without_reasoning,
 )
 
-# Where a template crashes: which line, on which messages, and whether agents send those.
+# Crashes of templates: their line, their messages, and whether agents send those.
 #
-# What a template does not mean to do is not a refusal. A crash on a call, on text, or on both
-# means that requests fail; a crash on what nobody sends, such as an empty message, means nothing.
+# An error that the template does not intend is not a refusal. A crash on a call, on text, or on
+# both means that requests fail; a crash on a message nobody sends, such as an empty one, does not.
 
 
 def group_failures(crashes: Iterable[TemplateCrash]) -> tuple[TemplateCrash, ...]:
-    """Make one of those that differ in their messages alone."""
+    """Merge crashes that differ only in their messages."""
     found: dict[TemplateCrash, tuple[str, ...]] = {}
     for crash in crashes:
         cause = replace(crash, titles=())
@@ -62,12 +62,12 @@ def is_needed(
     error: TemplateRenderError,
     crash_on: Callable[[Message], TemplateRenderError | None],
 ) -> bool:
-    """Whether agents send what a template crashes on.
+    """Whether agents send messages like the one that a template crashes on.
 
-    They send what says or calls something, and no null among the arguments. What can be left out
-    so that the template crashes alike is not to blame: a template without calls that takes no
-    empty message also takes none that is but a call, and one that takes no call takes none with
-    a null either.
+    They send messages with text or calls, and no null among the arguments. A part without which
+    the template crashes alike is not the cause: a template without calls that rejects an empty
+    message also rejects one with only a call, and one that rejects calls rejects those with a
+    null, too.
     """
 
     def alike(less: Message) -> bool:
@@ -111,14 +111,14 @@ def _without_null(value: Json) -> Json:
 
 
 MOST_SHOWN = 80
-"""Characters of a changed text that a reason quotes."""
+"""At most this many characters of a changed text are quoted in a reason."""
 
 
 def self_check(format_: TurnFormat, prober: Prober) -> Check:
-    """Write every message of the battery by the format and by the template.
+    """Compare every message of the battery as written by the format and by the template.
 
-    Where `prober` renders in another sandbox than transformers', its texts are what the format is
-    held to, and what transformers makes of the messages is asked as well.
+    If `prober` renders in another sandbox than transformers', the format is compared with its
+    texts, and transformers' crashes on the messages are checked as well.
     """
     judge = _Judge(format_, prober)
     failures: list[Failure] = []
@@ -151,22 +151,22 @@ def self_check(format_: TurnFormat, prober: Prober) -> Check:
 
 
 class _Answer(NamedTuple):
-    """What came of one message."""
+    """The outcome of one message."""
 
     failure: Failure | None
-    """Where the format is wrong about it."""
+    """The error of the format about it, or None."""
     crash: TemplateCrash | None
     refused: bool
 
 
 class _Judge:
-    """Judges one format by one template."""
+    """Compares one format with one template."""
 
     def __init__(
         self, format_: TurnFormat, prober: Prober, tools: Sequence[Tool] = battery_tools()
     ) -> None:
-        # Reasoning that no field was found for is given all the same, in the usual one: agents
-        # send it, and that it is dropped, not refused, must show.
+        # Reasoning without a known field is sent in the usual one, as agents do: that it is
+        # dropped, not refused, must show.
         field = prober.shape.reasoning_field or REASONING_FIELDS[0]
         self._prober = prober
         prober = prober.using(tools=tools, shape=replace(prober.shape, reasoning_field=field))
@@ -178,13 +178,13 @@ class _Judge:
         self._known = {part for part in TurnPart if blocks.get(part, True) is not None}
 
     def asked(self) -> Iterable[tuple[BatteryCase, bool]]:
-        """Return the cases, and of each whether it is told from all before it."""
+        """Return the cases, each with whether it differs from all before it."""
         return zip(battery_messages(), _told(self.observer.prober.shape), strict=True)
 
     def usual_forms(self) -> tuple[AskedForm, ...]:
-        """Ask each message again as users send it, where the template wants another form.
+        """Render each message again as users send it, if the template's form is another.
 
-        Each thing in which its form departs is put back by itself, then all of them at once.
+        Each departure of its form is undone alone, then all of them together.
         """
         departures = departures_of(self.observer.prober.shape)
         forms = {each: AskedForm(each.usual, each.wanted, 0) for each in departures}
@@ -212,7 +212,7 @@ class _Judge:
         dialogue: Dialogue,
         generation: bool,
     ) -> tuple[FormOutcome, AskedForm]:
-        """Return what becomes of a conversation in another form, and the form that counts it."""
+        """Return the outcome of a conversation in another form, and the form that counts it."""
         prober = self.observer.prober
         form = replace(form, asked=form.asked + 1)
         wanted = prober.probe(dialogue, generation=generation)
@@ -231,7 +231,7 @@ class _Judge:
         return FormOutcome.SPOILED, replace(form, spoiled=spoiled, fault=fault)
 
     def _conversations(self) -> Iterator[tuple[str, Dialogue, bool]]:
-        """Return what users send: every message of the battery, and what a model has to answer."""
+        """Yield users' conversations: every message of the battery, and some to be answered."""
         prober = self.observer.prober
         cases = battery_messages()
         yield "a question", (prober.user,), True
@@ -242,10 +242,10 @@ class _Judge:
             yield case.title, answered_conversation(prober, case.message), False
 
     def answer(self, case: BatteryCase) -> _Answer:
-        """Hold the format against the template on one message.
+        """Compare the format with the template on one message.
 
-        Of a message that has many things at once, and does not come out right, those are to blame
-        whose own messages fail; where none of them does, it is the message itself.
+        If a message with many parts fails, the parts that fail alone are the cause; if none of them
+        does, it is the message itself.
         """
         turn = self.observer.turn(case.message)
         answer = _Answer(
@@ -262,7 +262,7 @@ class _Judge:
         return blamed._replace(failure=replace(failure, title=titles))
 
     def _answer_alone(self, part: BatteryCase) -> _Answer:
-        """Ask about a part, whose tool is offered only here."""
+        """Check a part alone; its tool is offered only here."""
         offered = {str(tool["name"]) for tool in battery_tools()}
         others = [call.name for call in part.message.calls if call.name not in offered]
         if not others:
@@ -272,7 +272,7 @@ class _Judge:
         return _Judge(self._format, self._prober, tools).answer(part)
 
     def difference(self, case: BatteryCase, turn: ObservedTurn) -> Failure | None:
-        """Say where the format is wrong; None where it is right."""
+        """Return the error of the format about a case, or None if it is right."""
         written = self._written(case.message)
         if turn.refusal:
             if written is None:
@@ -292,10 +292,10 @@ class _Judge:
         return Failure(case.title, case.message, written, turn.text, reason)
 
     def _changed(self, message: Message, written: str, text: str) -> str:
-        """Name the first part of a message that its turn has otherwise than it was said.
+        """Describe the first part of a message that the turn changes.
 
-        The format has that part as it was said; or it has no such part, and another text in its
-        place changes the turn. Empty where no part is changed.
+        The format writes that part unchanged; or it has no such part, and another text in its place
+        changes the turn. Return an empty text if no part is changed.
         """
         for part in said_parts(message):
             if part.stands_in(text):
@@ -310,8 +310,8 @@ class _Judge:
         return ""
 
     def crash(self, case: BatteryCase, turn: ObservedTurn) -> TemplateCrash | None:
-        """Return transformers' crash on a message; None where it renders or refuses it."""
-        # What was rendered for the format is mostly rendered as transformers does.
+        """Return transformers' crash on a message, or None if it renders or refuses it."""
+        # The render for the format mostly is the one of transformers.
         usual = self._strict is self.observer
         error = _crash_in(turn) if usual else self._crash_on(case.message)
         if error is None:
@@ -326,7 +326,7 @@ class _Judge:
         )
 
     def crashed(self, case: BatteryCase, crash: TemplateCrash) -> Failure:
-        """Return the failure of a message that the format is right about, crash and all."""
+        """Return the failure of a message whose crash the format predicts."""
         written = self._written(case.message)
         return Failure(case.title, case.message, written, None, crash.reason, crash, foretold=True)
 
@@ -342,7 +342,7 @@ class _Judge:
 
 @lru_cache(maxsize=64)
 def _told(shape: MessageShape) -> tuple[bool, ...]:
-    """Return of each message of the battery whether, in this shape, none before it is the same."""
+    """Return for each message of the battery whether it is new in this shape."""
     given = [repr(shape.message(case.message)) for case in battery_messages()]
     first = {each: at for at, each in reversed([*enumerate(given)])}
     return tuple(first[each] == at for at, each in enumerate(given))

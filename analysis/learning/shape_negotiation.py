@@ -1,8 +1,9 @@
-"""Finding by trying in which shape a template takes its messages.
+"""Negotiate the shape of messages with a template: find by trial which one it accepts.
 
-Templates disagree on arguments as object or JSON string, content as text or parts, what stands
-for empty content, tools wrapped or bare, where reasoning goes. Each trial is one render; what
-came out decides.
+Templates disagree on arguments as object or JSON string, content as text or parts, the value of
+empty content, tools wrapped or bare, the field of reasoning. Each trial is one render; its text
+decides. `negotiate_shape` finds one after the other, each on the shape found so far: plain texts,
+tools, calls, reasoning.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 from .prober import Probe, Prober
 from .suggestions import Suggestions
 
-# What all negotiations share: the trials they leave after, and conversations of sentinels.
+# Shared by all negotiations: the record of trials, and conversations of sentinels.
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +49,17 @@ class ShapeTrial:
 
 
 class UnusableTemplateError(Exception):
-    """No conversation at all could be rendered so that it shows its messages."""
+    """No conversation could be rendered with its messages in the text."""
 
     def __init__(self, reason: str, hint: str, cause: TemplateRenderError | None = None) -> None:
-        """Say why and what to do; `cause` is the render's own failure."""
+        """Store the reason and the hint; `cause` is the render's own failure."""
         super().__init__(reason)
         self.hint = hint
         self.cause = cause
 
 
 def call_of(prober: Prober, position: int = 0) -> ToolCall:
-    """Return a call made of sentinels: one string argument."""
+    """Return a call made of sentinels, with one string argument."""
     marks = prober.sentinels
     return ToolCall(
         marks.names[position],
@@ -68,7 +69,7 @@ def call_of(prober: Prober, position: int = 0) -> ToolCall:
 
 
 def prints_parts(text: str, parts: Sequence[Json]) -> bool:
-    """Whether a text holds a part of a content as Python prints it, or as JSON writes it."""
+    """Whether a text holds a part of a content as Python or JSON prints it."""
     return any(
         written in text
         for part in parts
@@ -107,11 +108,11 @@ _NOT_SWITCHES = frozenset(
         "kwargs",
     }
 )
-"""What transformers passes itself and what Jinja defines."""
+"""Variables that transformers passes itself or Jinja defines."""
 
 
 def switch_candidates(suggestions: Suggestions) -> list[str]:
-    """Name the variables that a caller may set."""
+    """Return the variables that a caller may set."""
     return [name for name in suggestions.variables if _may_be_switch(name)]
 
 
@@ -120,24 +121,24 @@ def _may_be_switch(name: str) -> bool:
 
 
 def words_of_setting(setting: Setting) -> str:
-    """Say a setting in words."""
+    """Describe a setting in words."""
     words = ", ".join(f"{key}={value}" for key, value in setting.items())
     return f" with {words}" if words else ""
 
 
 def describe_shape(shape: MessageShape, plain: MessageShape) -> str:
-    """Say in words how a shape differs from a plainer one."""
+    """Describe in words how a shape differs from a plainer one."""
     names = [
         name for name in MessageShape.__slots__ if getattr(shape, name) != getattr(plain, name)
     ]
     return ", ".join(f"{name}={getattr(shape, name)}" for name in names) or "the plain shape"
 
 
-# Finding how plain user and assistant messages are taken, and tools before them.
+# The shape of tools, and of plain user and assistant messages.
 
 
 def tool_shape(prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]) -> Prober:
-    """Find how tools are taken: bare where their wrapper hides what the template reads of them."""
+    """Find the shape of tools: bare if the wrapper hides the members that the template reads."""
     if "tools" not in suggestions.names or prober.shape.tools is not ToolForm.WRAPPED:
         return prober
     names = [str(tool["name"]) for tool in prober.tools]
@@ -160,7 +161,7 @@ def _prints_parts(prober: Prober, probe: Probe) -> bool:
 
 
 def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
-    """Find how plain user and assistant messages are taken."""
+    """Find the shape of plain user and assistant messages."""
     marks = prober.sentinels
     plain: Dialogue = (UserMessage(marks.user), Message(marks.content))
     failures: list[Probe] = []
@@ -217,11 +218,11 @@ def text_shape(prober: Prober, trials: list[ShapeTrial]) -> Prober:
     )
 
 
-# Finding how calls are taken, and in which form their arguments.
+# The shape of calls, and the form of their arguments.
 
 
 def _call_variants() -> Iterator[dict[str, object]]:
-    """Return changes of shape, fewest first."""
+    """Yield changes of shape, fewest first."""
     single: list[dict[str, object]] = [
         {"arguments_as_string": True},
         {"empty_content": EmptyContent.ABSENT},
@@ -243,7 +244,7 @@ def _call_variants() -> Iterator[dict[str, object]]:
 
 
 _FEW = 4
-"""Shapes that are tried on a template which never mentions calls."""
+"""At most this many shapes are tried on a template that never mentions calls."""
 
 
 _WHOLE_CALL = 4
@@ -258,7 +259,7 @@ _PART_OF_CALL = 1
 def call_shape(
     prober: Prober, suggestions: Suggestions, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
-    """Find how calls are taken: the shape that shows most of a call, the plainest one first."""
+    """Find the shape that shows most of a call, the plainest of equals."""
     best: tuple[int, Prober] = (0, prober)
     mentioned = "tool_calls" in suggestions.fields
     for count, change in enumerate(_call_variants()):
@@ -280,7 +281,7 @@ def call_shape(
 
 
 def _shown_of_call(prober: Prober) -> tuple[int, str]:
-    """Rate how much of a call a shape shows, and say it in words."""
+    """Rate how much of a call a shape shows, with a description in words."""
     marks = prober.sentinels
     call = call_of(prober)
     probe = prober.probe(answered_conversation(prober, Message(calls=(call,))))
@@ -300,7 +301,7 @@ def _shown_of_call(prober: Prober) -> tuple[int, str]:
 
 
 def string_arguments(prober: Prober) -> StringArguments:
-    """See what becomes of arguments that are given as JSON text."""
+    """Find how the template treats arguments that are given as JSON text."""
     call = call_of(prober)
     dialogue = answered_conversation(prober, Message(calls=(call,)))
     given = prober.using(shape=replace(prober.shape, arguments_as_string=True)).probe(dialogue)
@@ -315,7 +316,7 @@ def string_arguments(prober: Prober) -> StringArguments:
     return StringArguments.PASTED if encoded in given.text else StringArguments.DROPPED
 
 
-# Finding the field, and if need be the switches, that bring reasoning into the text.
+# The field, and the switches if needed, that bring reasoning into the text.
 
 
 STANDARD_FIELDS = frozenset(
@@ -336,15 +337,15 @@ STANDARD_FIELDS = frozenset(
         "description",
     }
 )
-"""Keys that messages, calls and tools have in every OpenAI-style request."""
+"""Keys of messages, calls and tools in every OpenAI-style request."""
 
 
 def reasoning_shape(
     prober: Prober, suggestions: Suggestions, calls: bool, trials: list[ShapeTrial]
 ) -> tuple[Prober, bool]:
-    """Find the field, and if need be the switches, that bring reasoning into the text.
+    """Find the field, and the switches if needed, that bring reasoning into the text.
 
-    Gives a prober under these switches, and whether reasoning is shown at all.
+    Return a prober under these switches, and whether reasoning is shown at all.
     """
     fields = _reasoning_fields(suggestions)
     behind: set[str] = set()
@@ -373,7 +374,7 @@ def reasoning_shape(
         word = prober.sentinels.reasoning
         lines = f"{word}\n{word}"
         message = replace(_reasoned(prober, with_calls=False), reasoning=lines)
-        # A template that prints its parts as they are shows the word, but not the line break.
+        # A template that prints its parts by `repr` shows the word, but not the line break.
         if lines in candidate.probe((prober.user, message)).text:
             trials.append(ShapeTrial(f"reasoning as content part {kind}", "shown"))
             return candidate, True
@@ -382,11 +383,11 @@ def reasoning_shape(
 
 
 def _marked(prober: Prober, with_calls: bool) -> bool:
-    """Whether a text before the content comes with markup of its own, as reasoning does."""
+    """Whether the text before the content has markup of its own, as reasoning does."""
     message = _reasoned(prober, with_calls=with_calls)
     without = prober.probe(answered_conversation(prober, replace(message, reasoning="")))
     having = prober.probe(answered_conversation(prober, message))
-    # Signs of its own are left over when the text itself is taken away.
+    # Markup of its own is left when the text itself is removed.
     bare = having.text.replace(prober.sentinels.reasoning, "")
     return "".join(bare.split()) != "".join(without.text.split())
 
@@ -407,7 +408,7 @@ def _settings_to_try(prober: Prober, suggestions: Suggestions) -> list[Setting]:
         settings.append(together)
         plain = answered_conversation(prober, Message(prober.sentinels.content))
         if len(flags) > 1 and not prober.probe(plain, setting=together).rendered:
-            # One of them makes the template raise, so each has to be tried alone.
+            # One of them makes the template raise, so each is tried alone.
             settings += [{**prober.setting, flag: True} for flag in flags]
     return settings
 
@@ -422,10 +423,10 @@ def _reasoned(prober: Prober, *, with_calls: bool) -> Message:
 def _fields_shown(
     prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
 ) -> tuple[list[str], set[str]]:
-    """Give every field its own word in one render, and see where each word stands.
+    """Set every field to its own word in one render, and find each word.
 
-    The fields before the rest of the turn come first, the usual ones of reasoning leading,
-    then those after it.
+    Fields before the rest of the turn come first, the usual ones of reasoning leading, then
+    those after it.
     """
     marks = prober.sentinels
     message = replace(_reasoned(prober, with_calls=with_calls), reasoning="")
@@ -448,7 +449,7 @@ def _fields_shown(
 
 
 def _numbered(word: str, number: int) -> str:
-    """Return a word of its own to each number; none begins another."""
+    """Return a distinct word for each number; none is a prefix of another."""
     letters = ""
     for _ in range(_LETTERS):
         number, letter = divmod(number, _ALPHABET)
@@ -462,7 +463,7 @@ _LETTERS, _ALPHABET = 4, 26
 def _shown_alone(
     prober: Prober, fields: Sequence[str], setting: Setting, with_calls: bool
 ) -> list[str]:
-    """Try field by field, where a template raises on all of them at once."""
+    """Try the fields one by one, for a template that raises on all of them at once."""
     shown: list[str] = []
     for field in sorted(fields, key=lambda field: field not in REASONING_FIELDS):
         shape = replace(prober.shape, reasoning_field=field)
@@ -476,7 +477,7 @@ def _shown_alone(
 
 
 def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
-    """Leave out the switches that the reasoning does not need."""
+    """Remove the switches that the reasoning does not need."""
     needed = dict(prober.setting)
     dialogue = answered_conversation(prober, _reasoned(prober, with_calls=with_calls))
     for name in [name for name in needed if name not in base]:
@@ -488,30 +489,30 @@ def _smallest(prober: Prober, with_calls: bool, base: Setting) -> Prober:
 
 @dataclass(frozen=True, slots=True)
 class Negotiated:
-    """The shape that a template takes, and the trials that showed it."""
+    """The shape that a template accepts, and the trials that showed it."""
 
     prober: Prober
-    """Probes in the shape that was found, with nothing set but what a render needs."""
+    """A prober in the shape that was found, which sets only what a render needs."""
     showing: Setting
-    """The setting that brings reasoning into the text; the prober's own, if that does or none."""
+    """The setting that brings reasoning into the text; the prober's own if that does, or none."""
     calls: bool
     """Whether tool calls reach the text."""
     reasoning: bool
     """Whether reasoning reaches the text."""
     trials: tuple[ShapeTrial, ...]
     string_arguments: StringArguments | None
-    """None where calls do not reach the text."""
+    """How JSON text as arguments is treated, or None if calls do not reach the text."""
 
 
 def negotiate_shape(prober: Prober, suggestions: Suggestions) -> Negotiated:
-    """Find the shape. Raises UnusableTemplateError where nothing can be rendered."""
+    """Find the shape. Raises UnusableTemplateError if nothing can be rendered."""
     trials: list[ShapeTrial] = []
     try:
         prober = text_shape(prober, trials)
     except UnusableTemplateError as error:
         if error.cause is None or error.cause.refused:
             raise
-        # A variable that the template takes for granted may be what it stumbles over.
+        # The template may raise because it expects a variable to be set.
         empty: Setting = dict.fromkeys(switch_candidates(suggestions), "")
         prober = text_shape(prober.using(setting=empty), trials)
     prober, calls = call_shape(prober, suggestions, trials)

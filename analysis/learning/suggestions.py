@@ -1,4 +1,10 @@
-"""What a template's syntax tree suggests to probe with. It suggests; renders decide."""
+"""Collect from a template's syntax tree the names and constants that are worth probing with.
+
+`suggestions_of` is the entry point. A collector walks the tree once: it records the variables, the
+constants that they are compared with or default to, and, through a value flow, the members that are
+read of them (`x.type == "json_object"` suggests `{"type": "json_object"}` for `x`). These are
+suggestions only; renders decide.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +36,14 @@ class Suggestions:
     variables: tuple[str, ...] = ()
     """Variables that the template reads and a caller may set."""
     values: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
-    """Constants that a variable is compared with, or that stand in for it where it is unset."""
+    """Constants that a variable is compared with, or that are its default."""
     structures: dict[str, tuple[Json, ...]] = field(default_factory=dict[str, tuple[Json, ...]])
-    """Objects and lists with what a variable is looked into for: `{"type": "json_object"}` where
-    `x.type` is compared with that word."""
+    """Objects and lists with the members that are read of a variable: `{"type": "json_object"}`
+    where `x.type` is compared with that word."""
     flags: frozenset[str] = frozenset()
-    """Variables that are asked whether they are true."""
+    """Variables that are tested for truth."""
     searched: tuple[str, ...] = ()
-    """Variables in which something is searched for that is not a constant, as in a list."""
+    """Variables that are searched for something that is not a constant, as a list is."""
     names: frozenset[str] = frozenset()
     """Every variable that the template reads."""
     fields: tuple[str, ...] = ()
@@ -55,17 +61,17 @@ SPECIAL_TOKENS = (
     "cls_token",
     "mask_token",
 )
-"""The names that transformers gives special tokens."""
+"""The names of special tokens in transformers."""
 
 
 def stand_ins_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
-    """Return names in angle brackets for the special tokens that are read and not known."""
+    """Return names in angle brackets for the special tokens that are read but unknown."""
     read = (name for name in SPECIAL_TOKENS if name in suggestions.names)
     return {name: f"<{name}>" for name in read if name not in template.special_tokens}
 
 
 def tokens_of(template: ChatTemplate, suggestions: Suggestions) -> dict[str, str]:
-    """Return the special tokens, and stand-ins for those that are read and not known."""
+    """Return the special tokens, and placeholders for those that are read but unknown."""
     return {**stand_ins_of(template, suggestions), **template.special_tokens}
 
 
@@ -105,18 +111,18 @@ _STATING = frozenset(
     {nodes.Assign, nodes.Compare, nodes.Getattr, nodes.Getitem, nodes.If, nodes.Macro}
 )
 _CHOOSING = (nodes.Call, nodes.CondExpr, nodes.Filter, nodes.And, nodes.Or)
-"""What may be one of several values, or one that is respelled."""
+"""Nodes that may yield one of several values, or a respelled one."""
 _STANDING_IN = (nodes.CondExpr, nodes.Filter, nodes.Or)
 
 _RESPELLING = frozenset(
     {"capitalize", "casefold", "d", "default", "e", "escape", "forceescape", "lower", "lstrip"}
     | {"replace", "rstrip", "safe", "string", "strip", "striptags", "title", "trim", "upper"}
 )
-"""Filters and methods that respell a text, or put another in its place where it is unset."""
+"""Filters and methods that respell a text, or replace it by a default where it is unset."""
 
 
 def _unset_names(node: nodes.Node) -> set[str]:
-    """Return the name that a node takes for one that may be unset; none for another node."""
+    """Return the name that a node treats as possibly unset, or an empty set for other nodes."""
     if not isinstance(node, _FILTERS):
         return set()
     match node:
@@ -131,26 +137,26 @@ def _unset_names(node: nodes.Node) -> set[str]:
 
 _EQUAL = frozenset({"eq", "equalto", "==", "ne", "!=", "sameas"})
 _BESIDE = {"gt": (0, 1), "lteq": (0, 1), "lt": (-1, 0), "gteq": (-1, 0)}
-"""What to add to a number to get one on each side of a comparison with it."""
+"""Offsets that yield one number on each side of a comparison."""
 
 _OF_LISTS = frozenset({"join", "map", "reject", "rejectattr", "select", "selectattr"})
-"""Filters that go through the items of what they are given."""
+"""Filters that iterate over the items of their operand."""
 
 MOST_STRUCTURES = 6
-"""So many objects and lists are suggested for a variable."""
+"""At most this many objects and lists are suggested for a variable."""
 _MOST_WORDS = 2
-"""So many words are tried of those that a part of a variable is compared with."""
+"""At most this many of the words that a part of a variable is compared with are tried."""
 _ITEM, _VALUE = "[]", "{}"
-"""Stand for the name that leads to any item of a list, and to the value of any key."""
+"""Placeholders for the name of any item of a list, and of the value of any key."""
 ANY_WORD = "other"
-"""A value that stands for all texts that a template does not know."""
+"""A value that represents every text unknown to the template."""
 
 LONGEST_DEFAULT = 40
-"""Longer texts that stand in for an unset variable are contents, such as a system message."""
+"""Longer defaults of a variable are contents, such as a system message."""
 
 
 class _Collector:
-    """What has been seen of the tree; dictionaries stand for ordered sets."""
+    """Collects facts from the nodes of a tree; dictionaries serve as ordered sets."""
 
     def __init__(self) -> None:
         self.loaded: dict[str, None] = {}
@@ -160,7 +166,7 @@ class _Collector:
         self.constants: dict[str, None] = {}
         self.searched: dict[str, None] = {}
         self.own: set[int] = set()
-        """The nodes in which a macro asks of its own parameter."""
+        """The nodes in which a macro tests its own parameter."""
         self.flow = _ValueFlow()
 
     def visit(self, node: nodes.Node) -> None:
@@ -205,7 +211,7 @@ class _Collector:
             self.questioned |= _unset_names(node)
 
     def _question(self, name: str, read: nodes.Node) -> None:
-        """Take a name for the caller's that is read where it first gets a value.
+        """Treat a name that is read where it is first set as the caller's.
 
         As in `{% set x = x or 'usual' %}` and `{% if not x %}{% set x = 'usual' %}{% endif %}`.
         """
@@ -223,16 +229,16 @@ class _Collector:
                 pass
 
     def _variables(self, tree: nodes.Template) -> tuple[str, ...]:
-        """Return what is read and never set, or set only where the caller has not."""
+        """Return the variables that are never set, or set only where the caller has not."""
         unset = [name for name in self.loaded if name not in self.stored]
         doubtful = [name for name in self.loaded if name in self.stored & self.questioned]
         if doubtful:
-            # Where alone a macro asks of its own parameter, that is nobody else's.
+            # A name that only a macro tests, as its own parameter, is not a caller's variable.
             unset += undeclared_names(tree).intersection(doubtful)
         return tuple(name for name in self.loaded if name in unset)
 
     def suggestions(self, tree: nodes.Template) -> Suggestions:
-        # A field may be asked for by `'name' in message` or through a loop over names.
+        # A field may be looked up by `'name' in message` or in a loop over names.
         named = [constant for constant in self.constants if constant.isidentifier()]
         variables = self._variables(tree)
         structures, keys = self.flow.structures([each for each in variables if each not in PASSED])
@@ -254,13 +260,13 @@ class _Collector:
 
 @dataclass(frozen=True, slots=True)
 class _Structure:
-    """What a variable, or a part of it, may be."""
+    """Possible values of a variable, or of a part of it."""
 
     whole: Json
-    """With all that is read of it."""
+    """A value with all members that are read."""
     telling: tuple[Json, ...]
-    """Each with one thing of which the template says what it may be: a word that it is compared
-    with, or that it is true."""
+    """Values with one member that the template tests each: equal to a word that it is compared
+    with, or true."""
 
     @property
     def values(self) -> tuple[Json, ...]:
@@ -269,7 +275,7 @@ class _Structure:
 
 
 def _holding(inner: Mapping[str, _Structure]) -> _Structure:
-    """Return a list where its items are gone through, else an object."""
+    """Return a list if its items are iterated over, else an object."""
     named = {key: each for key, each in inner.items() if key not in (_ITEM, _VALUE)}
     if not named and _VALUE in inner:
         return _Structure({ANY_WORD: ANY_WORD}, ())
@@ -286,40 +292,40 @@ _NONE_REACHED: Mapping[str, set[str]] = {}
 
 
 def _plain_values(seen: Mapping[str, Json], keys: Collection[str]) -> Iterator[Json]:
-    """Return values without those that are keys of an object: searched for, not compared.
+    """Return the values that are not keys of an object, which are searched for, not compared.
 
-    A word that is searched for is there as a list's item, too.
+    A word that is searched for is present as the item of a list, too.
     """
     sought = {repr(value) for key in keys if repr([key]) in seen for value in (key, [key])}
     return (value for shown, value in seen.items() if shown not in sought)
 
 
 class _ValueFlow:
-    """Which names have the value of a variable, and what these are compared with.
+    """Tracks which names hold the value of a variable, and what they are compared with.
 
-    A value goes on by `{% set %}`, through an attribute of a namespace or a parameter of a macro.
-    Scopes are not told apart: a value too many costs a few renders, one too few a format.
+    A value flows through `{% set %}`, an attribute of a namespace or a parameter of a macro.
+    Scopes are not distinguished: a superfluous value costs a few renders, a missing one a format.
     """
 
     def __init__(self) -> None:
         self._held: dict[str, list[nodes.Node]] = {}
         """The expressions whose value a name may have."""
         self._items: dict[str, list[str]] = {}
-        """The variables that are gone through, by the name that an item of them has."""
+        """The variables that are iterated over, by the name of the loop variable."""
         self._parameters: dict[str, list[str]] = {}
         """The parameters of each macro."""
         self._calls: list[tuple[str, nodes.Call]] = []
         self._compared: list[tuple[nodes.Node, str, nodes.Node]] = []
         self._tests: list[nodes.Node] = []
-        """What is asked whether it is true."""
+        """Expressions that are tested for truth."""
         self._either: list[nodes.Node] = []
-        """What is taken where it is true: asked that, and a value, too."""
+        """Expressions that are used if true: both a test and a value."""
         self._choices: list[nodes.Node] = []
-        """Expressions in which a text may stand in for a variable."""
+        """Expressions in which a text may be the default of a variable."""
         self._read: Counter[str] = Counter()
-        """Names with a name behind, as `x.type`, and how often they are read."""
+        """Names with an attribute, as `x.type`, and how often each is read."""
         self._sought: dict[str, None] = {}
-        """The same where a constant is searched for: it is an item, a part of a text or a name."""
+        """The same for searched constants, each an item, a part of a text or a name."""
         self._methods: set[int] = set()
         """The nodes that name a method."""
 
@@ -390,13 +396,13 @@ class _ValueFlow:
     def structures(
         self, variables: Collection[str]
     ) -> tuple[dict[str, tuple[Json, ...]], dict[str, set[str]]]:
-        """Return, by variable, objects and lists that hold what is read of it, and its keys."""
+        """Return, by variable, objects and lists with the members that are read, and its keys."""
         reached = self._reached(variables)
         members = dict.fromkeys(each for names in reached.values() for each in sorted(names))
         if not members:
             return {}, {}
         values = self.values(members, reached)
-        # What is written, too, is a text.
+        # A value that is also written out is a text.
         tests = {id(each): each for test in self._tests for each in _alternatives(test)}
         tested = Counter(name for each in tests.values() for name in _value_names(each))
         flags = [name for name, reads in self._read.items() if tested[name] == reads]
@@ -411,7 +417,7 @@ class _ValueFlow:
             if inner:
                 return _holding(inner)
             known = values[member]
-            # Not those that are searched for in it: it is hardly such a text.
+            # Exclude words that are searched for in it: it hardly equals one of them.
             words = [
                 each
                 for each in known.values()
@@ -426,13 +432,13 @@ class _ValueFlow:
         return {name: built(name).values for name in keys}, keys
 
     def _reached(self, variables: Collection[str]) -> dict[str, set[str]]:
-        """Return the names that have the value of what is in a variable, and what that is.
+        """Return the names that hold the value of a member of a variable, with those members.
 
-        `set kind = x.type` makes `x.type` of `kind` and of `x.type`.
+        `set kind = x.type` maps both `kind` and `x.type` to `x.type`.
         """
         reached: dict[str, set[str]] = {}
-        # What is in a variable may be given another name, of which something is read, too. What
-        # is searched for is a key where the variable is an object by what else is read of it.
+        # A member may be bound to another name, of which members are read in turn. A searched
+        # constant is a key if the variable is an object by the other reads.
         for names in (self._read, self._read, self._sought):
             members = {each for known in reached.values() for each in known}
             objects = {each.rpartition(".")[0] for each in members if not each.endswith(_ITEM)}
@@ -482,7 +488,7 @@ class _ValueFlow:
         self._held.setdefault(name, []).append(value)
 
     def _pass_arguments(self) -> None:
-        """Give the parameters of macros what these are called with."""
+        """Bind the parameters of macros to the arguments of their calls."""
         for name, call in self._calls:
             parameters = self._parameters.get(name, [])
             for parameter, value in zip(parameters, call.args, strict=False):
@@ -494,7 +500,7 @@ class _ValueFlow:
 
     @cached_property
     def _passing(self) -> Mapping[str, set[str]]:
-        """The names whose value each name may have; asked for when all is visited."""
+        """The names whose value each name may hold; valid once all nodes are visited."""
         self._pass_arguments()
         return {
             name: {each for value in values for each in _value_names(value)}
@@ -504,9 +510,9 @@ class _ValueFlow:
     def _sources(
         self, variables: Collection[str], reached: Mapping[str, set[str]]
     ) -> Mapping[str, set[str]]:
-        """Return, by each name, the variables whose value it may have.
+        """Return, by name, the variables whose value it may hold.
 
-        `reached` are names that have the value of what is in a variable, which is one here.
+        `reached` are names that hold a member of a variable; a member counts as a variable here.
         """
         found = {name: {name} for name in variables}
         for name, members in reached.items():
@@ -522,7 +528,7 @@ class _ValueFlow:
         return found
 
     def asked(self, variables: Collection[str]) -> frozenset[str]:
-        """Return the variables that are asked whether they are true."""
+        """Return the variables that are tested for truth."""
         sources = self._sources(variables, _NONE_REACHED)
         tests = (*self._tests, *self._either)
         names = {name for test in tests for name in _value_names(test)}
@@ -531,7 +537,7 @@ class _ValueFlow:
     def values(
         self, variables: Collection[str], reached: Mapping[str, set[str]] = _NONE_REACHED
     ) -> Mapping[str, dict[str, Json]]:
-        """Return, by variable, what stands in for it and what its value is compared with."""
+        """Return, by variable, its defaults and the values that it is compared with."""
         sources = self._sources(variables, reached)
         found: dict[str, dict[str, Json]] = {name: {} for name in variables}
         for name, values in self._beside_names:
@@ -543,7 +549,7 @@ class _ValueFlow:
 
     @cached_property
     def _beside_names(self) -> Sequence[tuple[str, Sequence[Json]]]:
-        """What stands in for the value of a name, or is compared with it; when all is visited."""
+        """The defaults of names and the values they are compared with, once all is visited."""
         self._pass_arguments()
         found: list[tuple[str, Sequence[Json]]] = []
 
@@ -560,13 +566,13 @@ class _ValueFlow:
                 continue
             others = self._constants(left)
             if operator in ("in", "notin"):
-                # A list that holds it, or a text that does.
+                # A list with this item, or a text that contains it.
                 others = [*([each] for each in others), *others]
             add(_value_names(right), _beside(others, operator))
         return found
 
     def _constants(self, node: nodes.Node) -> list[Json]:
-        """Return the constants that an operand may be, or may hold."""
+        """Return the constants that an operand may be or contain."""
         found: list[Json] = []
         for each in _alternatives(node):
             named = self._held.get(each.name, ()) if isinstance(each, nodes.Name) else ()
@@ -590,7 +596,7 @@ _FLOW_VISITS: Mapping[type[nodes.Node], Sequence[Callable[[_ValueFlow, nodes.Nod
         (nodes.If, nodes.CondExpr, nodes.Not, nodes.And, nodes.Or), (_Flow.visit_test,)
     ),
 }
-"""The methods that have a case for a kind of node: to try all cases on all nodes takes longer."""
+"""The methods with a case for a node type: trying all cases on all nodes takes longer."""
 
 
 def _own_constants(node: nodes.Node) -> Iterator[Json]:
@@ -609,7 +615,7 @@ def _own_constants(node: nodes.Node) -> Iterator[Json]:
 
 
 def _beside(values: Iterable[Json], operator: str) -> list[Json]:
-    """Return values as they are, or a number on each side where it is asked which is greater."""
+    """Return the values, or for an ordering operator a number on each side of each."""
     found: list[Json] = []
     for value in values:
         if isinstance(value, int) and not isinstance(value, bool):
@@ -620,7 +626,7 @@ def _beside(values: Iterable[Json], operator: str) -> list[Json]:
 
 
 def _alternatives(node: nodes.Node) -> Sequence[nodes.Node]:
-    """Return what an expression may be, respelled or not: `(x or 'usual') | lower`."""
+    """Return the alternatives of an expression, respelled or not: `(x or 'usual') | lower`."""
     if not isinstance(node, _CHOOSING):
         return (node,)
     match node:
@@ -644,7 +650,7 @@ def _alternatives(node: nodes.Node) -> Sequence[nodes.Node]:
 
 
 def _value_names(node: nodes.Node) -> list[str]:
-    """Return the names, and attributes of names, whose value an expression may have."""
+    """Return the names, and attributes of names, whose value an expression may take."""
     if isinstance(node, nodes.Name):
         return [node.name]
     if isinstance(node, nodes.Getattr):
@@ -670,19 +676,19 @@ def _value_names(node: nodes.Node) -> list[str]:
 
 
 def _behind(read: str) -> Iterator[tuple[str, str]]:
-    """Return each way to part a name from what is read of it: `ns.x.type`, of `ns` or `ns.x`."""
+    """Yield each split of a read into name and member: `ns.x.type`, of `ns` or `ns.x`."""
     names = read.split(".")
     for at in range(1, len(names)):
         yield ".".join(names[:at]), ".".join(names[at:])
 
 
 def _is_in(member: str, name: str) -> bool:
-    """Whether a member is right in what has the name: `x.type` in `x`."""
+    """Whether a member is a direct member of the name: `x.type` of `x`."""
     return member.rpartition(".")[0] == name
 
 
 def _texts(node: nodes.Node) -> Iterator[str]:
-    """Return the texts that an expression may be, as far as they may stand in for a value."""
+    """Yield the texts that an expression may be, as far as they may be the default of a value."""
     for each in _alternatives(node):
         match each:
             case nodes.Const(value=str() as value) if 0 < len(value) <= LONGEST_DEFAULT:
@@ -698,7 +704,7 @@ def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
         yield current
         if type(current) in _CHILDLESS:
             continue
-        # As `iter_child_nodes` does, in half the time.
+        # Like `iter_child_nodes`, in half the time.
         inner: list[nodes.Node] = []
         for name in current.fields:
             value: object = getattr(current, name, None)

@@ -1,7 +1,8 @@
-"""What the template itself writes of a message after a prompt: the judge from outside.
+"""Render messages as turns after a prompt by the template itself: a reference without a format.
 
-Whoever has written or read an answer asks here what the template makes of its message, in reply to
-one conversation, under one setting, with the tools of the request. No format is asked.
+`TemplateTurns` renders an answer's message in reply to one conversation, under one setting, with
+the tools of the request; callers compare it with an answer that was written or read. `lost_text`
+compares two forms of one conversation.
 """
 
 from __future__ import annotations
@@ -29,41 +30,40 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 from .observer import Observer
 from .prober import Probe, Prober
 
-# The form that users send, where a template's shape departs from it: what it says there.
+# Text that is lost in the usual form of requests, if a template's shape departs from it.
 #
-# A template is asked in the shape that it takes best. Where that is not OpenAI's, users' requests
-# come out otherwise: they raise, which everybody notices, or they lose what was said in silence.
-# So the same conversation is rendered in both forms. The judge is the text that was sent: what
-# the template's own form brings into the prompt, the usual one has to bring there as well.
+# A template is probed in the shape that it accepts best. If that is not OpenAI's, users' requests
+# render otherwise: they raise, which everybody notices, or they silently lose text. So the same
+# conversation is rendered in both forms: every text that the template's own form brings into the
+# prompt, the usual one has to bring there as well.
 #
-# Markup may differ, and so may the spelling of values: one form pastes the arguments as they
-# came, and the other writes them itself. So a message is looked for as it is, and of arguments
-# the words.
+# Markup may differ, and so may the spelling of values: one form pastes the arguments verbatim, the
+# other writes them itself. So messages are searched for verbatim, and arguments by their words.
 
 
 _WORD = re.compile(r"[^\W_]{3,}")
-"""The words of a value: what stands between them may be escaped in one notation or another."""
+"""The words of a value; the text between them may be escaped in some notation."""
 
 _OTHER = "5"
-"""Put in the place of a text to see what is written of it: no word begins or ends so."""
+"""Replaces a text to find how it is written; no word begins or ends so."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostText:
-    """A text that the template writes in its own form, and not in the usual one."""
+    """A text that the template writes in its own form, but not in the usual one."""
 
     text: str
     whose: str
-    """Where it was said, such as ``the user's message``."""
+    """The place of the text, such as ``the user's message``."""
     whole: bool = True
-    """Whether it is all that was said there, not a piece of it."""
+    """Whether it is the whole text of that place, not a part of it."""
     encoded: bool = False
-    """Whether it is there, inside JSON text that was encoded once more."""
+    """Whether it is present, inside JSON text that was encoded twice."""
     now: str = ""
-    """What the template writes in its place, where that is short and known."""
+    """The text that the template writes in its place, if that is short and known."""
 
     def __str__(self) -> str:
-        """Say it in words, as what becomes of a message."""
+        """Describe in words what becomes of the message."""
         if self.encoded:
             return f"{self.whose} are encoded a second time"
         if self.now:
@@ -81,29 +81,29 @@ class SaidPart:
     part: TurnPart
 
     def stands_in(self, text: str) -> bool:
-        """Whether all words of the part stand in a text."""
+        """Whether a text holds all words of the part."""
         if self.lost.whole:
             return self.lost.text in text
         return all(_count(each, text) for each in _spelled(self.lost.text))
 
 
 class FormOutcome(Enum):
-    """What becomes of a conversation that is sent in another form than the template takes."""
+    """The outcome of a conversation in another form than the template accepts."""
 
     KEPT = auto()
     RAISED = auto()
     SPOILED = auto()
     UNREAD = auto()
-    """Reasoning that the template does not read under its usual name: another finding."""
+    """Reasoning that the template does not read under its usual name, which is another finding."""
 
 
 def departures_together(
     found: Mapping[FormDeparture, FormOutcome],
 ) -> Iterator[FormDeparture]:
-    """Return the departures of a conversation to ask at once, whose own outcomes are known.
+    """Yield the departures of a conversation to try together, given the outcome of each alone.
 
-    What is spoiled by one of them is known without. Users send all of them in the usual form; where
-    that raises, a caller puts right what raises by itself, and sends the others so.
+    If one alone spoils the conversation, that is known, and none is yielded. Users send all in the
+    usual form; if that raises, a caller fixes those that raise alone, and sends the others so.
     """
     if FormOutcome.SPOILED in found.values():
         return
@@ -115,9 +115,9 @@ def departures_together(
 
 
 def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> FormDeparture | None:
-    """Return all that users send otherwise than `shape` at once, less what they notice by itself.
+    """Return all departures of users' requests from `shape` together, without those noticed alone.
 
-    They notice what raises, and reasoning that is not read. None where nothing is left.
+    Users notice errors, and reasoning that is not read. Return None if nothing is left.
     """
     noticed = {form.usual for form in forms if form.raised or form.unread}
     found = [each for each in departures_of(shape) if each.usual not in noticed]
@@ -127,11 +127,11 @@ def unnoticed_departures(shape: MessageShape, forms: Iterable[AskedForm]) -> For
 def lost_text(
     dialogue: Dialogue, tools: Sequence[Tool], usual: str, wanted: str, *, system: str = ""
 ) -> LostText | None:
-    """Return what of a conversation is in the render `wanted`, and less often in `usual`."""
+    """Return a text of the request that `usual` has less often than `wanted`, or None."""
     if usual == wanted:
         return None
     for whose, text in _spoken(dialogue, system):
-        # Whitespace at the edges is nobody's words.
+        # Whitespace at the edges is not part of the words.
         said = text.strip()
         if said and _rarer((said,), usual, wanted):
             return LostText(said, whose)
@@ -147,7 +147,7 @@ def without_reasoning(dialogue: Dialogue) -> Dialogue:
 
 
 def said_parts(message: Message) -> Iterator[SaidPart]:
-    """Return the texts of an assistant message, of arguments the names, strings and numbers."""
+    """Yield the texts of an assistant message; of arguments the names, strings and numbers."""
     if text := message.reasoning.strip():
         lost = LostText(text, "the reasoning")
         yield SaidPart(lost, replace(message, reasoning=_OTHER), TurnPart.REASONING)
@@ -226,7 +226,7 @@ def _leaves(value: Json) -> Iterator[str | float | bool]:
 
 
 def _spelled(value: str | float | bool) -> Iterator[tuple[str, ...]]:
-    """Return what has to be found of a value; of each any of these spellings."""
+    """Yield the texts that have to be found of a value, each in any of its spellings."""
     match value:
         case bool():
             yield str(value).lower(), str(value)
@@ -236,12 +236,12 @@ def _spelled(value: str | float | bool) -> Iterator[tuple[str, ...]]:
         case _ if "e" not in repr(value):
             yield (repr(value),)
         case _:
-            # An exponent is written in as many ways as there are writers.
+            # Every writer has its own spelling of exponents.
             return
 
 
 def _rarer(spellings: Sequence[str], usual: str, wanted: str) -> bool:
-    """Whether a text is in both forms less often in the usual one."""
+    """Whether a text is in both forms, but less often in the usual one."""
     return _count(spellings, usual) < _count(spellings, wanted)
 
 
@@ -255,14 +255,14 @@ SYSTEM = "Be brief."
 
 @dataclass(frozen=True, slots=True)
 class WrittenTurn:
-    """An assistant turn as it is written after a prompt."""
+    """An assistant turn as written after a prompt."""
 
     prompt: str
     before: str
-    """The conversation before the turn; the prompt goes on with what it has written of the turn."""
+    """The conversation before the turn; the prompt adds the beginning of the turn to it."""
     text: str = ""
     refusal: str = ""
-    """Why there is no such turn; then there is no text."""
+    """Why there is no such turn; the text is empty then."""
 
     @property
     def whole(self) -> str:
@@ -271,13 +271,13 @@ class WrittenTurn:
 
     @property
     def continuation(self) -> str | None:
-        """What stands after the prompt; None: the turn does not go on from the prompt."""
+        """The text after the prompt, or None if the turn does not continue the prompt."""
         goes_on = not self.refusal and self.whole.startswith(self.prompt)
         return self.whole[len(self.prompt) :] if goes_on else None
 
     @property
     def rest(self) -> str:
-        """What stands after the prompt, or after as much of the prompt as the turn begins with."""
+        """The text after the prompt, or after the common prefix of prompt and turn."""
         after = self.continuation
         return self.whole[len(common_prefix(self.whole, self.prompt)) :] if after is None else after
 
@@ -294,13 +294,13 @@ class TemplateTurns:
         named: Callable[[Message], Message],
         history: Dialogue = (),
     ) -> None:
-        """`prober` has nothing set; `named` gives calls the ids by which alone they are named.
+        """Store the arguments; `prober` sets nothing, `named` adds ids that alone name the calls.
 
-        `history` comes before the question, which is the result of a call where it ends with one.
+        `history` precedes the question, which is the result of a call if the history ends with one.
         """
         shape = prober.shape
-        # Reasoning that no field was found for is given all the same, in the usual one: agents
-        # send it, and that it is dropped, not refused, must show.
+        # Reasoning without a known field is sent in the usual one, as agents do: that it is
+        # dropped, not refused, must show.
         field = shape.reasoning_field or REASONING_FIELDS[0]
         self._named = named
         self.offers = bool(tools) and shape.tools is not ToolForm.NONE
@@ -318,7 +318,7 @@ class TemplateTurns:
 
     @property
     def prompt(self) -> str:
-        """The rendered prompt; where none can be rendered, the conversation alone."""
+        """The rendered prompt, or the conversation alone if none can be rendered."""
         return self.prompted.text if self.prompted.rendered else self._observer.before
 
     @cached_property
@@ -333,7 +333,7 @@ class TemplateTurns:
         return self._observer.before
 
     def written(self, message: Message) -> WrittenTurn:
-        """Render a message as the turn that follows; calls without an id are given one."""
+        """Render a message as the following turn; calls without an id get one."""
         turn = self._observer.turn(self._with_ids(message))
         refusal = f"the template refuses it: {turn.refusal}" if turn.refusal else ""
         if turn.rewrites:
@@ -342,9 +342,9 @@ class TemplateTurns:
 
     @cached_property
     def _prompt_before_turns(self) -> str:
-        """The prompt as it stands before a turn: some templates write what is before otherwise.
+        """The prompt as written before a turn: some templates change the text before it.
 
-        One that offers tools in the last user message alone leaves them out once it is answered.
+        One that offers tools only in the last user message drops them once it is answered.
         """
         before = self._observer.before
         said, words, behind = self.prompt.rpartition(QUESTION)
@@ -353,7 +353,7 @@ class TemplateTurns:
         return kept + same + behind if rewritten else self.prompt
 
     def shown(self, message: Message) -> Message:
-        """Return the message without the texts that change nothing when they are taken away."""
+        """Return the message without the texts whose removal changes nothing."""
         whole = self.written(message).text
         reasoning, content = message.reasoning, message.content
         if reasoning and self.written(replace(message, reasoning="")).text == whole:
@@ -363,7 +363,7 @@ class TemplateTurns:
         return message
 
     def beginning(self, message: Message, text: str) -> str:
-        """Return what the text of a turn has in common with another one of the same parts."""
+        """Return the common prefix of a turn's text and another turn with the same parts."""
         if message.presence not in self._beginnings:
             self._beginnings[message.presence] = self._observer.shown(message.presence).text
         return text[: prefix_length(text, self._beginnings[message.presence])]
@@ -373,7 +373,7 @@ class TemplateTurns:
             return message
         message = self._named(message)
         made = self._observer.prober.sentinels.ids[0]
-        # As long as the sentinel: some templates insist on nine letters and digits.
+        # As long as the sentinel: some templates require nine letters and digits.
         calls = (
             replace(call, id=call.id or f"{made[:-2]}{at:02}")
             for at, call in enumerate(message.calls)

@@ -1,9 +1,9 @@
-"""On which of offered tools a template crashes, and what of them is the cause.
+"""Find the offered tools on which a template crashes, and the cause in them.
 
-A tool that crashes alone is mended in one way after another: what real tools may leave out is
-added, then what templates do not expect is written more plainly, then one keyword is left out. The
-first way after which the template renders names the cause, and every other tool that it mends has
-the same. What is shown of the tool is what cannot be left out for the template to crash so.
+A tool that crashes alone is mended in one way after another: keywords that real tools may omit are
+added, then schemas that templates do not expect are simplified, then one keyword is removed. The
+first mend after which the template renders names the cause, and every other tool that it mends has
+the same cause. The tool is reported reduced to the parts without which the crash changes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from autoparser.analysis.core.schema_keywords import Schema, map_schemas, withou
 
 MOST_CAUSES = 6
 MOST_TRIALS = 300
-"""Renders that go into the smallest tool."""
+"""At most this many renders are used to find the smallest tool."""
 
 
 class RenderedTools(NamedTuple):
-    """What a template writes with tools, or why it raises."""
+    """The text that a template writes with tools, or the error."""
 
     text: str
     error: TemplateRenderError | None = None
@@ -64,7 +64,7 @@ class _ToolMend(NamedTuple):
 def find_crashes(
     render: RenderTools, tools: Sequence[Tool]
 ) -> tuple[dict[int, Tool], tuple[ToolCrash, ...]]:
-    """Return the tools that render by their places, mended where they did not, and the causes."""
+    """Return the tools that render, by place and mended if necessary, and the causes."""
     whole = render(tools).error
     if whole is None:
         return dict(enumerate(tools)), ()
@@ -115,7 +115,7 @@ def _told(
 
 
 def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
-    """Return the first way after which the tool renders; several additions together at last."""
+    """Return the first mend after which the tool renders; last, several additions together."""
     additions = [each for each in _ADDITIONS if each.apply(tool) != tool]
     plainer = [each for each in _PLAINER if each.apply(tool) != tool]
     ways = [[each] for each in additions] + [additions] + [[each] for each in plainer]
@@ -126,7 +126,7 @@ def _cause(render: RenderTools, tool: Tool) -> _ToolMend | None:
 
 
 def _needed(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_ToolMend]:
-    """Return those of several ways together that are needed for the tool to render."""
+    """Return the mends of several together that are needed for the tool to render."""
     needed = [*way]
     for each in way:
         rest = [other for other in needed if other is not each]
@@ -136,7 +136,7 @@ def _needed(render: RenderTools, tool: Tool, way: Sequence[_ToolMend]) -> list[_
 
 
 def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
-    """Return one way that goes all of these in their order."""
+    """Return one mend that applies all of these in order."""
     if len(mends) == 1:
         return mends[0]
 
@@ -147,7 +147,7 @@ def _all(mends: Sequence[_ToolMend]) -> _ToolMend:
 
 
 def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend: _ToolMend) -> Tool:
-    """Leave out of a tool what is not needed for it to crash so, and to be mended so."""
+    """Remove the parts of a tool that its crash and its mend do not need."""
     trials = 0
     for path in [*_paths(tool)]:
         less = _without(tool, path)
@@ -160,7 +160,7 @@ def _smallest(render: RenderTools, tool: Tool, error: TemplateRenderError, mend:
 
 
 def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Return the places of all that can be left out, the widest first, lists from their end."""
+    """Yield the places of all removable parts, the widest first, lists from their end."""
     inner: list[tuple[str | int, Json]] = []
     if isinstance(value, dict):
         inner += [(key, each) for key, each in value.items() if (*path, key) != ("name",)]
@@ -173,7 +173,7 @@ def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 def _without(value: Json, path: tuple[str | int, ...]) -> Json:
-    """Return a value without what stands at a place; None where nothing stands there any more."""
+    """Return a value without the part at a place, or None if nothing is there any more."""
     key, *rest = path
     if isinstance(value, dict):
         if key not in value:
@@ -190,7 +190,7 @@ def _without(value: Json, path: tuple[str | int, ...]) -> Json:
     return None if inner is None else [*value[:key], inner, *value[key + 1 :]]
 
 
-# -- ways to mend a tool
+# Mends of a tool.
 
 _SAID = "What it is."
 
@@ -281,7 +281,7 @@ _PLAINER = (
 
 
 def _removals(tool: Tool) -> list[_ToolMend]:
-    """Return what leaves out one keyword wherever it stands, those first that say least."""
+    """Return mends that each remove one keyword everywhere, the least informative first."""
     sizes: dict[str, int] = {}
 
     def note(schema: Schema) -> Json:

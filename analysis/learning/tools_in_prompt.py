@@ -1,10 +1,10 @@
-"""Which parts of offered tools reach the prompt, in which spelling, and which crash the template.
+"""Find the parts of offered tools that reach the prompt, their spelling, and those that crash.
 
-A part is whatever can be changed alone: a name, a description, the value of a keyword, a member of
-an ``enum``. All texts and numbers are changed at once, each to a word of its own, and looked for in
-one render. Parts that are not found are changed again, those of one keyword together: where the
-text stays the same, the model cannot tell one value from another. A group is divided only where it
-does not.
+A part is anything that can be changed alone: a name, a description, the value of a keyword, a
+member of an ``enum``. All texts and numbers are changed at once, each to a distinct word, and
+searched for in one render. Parts that are not found are changed again, those of one keyword
+together: if the text stays the same, the model cannot distinguish their values. A group is divided
+only if the text changes.
 
 >>> found = find_tools_in_prompt(render, [{"name": "look", "parameters": {…, "default": 3}}])
 >>> [(str(each), len(each.places)) for each in found.lost]
@@ -32,7 +32,7 @@ from .tool_crashes import RenderedTools, RenderTools, ToolCrash, find_crashes
 PartPath: TypeAlias = tuple[str | int, ...]
 
 MOST_RENDERS = 400
-"""Of parts that are not known by then nothing is claimed."""
+"""Parts that are undecided after this many renders are not reported."""
 
 
 class ToolSpelling(StrEnum):
@@ -46,7 +46,7 @@ class ToolSpelling(StrEnum):
 
 
 _SIGNS = " é \"q\" < & 'p'"
-"""What ends a description when it is changed, since every notation writes some of it otherwise."""
+"""The end of changed descriptions; every notation escapes some of its characters."""
 _SPELLINGS: Mapping[ToolSpelling, re.Pattern[str]] = {
     ToolSpelling.HTML: re.compile(r"&(#34|quot|lt);"),
     ToolSpelling.TWICE: re.compile(r"\\\\"),
@@ -111,15 +111,15 @@ _HEAVY = frozenset(
     )
 }
 _SILENT = frozenset({"$schema", "$id", "$comment", "$anchor", "$dynamicAnchor"})
-"""Keywords that say nothing to a model."""
+"""Keywords without meaning for a model."""
 _SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items", "not", "if", "then"}) | {
     *("else", "contains", "propertyNames", "additionalProperties", "unevaluatedProperties")
 }
 """Keywords that hold a schema, or a list of them."""
 _LISTING = _SCHEMAS | VALUES
-"""Keywords that are named instead of what they hold, where all of that is lost."""
+"""Keywords that are reported instead of their members if all of these are lost."""
 _OF_OBJECTS = BY_NAME | {"required", "additionalProperties", "propertyNames"}
-"""Keywords that the parameters themselves have, so that those of a parameter are nested."""
+"""Keywords of the parameters object itself; below a parameter they count as nested."""
 _KEYWORDS = _HEAVY | _SCHEMAS | BY_NAME | _SILENT
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -152,9 +152,9 @@ class ToolsInPrompt:
 def find_tools_in_prompt(
     render: RenderTools, tools: Sequence[Tool], *, avoided: str = ""
 ) -> ToolsInPrompt:
-    """Find what of functions reaches the prompt that `render` writes with them.
+    """Find the parts of functions that reach the prompt rendered with them.
 
-    `avoided` is the template's text, with which no word of ours is to be confused.
+    `avoided` is the template's text, in which no probing word may occur.
     """
     counter = count()
 
@@ -171,19 +171,19 @@ def find_tools_in_prompt(
 
 
 class _ToolPart(NamedTuple):
-    """A part of a tool, and what it is changed to."""
+    """A part of a tool, and its changed value."""
 
     tool: int
     path: PartPath
     other: Json
     word: str = ""
-    """The text by which it is found; empty where another value has none of its own."""
+    """The text by which it is found; empty if the changed value has no distinct text."""
     renames: bool = False
-    """Whether its key is changed, not its value."""
+    """Whether its key is changed instead of its value."""
 
     @property
     def label(self) -> tuple[str, bool]:
-        """What it is, and whether it stands inside of a parameter."""
+        """Its keyword, and whether it is inside a parameter."""
         keyword, nested = _label(self.path)
         return "list of types" if keyword == "type" and isinstance(
             self.other, list
@@ -191,12 +191,12 @@ class _ToolPart(NamedTuple):
 
     @property
     def around(self) -> Iterator[tuple[int, PartPath]]:
-        """The places that it stands in, the whole tool first, itself last."""
+        """Its enclosing places, the whole tool first, itself last."""
         return ((self.tool, self.path[:end]) for end in range(len(self.path) + 1))
 
 
 class _UnusedWords:
-    """Words and numbers that stand nowhere else."""
+    """Words and numbers that occur nowhere else."""
 
     def __init__(self, avoided: str) -> None:
         folded = avoided.lower()
@@ -216,17 +216,17 @@ def _stems(first: str) -> Iterator[str]:
 
 
 class _PartSearch:
-    """The questions about tools that render."""
+    """Searches renders for the parts of tools on which the template does not raise."""
 
     def __init__(
         self, render: RenderTools, tools: Sequence[Tool], given: Sequence[Tool], avoided: str
     ) -> None:
-        """Ask about what of `tools` was `given`: what was added so that they render is not."""
+        """Search for parts of `tools` that were `given`, not added to make them render."""
         self._render = render
         self._tools = tools
         self._texts: dict[tuple[int, ...], RenderedTools] = {}
         self._unnamed: set[tuple[int, PartPath]] = set()
-        """Parameters whose names were not found: what is said of them may be written nowhere."""
+        """Parameters whose names were not found: nothing about them may be written."""
         self._left = MOST_RENDERS
         self._words = _UnusedWords(f"{avoided}{json.dumps(tools)}")
         self.parts = [
@@ -237,7 +237,7 @@ class _PartSearch:
         ]
 
     def answers(self) -> tuple[tuple[LostPart, ...], tuple[ToolSpelling, ...]]:
-        """Return what is lost, and what is written otherwise."""
+        """Return the lost parts, and the spellings of the others."""
         sign = next(
             (each.word for each in self.parts if each[:2] == (0, ("description",))),
             self._words.word(),
@@ -260,9 +260,9 @@ class _PartSearch:
         return tuple(found), tuple(spelled)[:1]
 
     def _kind(self, part: _ToolPart) -> object:
-        """Return what parts have in common that a template is likely to treat alike.
+        """Return a key shared by parts that a template is likely to treat alike.
 
-        A parameter may have the name of a keyword, which templates take one for the other.
+        A parameter may have the name of a keyword, and templates confuse the two.
         """
         owner: Any = self._tools[part.tool]
         for step in part.path[:-1]:
@@ -279,7 +279,7 @@ class _PartSearch:
         return names, unnamed, way, () if part.renames else (kind, beside)
 
     def _unread_in(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
-        """Return those of one keyword whose value changes nothing."""
+        """Yield the parts of one keyword whose value changes nothing."""
         if self._written_alike(parts):
             return iter(parts)
         kinds: dict[object, list[_ToolPart]] = {}
@@ -288,15 +288,15 @@ class _PartSearch:
         return chain.from_iterable(map(self._unread_of, kinds.values()))
 
     def _unread_of(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
-        """Return those of one kind whose value changes nothing: one is asked, then all.
+        """Yield the parts of one kind whose value changes nothing: one is tried, then all.
 
-        Where the first is written, so are the others, for all that is known of them.
+        If the first one is written, the others are assumed to be written, too.
         """
         first = [*self._unread(parts[:1])]
         return chain(first, self._unread(parts[1:])) if first else iter(())
 
     def _unread(self, parts: Sequence[_ToolPart]) -> Iterator[_ToolPart]:
-        """Return those whose value changes nothing."""
+        """Yield the parts whose value changes nothing."""
         if not parts or self._left <= 0:
             return
         self._left -= 1
@@ -308,7 +308,7 @@ class _PartSearch:
             yield from self._unread(parts[half:])
 
     def _written_alike(self, parts: Sequence[_ToolPart]) -> bool:
-        """Return whether their tools are written alike with other values in these parts."""
+        """Whether the render stays the same with other values in these parts."""
         changed = self._changed(parts)
         among = tuple(sorted({part.tool for part in parts}))
         if among not in self._texts:
@@ -316,7 +316,7 @@ class _PartSearch:
         return self._render([changed[at] for at in among]) == self._texts[among]
 
     def _folded(self, lost: Sequence[_ToolPart]) -> Iterator[LostPart]:
-        """Take for one what stands in a place that is lost as a whole, and what is of one kind."""
+        """Merge parts of one kind, and parts in a place that is lost as a whole."""
         every = Counter(place for part in self.parts for place in part.around)
         gone = Counter(place for part in lost for place in part.around)
         named = {
@@ -327,7 +327,7 @@ class _PartSearch:
         }
 
         def whole(place: tuple[int, PartPath]) -> bool:
-            """Whether to name a place instead of what stands in it."""
+            """Whether to report a place instead of its members."""
             outer, last = ("", "", *place[1])[-2:]
             holds = last in _LISTING or outer in _DEFINITIONS or place in named
             return gone[place] == every[place] and holds
@@ -381,14 +381,14 @@ class _PartSearch:
         elif keyword in _SCHEMAS:
             yield from self._of_schema(at, value, path)
         elif keyword in ("type", "required", "$ref"):
-            # That functions take an object goes without saying, and so do no names.
+            # `"type": "object"` of the parameters, and an empty list of names, are implied.
             if value not in ([], "object") or path[1:] != (keyword,):
                 yield _ToolPart(at, path, self._other(keyword, value))
         elif keyword not in _SILENT:
             yield from self._of_value(at, value, path)
 
     def _other(self, keyword: str, value: Json) -> Json:
-        """Return another value of a keyword whose values are not any text."""
+        """Return another value of a keyword that does not accept arbitrary text."""
         if keyword == "type":
             return _other_type(value)
         return [] if keyword == "required" else f"#/$defs/{self._words.word()}"
@@ -419,8 +419,8 @@ def _other_type(kind: Json) -> Json:
 
 
 def _changed(tool: Tool, parts: Sequence[_ToolPart]) -> Tool:
-    """Return a tool with other values; keys last, and the innermost of them first."""
-    # Not `deepcopy`, which keeps what YAML has made one of: each place is changed for itself.
+    """Return a tool with other values; keys are changed last, innermost first."""
+    # Not `deepcopy`, which preserves the shared objects of YAML: each place changes by itself.
     found: Any = _copied(tool)
     for part in sorted(parts, key=lambda part: (part.renames, -len(part.path))):
         *outer, last = part.path
@@ -446,7 +446,7 @@ def _copied(value: Json) -> Json:
 
 
 def _label(path: PartPath) -> tuple[str, bool]:
-    """Return the keyword that a place belongs to, and whether it stands inside of a parameter."""
+    """Return the keyword that a place belongs to, and whether it is inside a parameter."""
     if path in (("name",), ("description",)):
         return f"tool {path[0]}", False
     keyword, around, inside = "tool", 0, 0
@@ -476,7 +476,7 @@ def _stands_in(value: Any, path: PartPath) -> bool:
 
 
 def _names(path: PartPath) -> Iterator[str]:
-    """Return the names on the way to a place."""
+    """Yield the names on the path to a place."""
     for step, inner in pairwise(path):
         if step in BY_NAME and isinstance(inner, str):
             yield inner

@@ -1,4 +1,8 @@
-"""How turns are laid out: for every combination of parts, their order and the text between."""
+"""Learn the layouts of turns: for every combination of parts, their order and the text between.
+
+`learn_layout` observes one combination, `cut_section` separates the markers around all calls from
+the joints, `learn_turn_end` and `learn_ends` find the end of a turn, `learn_header` its beginning.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from .prober import Probe
 from .prompt_words import called_turn, following_text, historic_end, historic_opening, historic_turn
 from .suggestions import Suggestions
 
-# Reasoning that a template never writes, but cuts out of the content it is given.
+# Reasoning that a template never writes, but cuts out of the given content.
 
 
 _SHORTEST, _LONGEST = 3, 60
@@ -31,11 +35,11 @@ _SHORTEST, _LONGEST = 3, 60
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A text up to which, itself included, the content is lost."""
+    """A text that is lost from the content, with everything before it."""
 
     text: str
     kept: Probe
-    """The render in which what stood before the text is gone."""
+    """The render without the text and everything before it."""
 
 
 def find_cut(observer: Observer, suggestions: Suggestions) -> Cut | None:
@@ -70,7 +74,7 @@ PRESENCES = tuple(
 def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
     """Observe the layout of a turn with these parts.
 
-    A call reaches from its first sentinel to its last one until the frame is known.
+    Until the frame is known, a call extends from its first sentinel to its last one.
     """
     turn = observer.shown(presence)
     if turn.refusal:
@@ -91,7 +95,7 @@ def learn_layout(observer: Observer, presence: Presence) -> TurnLayout:
 
 
 def cut_calls(layout: TurnLayout, frame: CallsFrame) -> TurnLayout:
-    """Take what opens the first and closes the last call out of a layout's literals."""
+    """Remove the opening of the first and the close of the last call from a layout's literals."""
     if TurnPart.CALLS not in layout.parts:
         return layout
     at = layout.parts.index(TurnPart.CALLS)
@@ -112,7 +116,7 @@ def _part(slot: SlotMark) -> TurnPart:
 
 
 def behind_calls(layouts: Mapping[Presence, TurnLayout]) -> list[str]:
-    """Return what stands right after the calls, in every layout that has some."""
+    """Return the literals right after the calls, of every layout with calls."""
     return [
         layout.literals[layout.parts.index(TurnPart.CALLS) + 1]
         for layout in layouts.values()
@@ -121,11 +125,11 @@ def behind_calls(layouts: Mapping[Presence, TurnLayout]) -> list[str]:
 
 
 _LEAD, _TRAIL = "\n\n \t\n", "\n\t \n\n"
-"""Whitespace on which every way of stripping shows itself."""
+"""Whitespace that reveals every kind of stripping."""
 
 
 def _with_edges(observer: Observer, presence: Presence, layout: TurnLayout) -> TurnLayout:
-    """Find what the text loses at its edges, by giving it whitespace there."""
+    """Find the whitespace that a text loses, by adding some at its edges."""
     marks = observer.prober.sentinels
     plain = observer.message(presence)
     for part, word in ((TurnPart.REASONING, marks.reasoning), (TurnPart.CONTENT, marks.content)):
@@ -179,10 +183,10 @@ class SectionMarkers:
 def cut_section(
     layouts: Mapping[Presence, TurnLayout], header: str, turn_end: str = ""
 ) -> SectionMarkers:
-    """Tell the markers of the section from the joints around it.
+    """Separate the markers of the section from the joints around it.
 
-    What stands before the calls whatever comes before them opens the section; what stands
-    after them and is not what ends every other turn closes it.
+    The text before the calls that does not depend on the previous part opens the section; the
+    text after them that is not the end of every other turn closes it.
     """
     befores: dict[Presence, str] = {}
     afters: list[str] = []
@@ -203,7 +207,7 @@ def cut_section(
     if _empty_wrapper(layouts, befores, header, opening):
         opening = ""
     opening = _behind_reasoning(layouts, befores, opening)
-    # What only closes, and nothing opened it, ends the turn.
+    # A closing text without an opening is the end of the turn.
     close = common_prefix(*afters).rstrip() if opening else ""
     cut = {
         presence: _without(layout, opening, close) if presence in befores else layout
@@ -215,7 +219,7 @@ def cut_section(
 def _behind_reasoning(
     layouts: Mapping[Presence, TurnLayout], befores: Mapping[Presence, str], opening: str
 ) -> str:
-    """Leave to reasoning what closes it, where calls were seen behind reasoning alone."""
+    """Remove the close of reasoning from the opening, if calls were seen only after reasoning."""
     behind = all(
         TurnPart.REASONING in (parts := layouts[each].parts)
         and parts.index(TurnPart.CALLS) == parts.index(TurnPart.REASONING) + 1
@@ -239,7 +243,7 @@ def _without(layout: TurnLayout, opening: str, close: str) -> TurnLayout:
 
 
 def _before_end(text: str, turn_end: str) -> str:
-    """Cut a text where the turn's end begins."""
+    """Return the text before the turn's end."""
     units = edge_units(turn_end.strip())
     for wanted in (turn_end.strip(), *units[:1]):
         at = text.find(wanted)
@@ -272,7 +276,7 @@ def _empty_wrapper(
 
 
 def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
-    """Find what ends a turn, whatever its last part is."""
+    """Find the end of a turn that does not depend on its last part."""
     ends = {layout.parts[-1]: layout.literals[-1] for layout in layouts.values() if layout.parts}
     content = ends.get(TurnPart.CONTENT)
     if content is None:
@@ -281,16 +285,16 @@ def learn_turn_end(layouts: Mapping[Presence, TurnLayout]) -> str:
     return shared if shared.strip() else content
 
 
-# What closes a turn, as the last of a conversation and as an earlier one; where a model stops.
+# The end of a turn, as the last one and as an earlier one, and the stop strings.
 
 
 @dataclass(frozen=True, slots=True)
 class SeenEnd:
-    """What closes turns whose last part is this one, and the renders that show it."""
+    """The end of turns with this last part, and the renders that show it."""
 
     end: TurnEnd
     stop: str
-    """What a model's output stops at: the first marker after the part; empty: nothing does."""
+    """The stop string: the first marker after the part; empty if there is none."""
     last: Probe
     later: Probe
 
@@ -303,7 +307,7 @@ def learn_ends(
     section: SectionMarkers,
     frame: CallsFrame | None,
 ) -> tuple[SeenEnd, ...]:
-    """See what closes a turn after content and after calls."""
+    """Learn the end of a turn after content and after calls."""
     calls = "" if frame is None else f"{section.open}{frame.written(0)}{section.close}"
     found: list[SeenEnd] = []
     for part, presence, shown, later in (
@@ -331,9 +335,9 @@ def learn_ends(
 
 
 def _stop(observer: Observer, end: TurnEnd, closer: str) -> str:
-    """Name what a model's output stops at: the first marker after the turn's last part.
+    """Return the stop string: the first marker after the turn's last part.
 
-    Where nothing may follow a call and nothing ends the turn, the call's `closer` does.
+    If nothing may follow a call and nothing ends the turn, it is the call's `closer`.
     """
     text = end.text.strip() or closer
     behind = text or following_text(observer, end.after).strip()
@@ -348,7 +352,7 @@ def _last_marker(observer: Observer, calls: str) -> str:
     return units[-1] if units and is_unit(units[-1]) else ""
 
 
-# The header: what begins every assistant turn, whatever comes next.
+# The header: the beginning of every assistant turn, whatever comes next.
 
 
 def learn_header(
@@ -358,10 +362,10 @@ def learn_header(
     reasoning_close: str,
     elsewhere: Sequence[str] = (),
 ) -> str:
-    """Find what all turns begin with: as last or earlier turn, and as the generation prompt.
+    """Find the prefix of all turns: last ones, earlier ones, and the generation prompt.
 
-    `elsewhere` are the beginnings of turns under other settings, whose prompts are among `prompts`.
-    `reasoning_close` is the text that reasoning is cut at, where it is only cut.
+    `elsewhere` are the beginnings of turns under other settings, whose prompts are in `prompts`.
+    `reasoning_close` is the text that reasoning is cut at, if it is only cut.
     """
     beginnings = [layout.literals[0] for layout in layouts.values() if layout.parts]
     asked = [text for text in prompts if text]
@@ -383,15 +387,15 @@ def _agreeing(
 ) -> list[str]:
     """Return the generation prompts that begin as turns do, of `everywhere` in all settings.
 
-    Some begin with the text before the turn, some differ in the header's own front under a switch;
-    those tell nothing where there are others from which turns go on.
+    Some begin with the text before the turn, some differ at the front of the header under a switch;
+    these are ignored if there are others that turns continue.
     """
     whole = [
         prompt
         for prompt in prompts
         if any(text.startswith(prompt) or prompt.startswith(text) for text in everywhere)
     ]
-    # Under another setting the header's own front may differ: what is shared names no role then.
+    # Under another setting the front of the header may differ; the common part names no role then.
     return [
         prompt
         for prompt in whole or prompts
@@ -408,10 +412,10 @@ def _closes_next(text: str, header: str, close: str) -> bool:
 
 
 def _without_reasoning(observer: Observer, header: str) -> str:
-    """Give back the reasoning's opening, where every turn opens it.
+    """Remove the reasoning's opening from the header, if every turn opens it.
 
-    The header's markers stand around the user's role as well; a marker right before the
-    reasoning that the user's turn does not have belongs to the reasoning.
+    The header's markers surround the user's role as well; a marker right before the reasoning
+    that the user's turn lacks belongs to the reasoning.
     """
     units = edge_units(header.rstrip())
     alone = observer.prober.probe((observer.prober.user,), tools=False).text

@@ -1,4 +1,14 @@
-"""The format as far as the phases have got."""
+"""Run the phases on reasoning, content and arguments; each adds its findings to a draft.
+
+A phase compares renders that differ in one thing and returns the draft with what it learned, and a
+finding with its evidence:
+
+    R1, R2, R3      reasoning: whether it is shown, in prompts, beside other parts
+    C1              content: its wrapper, its whitespace, its place beside calls
+    A1, A2, A3      arguments: names, strings, values of other types
+
+`call_phases.py` has the phases on calls, and the order of all phases.
+"""
 
 from __future__ import annotations
 
@@ -50,59 +60,59 @@ from .turn_layouts import PRESENCES, Cut, SectionMarkers, SeenEnd, find_cut, lea
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is known so far; each phase adds to it."""
+    """The format as far as it is known; each phase adds to it."""
 
     suggestions: Suggestions
     shows_reasoning: bool
     shows_calls: bool
     switches: tuple[Switch, ...] = ()
     untried: int = 0
-    """Variables beyond the number that is tried."""
+    """The number of variables beyond the limit of those tried."""
     settings: tuple[Setting, ...] = ()
-    """All settings under which a turn or its beginning may differ, the default one first."""
+    """All settings under which a turn or its beginning may differ, the default first."""
     beginnings: tuple[str, ...] = ()
-    """What turns begin with, up to their first part, under all these settings."""
+    """The beginnings of turns, up to their first part, under all these settings."""
     fullest: TurnFormat | None = None
-    """The format under the setting that shows most, where that is another one."""
+    """The format under the setting that shows most, if that is another one."""
     layouts: Mapping[Presence, TurnLayout] = field(default_factory=dict[Presence, TurnLayout])
     cut: Cut | None = None
     retention: ReasoningRetention = field(default_factory=ReasoningRetention)
     named_reasoning: NamedReasoning | None = None
-    """What opens and closes reasoning, where no turn shows it but prompts or words do."""
+    """The markers of reasoning that prompts or words show, and no turn does."""
     worded_call: WordedCall | None = None
     prompts: tuple[PromptText, ...] = ()
-    """What each setting's generation prompt adds."""
+    """The text of each setting's generation prompt."""
     header: str = ""
     frame: CallsFrame | None = None
     section: SectionMarkers | None = None
     ends: tuple[SeenEnd, ...] = ()
     leads: Leads = field(default_factory=Leads)
-    """Markers before calls, and stops, that only a list of tools or a constant tells of (T3)."""
+    """Markers before calls, and stop strings, that only a tool list or a constant shows (T3)."""
     name: SeenSlot | None = None
-    """Where a call's name stands (T4)."""
+    """The slot of a call's name (T4)."""
     call_id: SeenSlot | None = None
-    """Where its id does (T7)."""
+    """The slot of its id (T7)."""
     seen_id: SeenId | None = None
-    """How the id carries the name, where no name is written (T7)."""
+    """How the id carries the name, if no name is written (T7)."""
     free: tuple[FreeStretch, ...] = ()
-    """What of a call a field of the message replaces (T1)."""
+    """Stretches of a call that a field of the message replaces (T1)."""
     listed: LearntArguments | None = None
     """How arguments follow one another (T5)."""
     key: SeenSlot | None = None
-    """Where an argument's name stands (A1)."""
+    """The slot of an argument's name (A1)."""
     names: StringText = field(default_factory=StringText)
     """How arguments' names are written (A1)."""
     strings: Strings | None = None
-    """How a string is written, and what stands around it (A2)."""
+    """How a string is written, with the literals around it (A2)."""
     types: TypedRows | None = None
     """How arguments of each other type are written (A3)."""
     enclosure: Enclosure | None = None
-    """What encloses the arguments, and a call without any (T6)."""
+    """The brackets around the arguments, and a call without any (T6)."""
     requires_nonnull_content: bool = False
-    """Null content beside a call raises, or is printed as a word."""
+    """Whether null content beside a call raises or is printed as a word."""
 
 
-# R1: no reasoning against reasoning, both before the same content.
+# R1: no reasoning compared with reasoning, both before the same content.
 
 
 PLAIN = Presence(content=True)
@@ -110,7 +120,7 @@ REASONED = Presence(reasoning=True, content=True)
 
 
 def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See whether reasoning reaches the text, and if not, whether it is cut out of the content."""
+    """Find whether reasoning reaches the text, and if not, whether it is cut out of the content."""
     layouts = {presence: learn_layout(observer, presence) for presence in (PLAIN, REASONED)}
     shown = TurnPart.REASONING in layouts[REASONED].parts
     evidence = [
@@ -140,13 +150,13 @@ def examine_r1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
     return draft, Finding("R1", "reasoning", conclusion, tuple(evidence), markers)
 
 
-# R2: the generation prompt with thinking off against on.
+# R2: the generation prompt with thinking off compared with on.
 
 
 def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See what each setting's generation prompt has written of the turn, and of reasoning.
+    """Find how much of the turn, and of reasoning, each setting's generation prompt has written.
 
-    It needs the header, and so comes after T3.
+    It needs the header, so it runs after T3.
     """
     prober = observer.prober
     default, *others = draft.settings
@@ -193,7 +203,7 @@ def examine_r2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 
 def _named(observer: Observer, draft: Draft, worded: WordedPair | None) -> NamedReasoning | None:
-    """Name what opens and closes reasoning that turns do not show; None where they do."""
+    """Return the markers of reasoning that turns do not show, or None if they do."""
     parts = {part for layout in draft.layouts.values() for part in layout.parts}
     if draft.shows_reasoning or TurnPart.REASONING in parts:
         return None
@@ -211,14 +221,14 @@ def _words(setting: Setting) -> str:
     return ", ".join(f"{name} {value!r}" for name, value in setting.items())
 
 
-# R3: reasoning before content against reasoning before calls.
+# R3: reasoning before content compared with reasoning before calls.
 
 
 CALLED = Presence(reasoning=True, calls=True)
 
 
 def examine_r3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See beside what reasoning is written, and whether it outlasts its turn."""
+    """Find beside which parts reasoning is written, and whether later prompts retain it."""
     wanted = (
         Presence(reasoning=True),
         CALLED,
@@ -270,7 +280,7 @@ def _history(retention: ReasoningRetention) -> str:
     return "" if kept is None else f"; earlier turns {'keep' if kept else 'lose'} theirs"
 
 
-# C1: content against calls against reasoning.
+# C1: content, calls and reasoning compared.
 
 
 CALLS = Presence(calls=True)
@@ -278,7 +288,7 @@ TOLD_AND_CALLED = Presence(content=True, calls=True)
 
 
 def examine_c1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """See how content is wrapped, what it loses, and where it stands beside calls."""
+    """Find the wrapper of content, the whitespace it loses, and its place beside calls."""
     missing = [presence for presence in PRESENCES if presence not in draft.layouts]
     layouts = {presence: learn_layout(observer, presence) for presence in missing}
     draft = replace(draft, layouts={**draft.layouts, **layouts})
@@ -310,9 +320,9 @@ def examine_c1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
 
 
 def _null_beside_calls(observer: Observer, draft: Draft) -> Probe | None:
-    """Render null content beside a call; None where that is written as no content is.
+    """Render null content beside a call; return None if it is written like empty content.
 
-    It is asked once, under the setting that shows most.
+    It is rendered once, under the setting that shows most.
     """
     if not draft.shows_calls or draft.fullest is not None:
         return None
@@ -342,11 +352,11 @@ def _stripped(edges: StrippedEdges) -> str:
     return f"loses {edges.left} on the left and {edges.right} on the right"
 
 
-# A1: one argument name against another.
+# A1: one argument name compared with another.
 
 
 def examine_a1(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn where an argument's name stands: what of the argument moves with it."""
+    """Learn the slot of an argument's name: the text of the argument that changes with it."""
     marks = observer.prober.sentinels
     name, other, value = marks.keys[0], marks.keys[1], marks.values[0]
     pair: list[dict[str, Json]] = [{name: value}, {other: value}]
@@ -373,11 +383,11 @@ def _key_words(key: SeenSlot, row: Row) -> str:
     return f"names are written{around or ' as they are'}"
 
 
-# A2: one argument value against another.
+# A2: one argument value compared with another.
 
 
 def examine_a2(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn what stands around a string value, and how its characters are written."""
+    """Learn the literals around a string value, and the escape of its characters."""
     marks = observer.prober.sentinels
     plain: dict[str, Json] = {marks.keys[0]: marks.values[0]}
     hostile: dict[str, Json] = {marks.keys[0]: hostile_string(marks.values[0])}
@@ -406,11 +416,11 @@ def _string_words(strings: Strings) -> str:
     return conclusion
 
 
-# A3: a string value against a value of each other type.
+# A3: a string value compared with a value of each other type.
 
 
 def examine_a3(observer: Observer, draft: Draft) -> tuple[Draft, Finding]:
-    """Learn how the types differ in writing, and how arrays and objects are written."""
+    """Learn how each type is written, and the notation of arrays and objects."""
     marks = observer.prober.sentinels
     if draft.listed is None or draft.strings is None:
         return draft, Finding("A3", "value types", "no values to compare")

@@ -1,9 +1,8 @@
-"""A template's analysis with what examples show that its renders do not.
+"""Extend a template's analysis by labeled examples of what its renders do not show.
 
-Contract: the examples are the judge, and the template's own format is the one to beat. What was
-learned is used only if more examples are read by it than by the template's own analysis, and if
-what the template itself writes is read as before. Each example that is not read as its message is
-named.
+Contract: the examples are the judge, and the template's own format is the baseline. The learned
+format is used only if it reads more examples than the template's own analysis, and if the turns
+that the template writes are read as before. Each example that is not read as its message is named.
 """
 
 from __future__ import annotations
@@ -40,21 +39,21 @@ from .taught_analysis import (
 
 @dataclass(frozen=True, slots=True)
 class ExampleVerdict:
-    """What became of one example."""
+    """The result of one example."""
 
     example: Example
     read: bool
-    """It is read as the message that was given, by what is used."""
+    """Whether the format in use reads it as the given message."""
     written: str | None
-    """What the format writes of the message, or None if it never saw such parts."""
+    """The message as the format writes it, or None if it never saw such parts."""
     expected: str
-    """The whole turn of the example, what the prompt has written of it, too."""
+    """The whole turn of the example, including the part that the prompt has written."""
     prompted: int
-    """So many characters of it the prompt has written."""
+    """The number of its characters that the prompt has written."""
 
     @property
     def exact(self) -> bool:
-        """Whether the format writes it as it is, but for whitespace at its very end."""
+        """Whether the format writes it exactly, except for whitespace at its end."""
         output = self.example.output
         return self.written is not None and is_turn(
             self.written, self.expected, self.prompted, output
@@ -62,40 +61,40 @@ class ExampleVerdict:
 
     @property
     def odd(self) -> bool:
-        """Whether it means something else in this format: cut, malformed, or of another one."""
+        """Whether it is read otherwise by this format: cut, malformed, or of another one."""
         return not self.read
 
     @property
     def cut(self) -> bool:
-        """Whether it is all right as far as it goes."""
+        """Whether it is right up to its end."""
         return self.departs >= self.prompted + len(self.example.output)
 
     @property
     def departs(self) -> int:
-        """Where the example departs from what the format writes."""
+        """The offset where the example departs from the format's text."""
         return prefix_length(self.written or "", self.expected)
 
 
 @dataclass(frozen=True, slots=True)
 class TaughtFormat:
-    """What was learned from a template and examples, and which of the two formats is used."""
+    """The result of learning from examples, and the format in use."""
 
     analysis: Analysis
-    """With the format that is used; its phases are the template's."""
+    """The analysis with the format in use; its phases are the template's."""
     examples: tuple[ExampleVerdict, ...]
-    """What becomes of each example by the format that is used."""
+    """The result of each example by the format in use."""
     guesses: tuple[str, ...]
-    """What no example shows, in words."""
+    """The conclusions that no example shows, in words."""
     used: UsedFormat = UsedFormat.LEARNED
     """Which format is used: the template's own, the learned one, or both side by side."""
     reason: str = ""
     """Why this one is used, in words."""
     misread: tuple[str, ...] = ()
-    """The places of the examples that are not read with the learned format, used or not."""
+    """The locations of the examples that the learned format, used or not, does not read."""
 
     @property
     def odd(self) -> tuple[ExampleVerdict, ...]:
-        """The examples that are not read as what they mean."""
+        """The examples that are not read as they mean."""
         return tuple(each for each in self.examples if each.odd)
 
     @property
@@ -106,7 +105,7 @@ class TaughtFormat:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """An analysis that may be used, and what it makes of the examples."""
+    """An analysis that may be used, with its results for the examples."""
 
     used: UsedFormat
     analysis: Analysis
@@ -115,33 +114,33 @@ class _Candidate:
 
     @property
     def read(self) -> int:
-        """How many examples it reads."""
+        """The number of examples that it reads."""
         return sum(each.read for each in self.verdicts)
 
     @property
     def misread(self) -> tuple[str, ...]:
-        """The places of the examples that it does not read as they mean."""
+        """The locations of the examples that it does not read as they mean."""
         return tuple(each.example.place for each in self.verdicts if each.odd)
 
     @property
     def score(self) -> str:
-        """How many examples it reads of all, in words."""
+        """The number of examples that it reads, of all, in words."""
         return f"{self.read} of {len(self.verdicts)} examples"
 
     def taken(self, reason: str, misread: tuple[str, ...] = ()) -> TaughtFormat:
-        """Return it as what is used."""
+        """Return the result with this analysis in use."""
         return TaughtFormat(self.analysis, self.verdicts, self.guesses, self.used, reason, misread)
 
 
 def learn(
     analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind = EvidenceKind.EXAMPLE
 ) -> TaughtFormat:
-    """Learn from examples what the template's renders do not show.
+    """Learn from examples the format of parts that the template's renders do not show.
 
     The template's own format stays in use unless the learned one, alone or beside it, reads more of
-    the examples, and what the template itself writes is read as before. The header, the prompts and
-    the ends are the template's in any case. `kind` is what says what the outputs mean. Raises
-    ExampleError where nothing can be learned and the template's own format reads no example.
+    the examples, and the template's own turns are read as before. The header, the prompts and the
+    ends are always the template's. `kind` is the source of the outputs' meanings. Raises
+    ExampleError if nothing can be learned and the template's own format reads no example.
     """
     own = _Candidate(UsedFormat.TEMPLATE, analysis, _verdicts(analysis, examples, analysis.format))
     if not own.misread:
@@ -153,7 +152,7 @@ def learn(
             raise
         words = f"it reads {own.score}, and no format can be concluded from them"
         return _confirmed(own, kind).taken(words)
-    # Of two that read as many examples, the one counts that keeps the template's format.
+    # Of two that read equally many examples, the one that keeps the template's format wins.
     candidates = sorted((*_widened(own, kind), learned), key=lambda each: -each.read)
     refusals = [_refusal(each, own) for each in candidates]
     for each, refusal in zip(candidates, refusals, strict=True):
@@ -165,7 +164,7 @@ def learn(
 
 
 def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind) -> _Candidate:
-    """Let the examples replace what the template says of the parts that they hold."""
+    """Replace the template's format of the parts that the examples hold."""
     base = analysis.format
     found = learn_examples(examples, base)
     shown = {part for each in examples for part in _parts_of(each.message)}
@@ -176,7 +175,7 @@ def _learned(analysis: Analysis, examples: Sequence[Example], kind: EvidenceKind
 
 
 def _widened(own: _Candidate, kind: EvidenceKind) -> Iterator[_Candidate]:
-    """Read calls as the template writes them, and beside that as the other examples have them."""
+    """Yield candidates that read calls both as the template and as the other examples do."""
     base = own.analysis.format
     missed = [each.example for each in own.verdicts if each.odd and each.example.message.calls]
     if not missed or not _writes_calls(base):
@@ -200,8 +199,8 @@ def _refusal(each: _Candidate, own: _Candidate) -> str:
     what = "the learned format" + " beside it" * (each.used is UsedFormat.BOTH)
     if each.read <= own.read:
         return f"{what} reads {each.read}"
-    # A template that writes calls is right about them until an example says otherwise; one that
-    # writes none reads as content what it does not know, so that an odd example costs little.
+    # A template that writes calls is right about them until an example contradicts it; one without
+    # calls reads unknown markup as content, so an odd example costs little.
     lost = [place for place in each.misread if place not in own.misread]
     if lost and _writes_calls(own.analysis.format):
         return f"{what} misreads {lost[0]}, which is read without it"
@@ -210,7 +209,7 @@ def _refusal(each: _Candidate, own: _Candidate) -> str:
 
 
 def _confirmed(own: _Candidate, kind: EvidenceKind) -> _Candidate:
-    """Let examples that are read so be the evidence of what only the prompt's words spell out."""
+    """Let examples that are read confirm a format that only the prompt's words spell out."""
     base = own.analysis.format
     held = {part for each in own.verdicts if each.read for part in _parts_of(each.example.message)}
     confirmed = base.unconfirmed & held
@@ -259,7 +258,7 @@ def _verdict(
         ExampleVerdict(example, read, _written(each, example.message), expected, prompted)
         for each in formats
     ]
-    # Of two formats that are read, the one counts that writes the example.
+    # Of two formats that read the example, the one that writes it wins.
     return max(verdicts, key=lambda each: (each.exact, each.departs))
 
 

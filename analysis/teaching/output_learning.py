@@ -1,8 +1,12 @@
-"""A template's analysis with what unlabelled outputs show: raw texts, and the tools offered.
+"""Learn a format from a template and unlabeled outputs: raw texts, and the tools offered.
 
-Contract: the outputs are the judge. A format counts by how many of them it reads whole, calls
-and all, as messages that the tools' schemas allow and that it writes back as they are; each output
-of which that is not so is named.
+`learn_outputs` extends a template's analysis, `format_of_outputs` learns the calls alone. Each
+proposal of what the outputs may mean is turned into a format, which then reads all outputs; the
+format is concluded again from that reading.
+
+Contract: the outputs are the judge. A format is ranked by how many of them it reads completely,
+calls included, as messages that are valid by the tools' schemas and that it writes back unchanged;
+every other output is named.
 """
 
 from __future__ import annotations
@@ -61,27 +65,27 @@ from .taught_analysis import (
 
 @dataclass(frozen=True, slots=True)
 class LoggedReading:
-    """What a format makes of one output."""
+    """The reading of one output by a format."""
 
     output: LoggedOutput
     message: Message | None
-    """None: its arguments are not JSON."""
+    """The message that was read, or None if its arguments are not JSON."""
     written: str | None
-    """What the format writes of the message."""
+    """The message as the format writes it."""
     expected: str
-    """The whole turn, what the prompt has written of it, too."""
+    """The whole turn, including the part that the prompt has written."""
     problem: str = ""
-    """Why it does not count, in words; empty: it is read whole, and written as it is."""
+    """Why it does not count, in words; empty if read completely and written back unchanged."""
 
     @property
     def departs(self) -> int:
-        """Where in the turn the output departs from what the format writes."""
+        """The offset in the turn where the output differs from the format's text."""
         return prefix_length(self.written or "", self.expected)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFormat:
-    """A format, and what it makes of all outputs."""
+    """A format, and its readings of all outputs."""
 
     shown: ShownFormat
     readings: tuple[LoggedReading, ...]
@@ -93,13 +97,13 @@ class ReadFormat:
 
     @property
     def guesses(self) -> tuple[str, ...]:
-        """What no output shows, in words."""
+        """The conclusions that no output shows, in words."""
         words = (each.replace("no example", "no output") for each in self.shown.guesses)
         return tuple(dict.fromkeys(words))
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Count outputs with calls that are read, all that are read, and what is not markup."""
+        """Count outputs read with calls, all outputs read, and, negated, their non-markup text."""
         read = [each for each in self.readings if not each.problem and each.message is not None]
         called = sum(bool(each.message and each.message.calls) for each in read)
         return called, len(read), -sum(_free(each.message) for each in read if each.message)
@@ -107,24 +111,24 @@ class ReadFormat:
 
 @dataclass(frozen=True, slots=True)
 class InferredFormat:
-    """What was learnt from a template and unlabelled outputs."""
+    """The format learned from a template and unlabeled outputs."""
 
     analysis: Analysis
-    """With the learnt format; its phases are the template's."""
+    """The analysis with the learned format; its phases are the template's."""
     readings: tuple[LoggedReading, ...]
-    """What became of every output, in the order given."""
+    """The reading of every output, in the order given."""
     guesses: tuple[str, ...]
-    """What no output shows, in words."""
+    """The conclusions that no output shows, in words."""
     own: int = 0
-    """So many outputs are read as the template itself writes them."""
+    """The number of outputs that are read as the template itself writes them."""
     used: UsedFormat = UsedFormat.LEARNED
     """Which format is used: the template's own, the learned one, or both side by side."""
     refusal: str = ""
-    """Why what was learned is not used, in words; empty where it is, or nothing was."""
+    """Why the learned format is not used, in words; empty if it is, or nothing was learned."""
 
     @property
     def widened(self) -> bool:
-        """Whether the template has a way of its own, and the parser reads both."""
+        """Whether the template writes calls in its own way, and the parser reads both."""
         return self.used is UsedFormat.BOTH
 
     @property
@@ -138,7 +142,7 @@ class InferredFormat:
 
     @property
     def misread(self) -> tuple[str, ...]:
-        """The places of the outputs that do not fit."""
+        """The locations of the outputs that do not fit."""
         return tuple(each.output.place for each in self.odd)
 
     @property
@@ -148,7 +152,7 @@ class InferredFormat:
 
     @property
     def calls(self) -> int:
-        """How many calls are read in the outputs that fit."""
+        """The number of calls in the outputs that fit."""
         fitting = [each.message for each in self.readings if not each.problem]
         return sum(len(message.calls) for message in fitting if message is not None)
 
@@ -164,13 +168,13 @@ def learn_outputs(
     tools: Sequence[Tool],
     tokens: Sequence[str] = (),
 ) -> InferredFormat:
-    """Learn from unlabelled outputs how a model writes calls, where names of tools stand in them.
+    """Learn from unlabeled outputs how a model writes calls, by the tools' names in them.
 
     A plain text is an output after the template's default prompt. A template that writes calls
     itself is widened: the parser reads both ways, the grammar writes the template's. `tokens` are
-    the added tokens of the model's tokenizer: where the outputs leave it open what is a marker,
-    these suggest it. Raises OutputError where no output shows a call, or no format reads any, and
-    the template's own format reads none either.
+    the added tokens of the model's tokenizer, which suggest markers where the outputs leave them
+    open. Raises OutputError if no output shows a call, or no format reads any, and the template's
+    own format reads none either.
     """
     logged = [
         LoggedOutput(each, place=place_in("outputs", at)) if isinstance(each, str) else each
@@ -213,17 +217,17 @@ def learn_outputs(
     if spoiled or len(learned.odd) >= len(rest):
         return _refused(kept, learned, spoiled)
     if len(rest) - len(learned.odd) < _FEWEST_BESIDE and kept.calls:
-        # A model that writes calls as its template does has garbled one more probably than not.
+        # A model that writes calls as its template does has probably garbled this one.
         return replace(kept, refusal="one output alone shows another way")
     return learned
 
 
 _FEWEST_BESIDE = 2
-"""So many outputs show another way of calling where others have the template's."""
+"""At least this many outputs show another notation of calls if others have the template's."""
 
 
 def _refused(kept: InferredFormat, learned: InferredFormat, spoiled: str) -> InferredFormat:
-    """Keep the template's own format, and say why."""
+    """Return the template's own format, with the reason to keep it."""
     refusal = f"with the learned format it is {len(learned.readings) - len(learned.odd)}"
     if spoiled:
         refusal = f"the learned format misreads what the template itself writes: {spoiled}"
@@ -237,7 +241,7 @@ def _confirmed(
     offered: OfferedTools,
     tokens: Sequence[str],
 ) -> ReadFormat:
-    """Learn from outputs; what the prompt's words spell out counts where outputs confirm it."""
+    """Learn from outputs; a format spelled out by the prompt counts if outputs confirm it."""
     silent = without_calls(base)
     suggested: ReadFormat | None = None
     if base.calls is not None:
@@ -258,7 +262,7 @@ def _confirmed(
 
 
 def _read_beside(reading: LoggedReading, widened: Analysis, tools: Sequence[Tool]) -> LoggedReading:
-    """Let the parser that reads both ways judge, too."""
+    """Read an output with the parser that reads both ways as well."""
     if reading.problem:
         return reading
     output = reading.output
@@ -299,15 +303,15 @@ def format_of_outputs(
 ) -> ReadFormat:
     """Learn how calls are written from outputs alone; added `tokens` suggest markers.
 
-    `base` has the header, the openings and the ends, and what the template writes of reasoning.
-    Raises OutputError where no output holds what may be a call, or no format reads any.
+    `base` has the header, the openings and the ends, and the template's markup of reasoning.
+    Raises OutputError if no output holds a possible call, or no format reads any.
     """
     offered = OfferedTools(tools)
     begun = _reader(base, tools) if TurnPart.REASONING in base.shown else None
     read: ReadTurn | None = None if begun is None else partial(_said, begun)
     best: ReadFormat | None = None
     sighted = False
-    # Outputs of several formats blur each other; each kind is then asked what it shows alone.
+    # Outputs of several formats blur each other, so each kind is also tried alone.
     for kind in (outputs, *kinds_of(outputs, offered)):
         for each in propose_meanings(kind, base, offered, read, tokens):
             sighted = True
@@ -336,7 +340,7 @@ def _concluded(
     tools: Sequence[Tool],
     offered: OfferedTools,
 ) -> ReadFormat | None:
-    """Conclude a format from what outputs may mean, then again from what it reads of them."""
+    """Conclude a format from proposed meanings, then again from its own readings."""
     best: ReadFormat | None = None
     examples: Sequence[Example] = proposal.examples
     for _ in range(_ROUNDS):
@@ -347,7 +351,7 @@ def _concluded(
         found = ReadFormat(shown, tuple(_readings(shown.format, outputs, base, tools, offered)))
         if best is not None and found.rank < best.rank:
             break
-        # What was concluded from what was read knows more than what was concluded from guesses.
+        # A format concluded from readings is better founded than one concluded from guesses.
         known, best = best, found
         examples = [
             Example(each.output.text, each.message, each.output.prompt, each.output.place)
@@ -361,11 +365,11 @@ def _concluded(
 
 _ROUNDS = 3
 _MOST = 24
-"""From so many outputs is learnt, of those that show most; all are read."""
+"""At most this many outputs, the most informative, are learned from; all are read."""
 
 
 def _telling(examples: Sequence[Example]) -> list[Example]:
-    """Choose outputs that show what others do not."""
+    """Choose the outputs that show features the others lack."""
     if len(examples) <= _MOST:
         return sorted(examples, key=lambda each: len(each.output))
     features = [set(_features(each)) for each in examples]
@@ -396,7 +400,7 @@ def _reader(format_: TurnFormat, tools: Sequence[Tool], prompt: str = "") -> Out
 
 
 def _said(reader: OutputParser, text: str) -> Message:
-    """Read what stands before calls; what the template's format reads as a call is content."""
+    """Read the text before calls; a call by the template's format counts as content."""
     try:
         read = message_of(reader.parse(text, complete=False))
     except ValueError:
@@ -423,7 +427,7 @@ def _readings(
 
 
 def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterator[tuple[str, str]]:
-    """Go through what outputs with one call begin with, up to the name of each tool."""
+    """Yield the prefix of outputs with one call, up to the name of each tool."""
     for name in offered.names:
         try:
             written = format_.write(Message(calls=(ToolCall(name, {}),)))
@@ -436,18 +440,18 @@ def _heads(format_: TurnFormat, prompted: str, offered: OfferedTools) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _OutputJudge:
-    """Says what a format makes of outputs after one prompt."""
+    """Judges a format's readings of outputs after one prompt."""
 
     format: TurnFormat
     offered: OfferedTools
     reader: OutputParser
     heads: Mapping[str, str]
-    """What an output with a call of each tool begins with."""
+    """The prefix of an output with a call, by tool."""
     prompted: str
-    """What the prompt has written of the turn."""
+    """The part of the turn that the prompt has written."""
 
     def reading(self, output: LoggedOutput, expected: str, start: int) -> LoggedReading:
-        """Read an output, and write it back."""
+        """Read an output and write it back."""
         parsed = self.reader.parse(output.text)
         try:
             message = message_of(parsed, output.text)
@@ -474,7 +478,7 @@ class _OutputJudge:
         return ""
 
     def _problem_of_texts(self, message: Message, text: str) -> str:
-        """Say in words which part of a call stands in content or reasoning of an output's text."""
+        """Describe the part of a call that is left in content or reasoning, if any."""
         texts, calls = (message.content, message.reasoning), self.format.calls
         held = sum(len(self.offered.names_in(each)) for each in texts)
         if not message.calls and held < len(self.offered.names_in(text)):
@@ -499,7 +503,7 @@ class _OutputJudge:
         return f"a call of {name} is garbled in it" if name else ""
 
     def _garbled_call(self, text: str) -> str:
-        """Return the tool of which a call is read once its name is whole; else an empty text."""
+        """Return the tool whose call is read once its name is restored, or an empty text."""
         for restored in restored_calls(text, self.heads):
             read = self.reader.parse(restored.text, complete=False)
             try:

@@ -1,10 +1,9 @@
-"""What a model's own files say its outputs mean: a `response_template`, or a `response_schema`.
+"""Label outputs by a model's own files: a `response_template`, or a `response_schema`.
 
-Contract: it only suggests. What is learnt of such messages counts as far as the format that they
-give writes the outputs back; and where somebody has said what an output means, that counts, and
-what reads it otherwise is named.
+Contract: the labels only suggest. The format learned from them counts as far as it writes the
+outputs back; labels that a person gives take precedence, and a file that contradicts them is named.
 
-A `response_schema`: a JSON schema whose patterns say where in an output its values stand.
+A `response_schema` is a JSON schema whose patterns locate its values in an output.
 
 Transformers read it as `response_schema` of `tokenizer_config.json` from 5.0 on, until the
 `response_template` took its place; models that were published then have it. No library reads it
@@ -14,7 +13,7 @@ now, so this does, for what such files hold: `x-regex`, `x-regex-iterator`, `x-r
 
     {"type": "array", "x-regex-iterator": "~use~(.*?)~used~", "items": {"x-parser": "json"}}
 
-makes `[{"name": "look"}]`. What a pattern does not find is not there.
+yields `[{"name": "look"}]`. A value whose pattern finds nothing is absent.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ _TRANSFORMS = "jmespath"
 
 
 class ResponseSchemaError(ValueError):
-    """An output has not what a schema asks for, or the schema is not one that can be read."""
+    """An output does not fit a schema, or the schema cannot be read."""
 
 
 def read_by_schema(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return what a text means by a schema; None where its pattern finds nothing.
+    """Return the value of a text by a schema, or None if its pattern finds nothing.
 
-    `value` is the output, or what a pattern above has found in it. Raises ValueError where the
-    output does not fit the schema, ResponseSchemaError most often, and AutoparserError where the
-    schema takes a package that is not installed.
+    `value` is the output, or the match of an outer pattern in it. Raises ValueError, usually
+    ResponseSchemaError, if the output does not fit the schema, and AutoparserError if the schema
+    needs a package that is not installed.
     """
     if "const" in schema:
         return schema["const"]
@@ -101,7 +100,7 @@ def _each(pattern: str, text: str) -> Iterator[re.Match[str]]:
 
 
 def _groups(match: re.Match[str]) -> Any:
-    """Return the named groups that took part, or the only group."""
+    """Return the named groups that matched, or the only group."""
     named = match.groupdict()
     if named:
         return {name: text for name, text in named.items() if text is not None}
@@ -137,7 +136,7 @@ def _object(found: Any, schema: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(found, str):
         if not members:
             raise ResponseSchemaError("an object of a text has neither a pattern nor properties")
-        # Every member looks for itself in the whole text.
+        # Every member searches the whole text.
         every = {name: read_by_schema(found, each) for name, each in members.items()}
         read = {name: value for name, value in every.items() if value is not None}
     elif is_mapping(found):
@@ -199,36 +198,35 @@ def _scalar(found: Any, kind: str) -> Any:
 
 CONFIGURATION = "tokenizer_config.json"
 TEMPLATE, SCHEMA = "response_template", "response_schema"
-"""By the first transformers reads, where it is installed; the second is its older name."""
+"""transformers reads by the first, if it is installed; the second is its older name."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestedReader:
-    """Reads outputs as a model's own files say."""
+    """Reads outputs by a document of the model's own files."""
 
     file: str
-    """Where the document stands."""
+    """The file of the document."""
     key: str
-    """What it is called there."""
+    """Its key in that file."""
     document: Mapping[str, Any]
     parse: Parse
     prompt: str
-    """The default prompt, by which a document may find where the answer begins."""
+    """The default prompt, by which a document may find the beginning of the answer."""
 
     def labelled(
         self, outputs: Sequence[LoggedOutput], tools: Sequence[Tool] = ()
     ) -> tuple[Example, ...]:
-        """Return what outputs mean; those that it cannot read are left out.
+        """Return outputs with their meaning, without those that it cannot read.
 
-        A document that says nothing of types reads arguments by the schemas of `tools`, and as
-        texts without them.
+        A document without types reads arguments by the schemas of `tools`; without these, as texts.
         """
         offered: list[Json] = [{"type": "function", "function": tool} for tool in tools]
         logged = (Example(each.text, Message(), each.prompt, each.place) for each in outputs)
         return tuple(example for each in logged for example in self._read(each, offered))
 
     def contradicted(self, examples: Sequence[Example]) -> tuple[Example, ...]:
-        """Return the examples that it reads as something else than they mean, or not at all."""
+        """Return the examples that it reads otherwise than they mean, or not at all."""
         return tuple(
             each
             for each in examples
@@ -247,15 +245,15 @@ class SuggestedReader:
             }
             (read,) = given_examples([{"output": text, "message": message}], self.file)
         except (ExampleError, ValueError, KeyError, TypeError, AttributeError, re.error):
-            # The reader's errors, and what is none of a chat's messages.
+            # The reader's errors, and values that are not a chat's message.
             return
         yield replace(example, message=read.message)
 
 
 def suggested_reader(template: LearntFrom, prompt: str) -> SuggestedReader | None:
-    """Return what reads by the `response_template` beside a template, or its `response_schema`.
+    """Return a reader for the `response_template` beside a template, or its `response_schema`.
 
-    None where there is neither, or a template alone and no transformers to read by it.
+    Return None if there is neither, or only a template and transformers is not installed.
     """
     source = None if template.source is None else Path(template.source.id)
     if source is None or not source.exists():

@@ -1,4 +1,9 @@
-"""A template's analysis with what something else than its renders shows."""
+"""Change a template's analysis by evidence other than its renders.
+
+The parts: added tokens that no render holds (`unwritten_tokens`), a learned format in the place of
+the template's (`taught_analysis`) or beside it (`widened_analysis`), a check that the template's
+own turns are still read (`spoiled_render`), and formats of a saved file (`with_saved`).
+"""
 
 from __future__ import annotations
 
@@ -27,20 +32,20 @@ from autoparser.analysis.parsing.parsed_message import message_of
 
 # Added tokens of a model's tokenizer that its template never writes: the model may write them.
 #
-# Contract: renders alone decide what is written; what a token is called decides nothing. It is
-# asked only where the template shows no calls, or no reasoning. Rows of spare tokens, which are
-# alike but for their numbers, are left out.
+# Contract: renders alone decide the format; the name of a token decides nothing. Tokens are
+# considered only if the template shows no calls, or no reasoning. Series of spare tokens, which
+# differ only in their numbers, are left out.
 
 
 def asks_for_tokens(analysis: Analysis) -> bool:
-    """Whether a template shows no calls, or no reasoning, so that tokens may tell of them."""
+    """Whether a template shows no calls, or no reasoning, so that tokens may suggest them."""
     return not {TurnPart.REASONING, TurnPart.CALLS} <= analysis.formats.united.shown
 
 
 def unwritten_tokens(analysis: Analysis, tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return those of a tokenizer's added tokens that no render holds, in the order given.
+    """Return the added tokens of a tokenizer that no render holds, in the order given.
 
-    None where the template shows both calls and reasoning.
+    Return no tokens if the template shows both calls and reasoning.
     """
     if not asks_for_tokens(analysis):
         return ()
@@ -60,7 +65,7 @@ def _without_number(token: str) -> str:
 
 
 def _renders(analysis: Analysis) -> Iterator[str]:
-    """Go through what is rendered: for the phases, after the prompts, with tools and without."""
+    """Yield the renders: for the phases, after the prompts, with tools and without."""
     for finding in analysis.phases:
         for evidence in finding.evidence:
             yield from (evidence.left.text, evidence.right.text)
@@ -103,7 +108,7 @@ class UsedFormat(StrEnum):
 def taught_analysis(
     analysis: Analysis, format_: TurnFormat, shown: frozenset[TurnPart], kind: EvidenceKind
 ) -> Analysis:
-    """Let the default's turns be written as a format says; `shown` are parts that it is new for."""
+    """Replace the default's format; `shown` are the parts that the new format is evidence for."""
     base = analysis.format
     new = {part: kind for part in TurnPart if part in shown - base.shown}
     known = {part: old for part, old in base.not_rendered.items() if part not in shown}
@@ -114,14 +119,14 @@ def taught_analysis(
 
 
 def widened_analysis(analysis: Analysis, format_: TurnFormat, kind: EvidenceKind) -> Analysis:
-    """Let the parser read calls as another format has them, beside the template's own way."""
+    """Let the parser read calls of another format as well as the template's own."""
     known = replace(format_, not_rendered={TurnPart.CALLS: kind})
     each = tuple(_called(old, known) for old in analysis.formats)
     return replace(analysis, also=_among(analysis.formats, each))
 
 
 def with_checked_format(analysis: Analysis, check: Check) -> Analysis:
-    """Put a verdict in the place of the self-check of the default's format."""
+    """Replace the self-check of the default's format by a verdict."""
     return replace(analysis, checks=(check, *analysis.checks[1:]))
 
 
@@ -131,7 +136,7 @@ def _among(formats: Formats, each: tuple[TurnFormat, ...]) -> Formats:
 
 
 def _taught(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
-    """Let another setting's turns have the calls that the default's were learnt to have."""
+    """Give another setting's format the calls that were learned for the default's."""
     if old.header != format_.header or old.calls is not None:
         return old
     return _called(old, format_)
@@ -148,7 +153,7 @@ def _called(old: TurnFormat, format_: TurnFormat) -> TurnFormat:
 
 
 def tools_called(messages: Sequence[Message]) -> list[Json] | None:
-    """Return tools that messages call, or None: where no marker opens a call, its name does."""
+    """Return tools that messages call, or None; without a marker, a call opens with its name."""
     types: dict[str, dict[str, dict[str, None]]] = {}
     for call in (call for message in messages for call in message.calls):
         known = types.setdefault(call.name, {})
@@ -170,7 +175,7 @@ def tools_called(messages: Sequence[Message]) -> list[Json] | None:
 
 
 def spoiled_render(own: Analysis, other: Analysis) -> str:
-    """Return the title of a message that the template writes and `own` alone reads back, if any."""
+    """Return the title of a message that only `own` reads back as rendered, or an empty text."""
     for opening, renders in groupby(_own_renders(own), key=lambda each: each.opening):
         tools, prompt = loose_tools() if opening.tools else None, opening.text or None
         parsers = [each.parser(tools, prompt=prompt) for each in (own, other)]
@@ -182,12 +187,12 @@ def spoiled_render(own: Analysis, other: Analysis) -> str:
 
 
 def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
-    """Go through what the template writes after its prompts, as far as that is known."""
+    """Yield the turns that the template writes after its prompts, as far as known."""
     found = analysis.continuations
     yield from (each for each in found if each.text is not None and each.form is None)
     format_ = analysis.format
     for opening in format_.openings[:1] if analysis.check.ok else ():
-        # What passes the self-check is written by the format as the template renders it.
+        # Messages that pass the self-check are written by the format as the template renders them.
         for case in battery_messages():
             try:
                 written = format_.write(case.message)
@@ -199,7 +204,7 @@ def _own_renders(analysis: Analysis) -> Iterator[TemplateContinuation]:
 
 
 def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
-    """Whether a text is read as a message; ids may be made up, whitespace at edges is nobody's."""
+    """Whether a text is read as a message, apart from made-up ids and whitespace at edges."""
     try:
         read = message_of(parser.parse(text))
     except ValueError:
@@ -213,9 +218,9 @@ def _compared(message: Message) -> Json:
 
 
 def with_saved(analysis: Analysis, saved: SavedFormat) -> Analysis:
-    """Return an analysis with the formats of a file that was learnt from the same template.
+    """Return an analysis with the formats of a file that was learned from the same template.
 
-    Raises AutoparserError where it was made of another template.
+    Raises AutoparserError if it was made from another template.
     """
     if saved.sha256 != analysis.sha256:
         made = saved.template.origin or "another template"
