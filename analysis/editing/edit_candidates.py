@@ -176,7 +176,7 @@ class FixCandidate:
         return FixCandidate((*self.edits, *other.edits), self.later or other.later)
 
     def overlaps(self, other: FixCandidate) -> bool:
-        """Say whether both change the same text."""
+        """Return whether both change the same text."""
         return any(edit.overlaps(each) for edit in self.edits for each in other.edits)
 
 

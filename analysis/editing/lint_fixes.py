@@ -60,7 +60,7 @@ class TemplateTrials:
     def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
         """Analyse a template of whose faults these are to be mended; None takes all.
 
-        Raises AutoparserError where that cannot be done.
+        Raises AutoparserError if that cannot be done.
         """
         self.template = template
         self.subject = Subject(template)
@@ -97,11 +97,11 @@ class TemplateTrials:
         return self._edited[text]
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether every conversation of the proof is rendered to the same text by both."""
+        """Return whether every conversation of the proof is rendered to the same text by both."""
         return self.proof.alike(one, other)
 
     def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
-        """Return what the renders prove of edits; None where something is worse by them."""
+        """Return what the renders prove of edits, or None if something is worse by them."""
         template = self.edited(edits)
         if template.text not in self._proven:
             self._proven[template.text] = self.proof.proven(template, edits)
@@ -140,7 +140,7 @@ class TemplateTrials:
         return frozenset(code for each in found for code in (each.code, *each.also))
 
     def _subject(self, template: ChatTemplate) -> Subject | None:
-        """Analyse an edited template; None where that cannot be done."""
+        """Analyze an edited template; return None if that cannot be done."""
         text = template.text
         if text not in self._subjects:
             subject = Subject(template)
@@ -157,7 +157,7 @@ class TemplateTrials:
 
 
 def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
-    """Return what a rule finds; None where it cannot look."""
+    """Return what a rule finds, or None if it cannot look."""
     if not subject.has(rule.needs):
         return None
     return [hit.message for hit in run_check(rule, subject)]
@@ -193,11 +193,11 @@ class FindingFix:
 
     finding: LintFinding
     edits: tuple[TemplateEdit, ...] = ()
-    """Places are in the text before this finding was fixed; empty where nothing serves."""
+    """Places are in the text before this finding was fixed, or empty if nothing serves."""
     proof: ProvenEdit | None = None
     """Of the edits, made or not."""
     reason: UnfixedReason | None = None
-    """Why the finding stays; None where it is fixed."""
+    """Why the finding stays, or None if it is fixed."""
     tried: int = 0
     """Edits that were rendered with."""
 
@@ -208,7 +208,7 @@ class FindingFix:
 
     @property
     def why(self) -> str:
-        """Why the finding stays, in words; empty where it is fixed."""
+        """Why the finding stays, in words, or empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.reason}: {self.finding.rule.why_unfixed}"
         return self.reason or ""
@@ -233,7 +233,7 @@ def fix_template(
 ) -> FixedTemplate:
     """Fix what can be fixed of these findings of a template, by safe edits or by all.
 
-    Raises AutoparserError where the template cannot be analysed, or is an encoder in Python.
+    Raises AutoparserError if the template cannot be analyzed, or is an encoder in Python.
     """
     if template.source is not None and template.source.ran_code:
         raise AutoparserError(
@@ -274,7 +274,7 @@ def _went_along(fix: FindingFix, subject: Subject) -> bool:
 def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
     """Fix the findings of each of these rules in the template as it is, safely or not.
 
-    Raises AutoparserError where it cannot be analysed.
+    Raises AutoparserError if it cannot be analyzed.
     """
     trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
     for rule in rules:

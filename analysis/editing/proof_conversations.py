@@ -62,7 +62,7 @@ class ProofConversation:
     closer: str = ""
     """What closes a section of calls, where a template writes it after several alone."""
     block: tuple[str, str] | None = None
-    """What opens and closes reasoning in the template's turns; None where it writes none."""
+    """What opens and closes reasoning in the template's turns, or None if it writes none."""
     header: str = ""
     """What the model's turns begin with."""
     of_parts: bool = False
@@ -124,7 +124,7 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
 def _known(
     each: ProofConversation, block: tuple[str, str] | None, header: str
 ) -> ProofConversation:
-    """Say how turns are written, of a conversation and of the plain one."""
+    """Return how turns are written, of a conversation and of the plain one."""
     plain = each.plainly and replace(each.plainly, block=block, header=header)
     return replace(each, block=block, header=header, plainly=plain)
 

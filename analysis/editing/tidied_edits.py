@@ -94,7 +94,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
     step = _step(text, tags)
     found: list[TemplateEdit] = []
     indents: list[str | None] = []
-    """Where the line of each tag begins; None where another text stands before it."""
+    """Where the line of each tag begins, or None if another text stands before it."""
     opened: list[tuple[str | None, bool]] = []
     for at, tag in enumerate(tags):
         before = tags[at - 1] if at else tag
@@ -118,7 +118,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
 
 
 def _closes_in_line(text: str, tags: Sequence[_PlacedTag], at: int) -> bool:
-    """Say whether what a tag opens ends in the same line."""
+    """Return whether what a tag opens ends in the same line."""
     depth = 0
     for tag in tags[at + 1 :]:
         if tag.leaves and not depth:
@@ -187,13 +187,13 @@ MOST_PARTS = 8
 
 
 def constant_condition(condition: str) -> bool | None:
-    """Return what a condition always comes to; None where that hangs on its parts."""
+    """Return what a condition always comes to, or None if that hangs on its parts."""
     found = _truths(condition, {})
     return found[0] if found and len({*found}) == 1 else None
 
 
 def same_truth(one: str, other: str) -> bool:
-    """Say whether two conditions come to the same, whatever their parts hold."""
+    """Return whether two conditions come to the same, whatever their parts hold."""
     parts = {**_parts(_read(one)), **_parts(_read(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
@@ -212,7 +212,7 @@ def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
 
 
 def _possible(parts: Mapping[str, nodes.Node], held: Mapping[str, bool]) -> bool:
-    """Say whether parts can hold so together: what holds something is there."""
+    """Return whether parts can hold so together: what holds something is there."""
     for name, part in parts.items():
         if isinstance(part, nodes.Test) and held.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
@@ -338,7 +338,7 @@ def _items(body: StatementBody) -> Iterator[TemplateItem]:
 
 
 def _sets_itself(text: str, item: TemplateItem) -> bool:
-    """Say whether a variable is set to what it is."""
+    """Return whether a variable is set to what it is."""
     for tokens in statement_spans(template_tokens(text[item.start : item.end])):
         words = [token.value for token in tokens]
         equal = words.index("=") if "=" in words else 0
@@ -411,7 +411,7 @@ def _line_gone(text: str, place: tuple[int, int]) -> Edits:
 
 
 def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the lines of a stretch; None where something else stands on them."""
+    """Return the lines of a stretch, or None if something else stands on them."""
     start = text.rfind("\n", 0, place[0]) + 1
     end = text.find("\n", place[1])
     end = len(text) if end < 0 else end + 1
@@ -459,7 +459,7 @@ class EditJudge(Protocol):
         ...
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether both render the same."""
+        """Return whether both render the same."""
         ...
 
 

@@ -52,7 +52,7 @@ def readable_part(text: str) -> Mapping[str, Json]:
     """Return the object in the longest beginning of a text that more text could make JSON.
 
     A string that was cut ends where it was cut; a key without a value is left out, and so is a
-    number or a word that was cut in its middle. Empty where no beginning holds an object.
+    number or a word that was cut in its middle. Empty if no beginning holds an object.
 
     For example `{"city": "Oslo", "days": 3, "draft": tr` is the city and the days, and so is
     `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
@@ -209,13 +209,13 @@ def remember_message(
 
 
 def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
-    """Say whether the engine's ids are none that the model wrote."""
+    """Return whether the engine makes its own ids, not those that the model wrote."""
     naming = format_.calls is not None and format_.calls.naming is not None
     return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
 
 
 def has_unreadable_call(parsed: ParsedMessage) -> bool:
-    """Say whether a call was not written whole; a forgiving parser may read it all the same."""
+    """Return whether a call was not written whole; a forgiving parser may read it all the same."""
     return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
 
 
@@ -291,7 +291,7 @@ def _unstopped(format_: TurnFormat, text: str) -> str:
 
 
 def call_opener(format_: TurnFormat) -> str:
-    """Return what opens calls, without the whitespace at its edges; empty where nothing does."""
+    """Return what opens calls, without the whitespace at its edges, or empty if nothing does."""
     calls = format_.calls
     if calls is None:
         return ""
@@ -347,7 +347,7 @@ def render_continued(
     """Render a conversation whose last message goes on, as transformers 5.23.0 does.
 
     `apply_chat_template(continue_final_message=…)` puts a tag after the text to continue and
-    cuts the render there. Raises TemplateRenderError where it is not to be found.
+    cuts the render there. Raises TemplateRenderError if it is not to be found.
     """
     last = dict(messages[-1])
     content = last.get("content")

@@ -248,7 +248,7 @@ class TurnStop:
     text: str
     ids: tuple[int, ...]
     eos: int | None
-    """The token at which it is complete: it, or the last of several; None where its last marker is
+    """The token at which it is complete: it, or the last of several, or None if its last marker is
     no token of the vocabulary."""
     inside: bool
     """It also stands inside turns: only after content, or after a call, an output ends there."""
@@ -321,7 +321,7 @@ class TokenOwner(NamedTuple):
 
     length: int
     message: int
-    """The number of the message; -1 where they are the template's own."""
+    """The number of the message, or -1 if they are the template's own."""
     content: bool
     sampled: bool
     loss: bool
@@ -350,7 +350,7 @@ class RenderedTokens:
 
     @cached_property
     def message_indices(self) -> tuple[int, ...]:
-        """The number of the message; -1 where the token is the template's own."""
+        """The number of the message, or -1 if the token is the template's own."""
         return _each_token((each.message, each.length) for each in self.owners)
 
     @cached_property

@@ -68,13 +68,13 @@ class Renderer:
         switches: Mapping[str, object] | None = None,
         thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
     ) -> None:
-        """Make the renderer of an analysed template.
+        """Make the renderer of an analyzed template.
 
         `tokenizer` is one of the tokenizers library, a fast one of transformers, or what
         `load_tokenizer` loads.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
-        it: none, that of the current tool cycle, or all. Raises AutoparserError where the
+        it: none, that of the current tool cycle, or all. Raises AutoparserError if the
         template reads a special token that the analysis had to put a stand-in for, and where one
         of these is not what it should be. A variable that the template does not read changes
         nothing, as in Jinja.
@@ -220,7 +220,7 @@ class Renderer:
     ) -> TrainingSample:
         """Return the ids of a whole trajectory, what a loss counts of them, and where calls stand.
 
-        Raises RequestError where a prompt does not begin with what stands before it, as where the
+        Raises RequestError if a prompt does not begin with what stands before it, as where the
         template rewrote the past, or where there is no step; TokenizerError.
         """
         if not trajectory:
@@ -285,7 +285,7 @@ class Renderer:
         *,
         tools: Sequence[object] | None = None,
     ) -> int | None:
-        """Return the place of the token that ends an output; None where none does yet.
+        """Return the place of the token that ends an output, or None if none does yet.
 
         What also stands inside turns ends it once content or a call is there. Raises
         TokenizerError for ids that are not in the vocabulary.

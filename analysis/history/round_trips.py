@@ -77,7 +77,7 @@ class RoundTrip(Shown):
     split_stops: tuple[tuple[str, int], ...] = ()
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
     profile: EngineProfile | None = None
-    """The engine that was played; None where each scenario has habits of its own."""
+    """The engine that was played, or None if each scenario has habits of its own."""
     beyond: int = 0
     """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
 

@@ -170,7 +170,7 @@ class _ScenarioReader:
         return ScenarioError(words, file=self.file, place=place or None, hint=hint)
 
     def known(self, place: str, what: str, given: str, known: Iterable[str]) -> None:
-        """Raise where a name is not among the known ones."""
+        """Raise an error if a name is not among the known ones."""
         names = list(known)
         if given not in names:
             hint = spelling_hint(given, names, f"there are {', '.join(names)}")

@@ -194,7 +194,7 @@ class Marks:
     def runs(
         self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
     ) -> list[Run]:
-        """Say which stretches of a text the marks stand for; `styles` are those of the texts."""
+        """Return which stretches of a text the marks stand for; `styles` are those of the texts."""
         return list(self._runs(text, found, styles))
 
     def _runs(

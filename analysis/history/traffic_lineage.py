@@ -45,7 +45,7 @@ class Ancestry(NamedTuple):
     """What a request goes on from."""
 
     before: int | None
-    """The place of the earlier request; None where it is the first of its conversation."""
+    """The place of the earlier request, or None if it is the first of its conversation."""
     again: bool
     """Whether its prompt was asked before; then it goes on from what the first one does."""
 

@@ -46,7 +46,7 @@ class Cause(StrEnum):
     """What stands between two parts of the turn."""
     ENCODED_TWICE = "encoded twice"
     ARGUMENT_FORM = "argument form"
-    """Given as a string, the arguments are written otherwise than given as an object."""
+    """Given as a string, the arguments are written differently than given as an object."""
     JSON_SPACING = "JSON spacing"
     JSON_ESCAPES = "JSON escapes"
     LITERALS = "Python literals"

@@ -245,7 +245,7 @@ class Difference:
     rendered: str
     """What the next prompt has there."""
     line: int | None = None
-    """The template's line that wrote that; None where it is not known."""
+    """The template's line that wrote that, or None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +257,9 @@ class Verdict:
     outcome: Outcome
     """At string level."""
     tokens: TokenVerdict | None = None
-    """At token level; None where there is no tokenizer or no next prompt."""
+    """At token level, or None if there is no tokenizer or no next prompt."""
     cause: Cause | None = None
-    """None where both levels hold."""
+    """None if both levels hold."""
     difference: Difference | None = None
     reason: str = ""
     """Why it does not apply, or what the template says where it raises."""

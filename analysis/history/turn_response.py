@@ -103,7 +103,7 @@ class Responses:
     def stop(
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
     ) -> int | None:
-        """Return the place of the token that ends an output; None where none does."""
+        """Return the place of the token that ends an output, or None if none does."""
         return self._stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
 
     def _stop(self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser) -> int | None:
@@ -213,7 +213,7 @@ def call_tokens(
 
 
 def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
-    """Raise RequestError where a prompt does not begin with what stood before it."""
+    """Raise RequestError if a prompt does not begin with what stood before it."""
     prompt = tuple(prompt_ids)
     if prompt[: len(so_far)] == tuple(so_far):
         return

@@ -337,7 +337,7 @@ VARIATIONS: Mapping[str, Variation] = {
 def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
     """Return the format as these variations spell it.
 
-    Raises NotWrittenError where one of them spells nothing otherwise.
+    Raises NotWrittenError if one of them spells nothing otherwise.
     """
     for name in names:
         respell = VARIATIONS[name].respell

@@ -140,13 +140,13 @@ class SurveyRecord(Struct, frozen=True):
 
     @classmethod
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
-        """Return the record of a template that cannot be analysed."""
+        """Return the record of a template that cannot be analyzed."""
         check = SurveyCheck(0, 0)
         return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
 
     @property
     def ok(self) -> bool:
-        """Whether it was analysed, and the whole self-check passes as users ask it."""
+        """Whether it was analyzed, and the whole self-check passes as users ask it."""
         passed = self.check.passed == self.check.total and self.check.spoiled is None
         return not self.error and passed
 
@@ -174,7 +174,7 @@ def record_of(source: str, digest: str, *, linted: bool = False) -> SurveyRecord
 
 
 def surveyed_format(source: str) -> LearntFormat:
-    """Return what a saved format holds, with its template if that is there; else analyse it.
+    """Return what a saved format holds, with its template if that is there; else analyze it.
 
     Raises AutoparserError.
     """
@@ -348,7 +348,7 @@ class SurveySummary:
 
     all: RecordShare
     failed: tuple[SurveyRecord, ...]
-    """Those that cannot be analysed."""
+    """Those that cannot be analyzed."""
     crashing: tuple[SurveyRecord, ...]
     """Those that crash on what agents send."""
     reasoning: tuple[RecordShare, ...]
@@ -436,7 +436,7 @@ class SurveyResult:
 
     record: SurveyRecord
     page: str = ""
-    """What was drawn of it; empty where that was not asked, or it can be neither analysed nor
+    """What was drawn of it, or empty if that was not asked, or it can be neither analyzed nor
     rendered."""
 
 

@@ -62,7 +62,7 @@ U, V = "Uqaz7", "Vwsx8"
 
 
 def generation_prompt(encode: Callable[[list[object]], str]) -> str:
-    """Return the start of the model's turn, as `encode` writes it; empty where it writes none.
+    """Return the start of the model's turn, as `encode` writes it, or empty if it writes none.
 
     Raises what `encode` raises.
     """

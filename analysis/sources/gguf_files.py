@@ -65,7 +65,7 @@ class FileWindow(GgufWindow):
     """The beginning of a local file."""
 
     def __init__(self, path: Path) -> None:
-        """Look at this file. Raises TemplateReadError where there is none."""
+        """Look at this file. Raises TemplateReadError if there is none."""
         self.path = path
         try:
             size = path.stat().st_size
@@ -339,7 +339,7 @@ class GgufContents:
     special_tokens: Mapping[str, str]
     """Such as ``bos_token``."""
     model: str
-    """The kind of tokenizer, such as ``gpt2`` for byte-level BPE; empty where none is named."""
+    """The kind of tokenizer, such as ``gpt2`` for byte-level BPE, or empty if none is named."""
     pre: str
     """The name of the pre-tokenizer, whose rules the file does not hold; empty if unnamed."""
     tokens: Sequence[str]

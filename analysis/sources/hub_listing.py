@@ -46,7 +46,7 @@ def cache_answer(repository: str, name: str, content: bytes) -> None:
 
 
 def cached_answer(repository: str, name: str) -> bytes | None:
-    """Return what was cached; None where there is nothing."""
+    """Return what was cached, or None if there is nothing."""
     return cached_file(_folder(repository) / name)
 
 
@@ -135,7 +135,7 @@ class HubListing:
     repository: str
     commit: str
     files: Mapping[str, int | None]
-    """Their sizes in bytes by their names; None where the Hub does not say."""
+    """Their sizes in bytes by their names, or None if the Hub does not say."""
     asked: bool = True
     """Whether the Hub was asked; False where it could not be, and this is from the cache."""
 
@@ -308,7 +308,7 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
 
 
 def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | None:
-    """Fetch one file; None where the revision has moved on from the listing's commit."""
+    """Fetch one file; return None if the revision has moved on from the listing's commit."""
     # The library makes the bar itself, and passes nothing on to it.
     counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
     try:
@@ -383,7 +383,7 @@ class HubWindow(GgufWindow):
     """Reads a file at the commit of a listing."""
 
     def __init__(self, listing: HubListing, file: str) -> None:
-        """Look at this file of the listing. Raises AutoparserError where it is not there."""
+        """Look at this file of the listing. Raises AutoparserError if it is not there."""
         self.listing = listing
         self.file = file
         size = listing.files.get(file)

@@ -83,7 +83,7 @@ def is_cut(error: BaseException) -> bool:
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the status of the Hub's answer; None where the error is none."""
+    """Return the status of the Hub's answer, or None if the error is none."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
     for each in _chain(error):
@@ -256,7 +256,7 @@ def asked_patiently(ask: Callable[[], Answer]) -> Answer:
 
 
 def _wait(error: Exception, usual: float) -> float | None:
-    """Return the seconds to wait; None where waiting does not help."""
+    """Return the seconds to wait, or None if waiting does not help."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
     # By then the library has asked again itself.
@@ -312,7 +312,7 @@ def is_url(source: str) -> bool:
 
 
 def named_in(url: str) -> NamedModel:
-    """Read a URL. Raises TemplateNotFoundError where it is none of a model on the Hub."""
+    """Read a URL. Raises TemplateNotFoundError if it is not one of a model on the Hub."""
     parts = _parts(url)
     # A model of two words first, then one of a single word; two parts alone are a model.
     pages = (at for at in (2, 1) if len(parts) > 2 and parts[at] in _PAGES)  # noqa: PLR2004
@@ -403,7 +403,7 @@ class HubName:
     tag: str | None = None
     """A part of a GGUF file's name; None as above."""
     revision: str | None = None
-    """The branch, tag or commit of a URL; None where the name has none."""
+    """The branch, tag or commit of a URL, or None if the name has none."""
 
     @property
     def in_gguf(self) -> bool:
@@ -411,7 +411,7 @@ class HubName:
         return self.tag is not None or (self.file or "").endswith(GGUF)
 
     def at(self, revision: str | None) -> str | None:
-        """Return the revision that is meant. Raises AutoparserError where two are."""
+        """Return the revision that is meant. Raises AutoparserError if two are."""
         if revision is not None and self.revision not in (None, revision):
             raise AutoparserError(
                 f"the URL names the revision {self.revision!r}, but {revision!r} was asked for",
@@ -422,7 +422,7 @@ class HubName:
 
 
 def hub_name(source: str) -> HubName | None:
-    """Read a name; None where it cannot be one of a model on the Hub.
+    """Read a name; return None if it cannot be one of a model on the Hub.
 
     Raises TemplateNotFoundError for a URL that is of none.
     """

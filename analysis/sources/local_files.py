@@ -151,7 +151,7 @@ def cache_file(path: Path, content: bytes) -> None:
 
 
 def cached_file(path: Path) -> bytes | None:
-    """Return what was cached as this file; None where there is nothing that can be read."""
+    """Return what was cached as this file, or None if there is nothing that can be read."""
     try:
         return path.read_bytes()
     except (OSError, ValueError):
@@ -212,7 +212,7 @@ _SAFETENSORS_HEADER = 9
 
 
 def kind_of(path: Path) -> str | None:
-    """Name the kind of a file by its first bytes, or by its name; None where neither tells."""
+    """Name the kind of a file by its first bytes, or by its name; return None if neither tells."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -246,7 +246,7 @@ def special_kind(path: Path) -> str | None:
 
 
 def binary_kind(content: bytes) -> str | None:
-    """Name the kind of what is no text, by its first bytes; None where it may be meant as text."""
+    """Name the kind of what is no text, by its first bytes, or None if it may be meant as text."""
     head = content[:_HEAD]
     known = _by_magic(head)
     if b"\0" not in head or known in _TEXTS:
@@ -269,9 +269,9 @@ JSON_KINDS: dict[type[object], str] = {
 
 
 def part_of(directory: Path, name: str) -> Path | None:
-    """Return a file of a directory; None where there is none of this name.
+    """Return a file of a directory, or None if there is not one of this name.
 
-    Raises TemplateReadError where it is a link out of the directory: whoever made the directory
+    Raises TemplateReadError if it is a link out of the directory: whoever made the directory
     would choose what is read here. A snapshot in the Hub's cache is made of links into that
     cache, and may be.
     """
@@ -307,7 +307,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(content: bytes, file: str) -> str:
-    """Return the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
+    """Return the bytes of ``file`` as text. Raises TemplateReadError if they are not UTF-8."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 Resolver = Callable[[str, str | None], FoundTemplates | None]
-"""Source and revision to its templates; None where the source is not of this kind."""
+"""Source and revision to its templates, or None if the source is not of this kind."""
 
 
 def load_template(
@@ -223,7 +223,7 @@ class HoldsTemplate(Protocol):
 
     @property
     def chat_template(self) -> object:
-        """A text, or texts by their names; None where there is none."""
+        """A text, or texts by their names, or None if there is none."""
         ...
 
 
@@ -343,7 +343,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
 
 
 def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
-    """Fetch a model's own files; None where they hold no template."""
+    """Fetch a model's own files; return None if they hold no template."""
     if templates_in_files(listing, source) is None:
         return None
     # Each once; the tokenizer's last, since what is fetched last marks the revision as fetched.

@@ -146,7 +146,7 @@ class ChatTemplate:
     """Variables such as ``bos_token`` that every render gets, unless a switch overrides them."""
 
     name: str | None = None
-    """Its name among a model's templates, such as ``default``; None where it has none."""
+    """Its name among a model's templates, such as ``default``, or None if it has none."""
 
     origin: str | None = None
     """Where it came from, as errors name it: a path, ``-``; None for text given directly."""

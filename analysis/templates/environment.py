@@ -307,7 +307,7 @@ def tojson(
 def _json_key(
     x: Any, ensure_ascii: bool, indent: int | str | None, sort_keys: bool
 ) -> _JsonKey | None:
-    """Return what a value as JSON is known by; None where another one could be known by it, too."""
+    """Return what a value as JSON is known by, or None if another one could be known by it, too."""
     if indent is not None and type(indent) is not int:
         return None
     try:

@@ -37,7 +37,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def data_bytes() -> int | None:
-    """Return the bytes of data that this process has mapped; None where the system does not say."""
+    """Return the bytes of data that this process has mapped, or None if the system does not say."""
     try:
         lines = _STATUS.read_bytes().splitlines()
     except OSError:

@@ -68,7 +68,7 @@ _OPTIONS = {
 
 
 def raise_it(limit: Limit) -> str:
-    """Say how to go beyond a limit."""
+    """Return how to go beyond a limit."""
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 

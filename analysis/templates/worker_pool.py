@@ -100,7 +100,7 @@ class TaskWorker:
 
     @property
     def due(self) -> float | None:
-        """When to ask whether it is stuck, by the monotonic clock; None where it may wait."""
+        """When to ask whether it is stuck, by the monotonic clock, or None if it may wait."""
         return self._due
 
     def stuck(self) -> bool:
@@ -125,7 +125,7 @@ class TaskWorker:
         file: str | None = None,
         named: Mapping[str, object] = NOTHING,
     ) -> None:
-        """Give it a task. Raises what pickle does for arguments that cannot be sent."""
+        """Send it a task. Raises what pickle does for arguments that cannot be sent."""
         self._request = TaskRequest(function, arguments, named, limits, file)
         content = pickle_value(self._request)
         self._due = self._seen = None
@@ -239,7 +239,7 @@ class TaskOutcome(Generic[Value]):
     """What became of one task."""
 
     value: Value | None = None
-    """What the function gave; None where there is an error."""
+    """The value that the function returned, or None if there is an error."""
     error: AutoparserError | None = None
     """What the function raised, which limit it went beyond, or how its worker died."""
 

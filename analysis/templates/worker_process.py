@@ -55,9 +55,9 @@ class WorkerReply:
 
     value: object = None
     error: BaseException | None = None
-    """What it raised; None where it gave a value."""
+    """What it raised, or None if it gave a value."""
     grown: int = 0
-    """Bytes of data that the worker has more than when it began to serve; 0 where unknown."""
+    """Bytes of data that the worker has more than when it began to serve, or 0 if unknown."""
 
 
 def pickle_value(value: object) -> bytes:
@@ -127,7 +127,7 @@ def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
 
 
 def let_go(keep: int, *, output: bool) -> None:
-    """Give back the files that a fork shares with its parent, but for the pipe `keep`.
+    """Return the files that a fork shares with its parent, but for the pipe `keep`.
 
     Each number goes on to be taken, by the null device: an object of the parent's that still
     believes in it could close another's file. Standard error stays, and with `output` all three and
@@ -247,7 +247,7 @@ class ProcessActivity:
 
 
 def activity_of(pid: int) -> ProcessActivity | None:
-    """Return what a process does; None where the system does not say."""
+    """Return what a process does, or None if the system does not say."""
     try:
         content = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
