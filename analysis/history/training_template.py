@@ -3,7 +3,7 @@
 The markers are transformers' extension: they say which part of a conversation the model writes,
 and change no text. The template itself is not touched. It becomes a macro; after it stands what
 renders it, finds in its text what each assistant message has added after the generation prompt,
-by the renders and the rule of `shares.py` and `attribution.py`, and writes the text again in
+by the renders and the rule of `message_attribution.py`, and writes the text again in
 pieces, those inside a generation block. So the text is the same by construction; the proof renders
 both all the same.
 """

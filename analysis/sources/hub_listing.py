@@ -397,7 +397,7 @@ class HubWindow(GgufWindow):
         return f"{self.listing.repository}/{self.file}"
 
     def fetch(self, start: int, stop: int) -> bytes:
-        """Request a part; if the connection is cut, keep the bytes received and request the rest."""
+        """Request a part; if the connection is cut, keep what was received and request the rest."""
         got = bytearray()
         for wait in (*WAITS, None):
             try:
