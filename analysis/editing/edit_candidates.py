@@ -1,7 +1,7 @@
-"""Which edits of a template may fix a finding: by syntax, and by what its renders show.
+"""Propose edits of a template that may fix a finding, by its syntax and its renders.
 
-Nothing here knows what an edit is good for. Texts that an edit writes are the template's own: a
-header that its turns begin with, a value that one of its switches has.
+Nothing here decides whether an edit helps. Texts that an edit writes are the template's own: a
+header that its turns begin with, or a value of one of its switches.
 """
 
 from __future__ import annotations

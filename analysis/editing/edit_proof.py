@@ -1,4 +1,4 @@
-"""Whether an edited template renders as the original did, and better where that was wrong.
+"""Prove that an edited template renders as the original did, and better where that was wrong.
 
 Contract: a conversation in which nothing was wrong is rendered to the same text, and none raises
 that did not. Another may change if less is wrong with it afterwards and nothing more, and if
@@ -9,9 +9,8 @@ makes nothing else wrong. A text that a switch was set to leave out stays left o
 An edit is safe if in every render that it changes all that is mended was asked for, or comes of
 what was. A render that crashed has no text that anybody relies on, so that it may be mended.
 
-Which parts of a template a conversation reaches, so that edits of others need no render.
-
-What stands between two tags that belong together is reached where the first of them lets it be. Of
+An edit of a part that a conversation does not reach needs no render. The text between two tags that
+belong together is reached if the first of them allows it. Of
 
     {% if a %}{{ x }}{% else %}{{ y }}{% endif %}
 

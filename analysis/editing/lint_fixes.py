@@ -1,10 +1,10 @@
-"""Findings of lint fixed by the smallest edits of the template that renders prove right.
+"""Fix findings of lint by the smallest edits of the template that renders prove right.
 
 For each finding, edits are tried alone, then one after the other. First those are kept that change
-what the rule looked at; of these, the smallest is taken after which the rule finds less, every
-conversation of the proof is as it was or better, and no rule finds anything new. Edits are safe if
-the findings call every render wrong that changes by them. Others are looked for only where no safe
-ones serve, and are made only for those who ask for unsafe fixes.
+the text that the rule looked at; of these, the smallest is taken after which the rule finds less,
+every conversation of the proof is as it was or better, and no rule finds anything new. Edits are
+safe if the findings call every render wrong that changes by them. Unsafe ones are searched for only
+if no safe ones help, and are made only on request.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ from .edit_proof import EditProof, ProvenEdit
 from .generation_blocks import marked_templates, marks_what_the_model_writes
 from .tidied_edits import own_lines, tidy_template
 
-# What is known of one template and of edited texts of it, each found out once.
+# Trials: the renders and findings of one template and of its edited texts, cached.
 #
-# Several findings of a template are tried with the same edits, and an edited template renders as
-# it does whatever it was tried for. So one `TemplateTrials` is asked for all findings of a
-# template.
+# Several findings of a template are tried with the same edits, and the renders of an edited
+# template do not depend on the finding. So all findings of a template share one `TemplateTrials`.
 
 
 MOST_SUBJECTS = 24
@@ -412,7 +411,7 @@ class _FixSearch:
         return (None if best is None else best[1]), False, reason
 
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
-        """Say what is in the way of edits; None for nothing."""
+        """Return why the template cannot be edited, or None."""
         template = self._trials.edited(edits)
         proof = self._trials.proven(edits)
         if proof is None:

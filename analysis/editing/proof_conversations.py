@@ -1,10 +1,10 @@
-"""The conversations by which an edit of a template is proven.
+"""Build the conversations by which an edit of a template is proven.
 
-They are those of the matrix of lint and of `compare`, and four kinds beside them: texts of one
-voice with whitespace at their edges, what a model wrote as one text, long ones, and what callers
-send in other words. A conversation in other words means the same as a plain one, so that a template
-that takes it renders both to the same text: content of null or none, an empty list of calls,
-arguments as JSON text, content as a list of parts, a developer's message for the system's.
+They are those of the matrix of lint and of `compare`, and four more kinds: texts of one voice with
+whitespace at their edges, a model's output as one text, long ones, and requests in other words. A
+conversation in other words means the same as a plain one, so that a template that takes it renders
+both to the same text: content of null or none, an empty list of calls, arguments as JSON text,
+content as a list of parts, a developer's message for the system's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Edits that are proven, written as a person would have: the same renders, said more plainly.
+"""Simplify proven edits to what a person would have written, with the same renders.
 
-Contract: only what the edits touch is written otherwise, and only where the caller, who knows what
-has to be rendered, finds both templates alike.
+Contract: only text that the edits touch is rewritten, and only if the caller, who knows what has to
+be rendered, finds both templates alike.
 
-How an edit is spelled: brackets that decide nothing, and tags that stand on a line together.
-
-For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and where a template gives each tag a
-line of its own,
+Redundant brackets are removed, conditions with a fixed value are written out, and tags are put on
+lines of their own. For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and if a template
+gives each tag a line of its own,
 
     {%- endfor %}{% if a %}{{- 'b' }}{% endif %}
 
@@ -175,7 +174,7 @@ def _is_block(inside: Sequence[str]) -> bool:
     return inside[:1] == ["set"] and "=" not in inside
 
 
-# What a condition comes to, whatever its parts hold.
+# The value of a condition, whatever its parts are.
 #
 # A part is what `and`, `or` and `not` put together: `a` and `b > 1` in `a or (not a and b > 1)`.
 # That condition holds wherever `a or b > 1` does, and `a or not a` always does. Where `a` holds,
@@ -257,7 +256,7 @@ def _truth(read: nodes.Node, held: Mapping[str, bool]) -> bool:
             return held[repr(read)]
 
 
-# Conditions that always come to the same, written out of a template.
+# Conditions with a fixed value, removed from a template.
 #
 # For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{% elif a or not a %}` becomes
 # `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or (not b and c) %}` becomes

@@ -1,4 +1,4 @@
-"""What a source holds: its templates by name, and the special tokens that go with them."""
+"""Hold the templates of a source by name, with their special tokens."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reading text and JSON files, each way to fail an error with its place.
+"""Read text and JSON files; every failure is an error with its place.
 
-Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file
-may be a stranger's: no more than `LARGEST` bytes of it are read, and `part_of` follows no link
-out of the directory that it is part of.
+Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file is
+untrusted: no more than `LARGEST` bytes of it are read, and `part_of` follows no link out of the
+directory that it is part of.
 """
 
 from __future__ import annotations
@@ -129,11 +129,10 @@ def _size(stream: BinaryIO) -> int:
         return 0
 
 
-# Small files cached for later runs, each whole or not there.
+# Small files cached for later runs, each whole or absent.
 #
-# Contract: caching is a favour to a later run. Where it cannot be done, as on a full disk,
-# nothing is cached, and this run goes on. Several processes may cache a file at once: one of
-# theirs is there in the end, whole.
+# Contract: a failure to cache, as on a full disk, does not stop this run. Several processes may
+# cache a file at once: in the end one of theirs is there, whole.
 
 
 def cache_file(path: Path, content: bytes) -> None:
@@ -158,7 +157,7 @@ def cached_file(path: Path) -> bytes | None:
         return None
 
 
-# What a file is that is not a template, in words for the person who named it.
+# The kind of a file that is not a template, in words for the person who named it.
 
 
 _HEAD = 64

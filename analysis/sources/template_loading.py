@@ -1,4 +1,4 @@
-"""From what a person names to a chat template.
+"""Load the chat templates that a person names or a program holds.
 
 The resolvers are asked in order, and the first that knows the source answers. A new kind of
 source is one more resolver in `RESOLVERS`.
@@ -211,7 +211,7 @@ RESOLVERS: tuple[Resolver, ...] = (
     _from_hub,
 )
 
-# From what a program holds to a chat template: a path, a text, a tokenizer or a processor.
+# Templates from a program's objects: a path, a text, a tokenizer or a processor.
 #
 # Contract: an object is asked for what transformers' tokenizers and processors have,
 # `chat_template` and `special_tokens_map`; its class does not matter, and transformers is never
@@ -262,7 +262,7 @@ def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplat
 
 
 def is_template_text(given: str) -> bool:
-    """Whether a text is a template, not the name of one."""
+    """Return whether a text is a template, not the name of one."""
     if "{" not in given and "\n" not in given:
         return False
     try:

@@ -115,10 +115,10 @@ def _additional_files(directory: Path) -> dict[str, str]:
     }
 
 
-# Templates from GGUF files: one file, or the one that stands for all of a model's.
+# Templates from GGUF files: one file, or one that represents all of a model's.
 #
-# A model comes as several GGUF files, one a quantisation, whose templates are the same. Without a
-# choice, the first by name is taken that is a model's first part; reports name it.
+# A model has several GGUF files, one for each quantization, with the same templates. Without a
+# choice, the first by name that is a model's first part is taken; reports name it.
 
 
 GGUF = ".gguf"

@@ -1,6 +1,6 @@
-"""A model's tokenizer, whatever it came from: its added tokens, its ends, its ids as exact bytes.
+"""Encode and decode with a model's tokenizer, and hold its added tokens, ends and exact bytes.
 
-What costs is done when it is first asked for: to load a large one into llguidance takes a second.
+Expensive parts are lazy: loading a large tokenizer into llguidance takes a second.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-# Text as a tokenizer's tokens with their places, and back: nothing added, nothing lost.
+# Text as tokens with their offsets, and back: nothing added, nothing lost.
 #
-# Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
-# id; no exception of the tokenizer leaves.
+# Contract: a text or an id that cannot be encoded or decoded raises an AutoparserError that names
+# it; exceptions of the tokenizer do not get out.
 
 
 class FastTokenizer(Protocol):
@@ -111,7 +111,7 @@ class TokenText:
         self.single = lru_cache(maxsize=256)(self._single)
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text. Raises TokenizerError if there are none."""
+        """Return the ids of a text. Raises TokenizerError if it cannot be encoded."""
         ids = self._encoding(text).ids
         if text.strip() and not ids:
             raise _cannot_encode(text, "it gives no tokens for it")

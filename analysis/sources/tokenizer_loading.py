@@ -1,4 +1,4 @@
-"""From what a person or a program has of a tokenizer to one that can be asked anything."""
+"""Load a model's tokenizer from a file, a directory, the Hub, or a program's object."""
 
 from __future__ import annotations
 

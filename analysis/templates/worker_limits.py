@@ -56,7 +56,7 @@ class TaskLimitReached(BaseException):
     """The whole task is beyond its time. Not to be taken for the end of one render."""
 
 
-# How errors speak of limits, and of workers that came to an end.
+# The words of errors about limits and about workers that died.
 
 
 _OPTIONS = {
