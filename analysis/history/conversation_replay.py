@@ -1,4 +1,4 @@
-"""One step of a conversation as an engine takes it: prompt, parse, history, next prompt.
+"""Replay one step of a conversation as an engine takes it: prompt, parse, history, next prompt.
 
 Contract: a replay is a pure function of its exchange; a template's refusal is part of it.
 """

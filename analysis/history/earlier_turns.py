@@ -1,4 +1,4 @@
-"""Whether the template leaves the history as it was when new messages follow."""
+"""Find out whether the template leaves the history unchanged when new messages follow."""
 
 from __future__ import annotations
 

@@ -186,9 +186,9 @@ def prepare_messages(messages: Sequence[object]) -> list[Message]:
     return list(prepared_messages(messages))
 
 
-# What a template's own `{% generation %}` blocks mark as the model's.
+# The text that a template's own `{% generation %}` blocks mark as the model's.
 #
-# The blocks are transformers' extension; a template that has them says itself what is sampled.
+# The blocks are transformers' extension; a template that has them decides itself what is sampled.
 
 
 def generation_ranges(

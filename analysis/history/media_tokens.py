@@ -1,4 +1,4 @@
-"""Where in a render the images, videos and sounds of its messages stand.
+"""Find where in a render the images, videos and sounds of its messages are.
 
 Each part is replaced by a text with an invented word, and then left out, the last part first, so
 that the numbers of those before it stay. What stands where the word stood is the part's:

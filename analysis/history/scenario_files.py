@@ -1,6 +1,6 @@
-"""Scenarios from YAML: those of the package, and those of a person.
+"""Read scenarios from YAML: those of the package, and those of a person.
 
-Contract: what is wrong with a file is an AutoparserError with the place in it, such as
+Contract: an error in a file is an AutoparserError with the place in it, such as
 `scenarios[2].engine`, and what was expected there.
 """
 

@@ -132,7 +132,7 @@ class Scenario:
     engine: EngineHabits = field(default_factory=EngineHabits)
 
 
-# What known engines put into the history, as their code does it.
+# Profiles of known engines: what they put into the history, by their code.
 #
 # Each profile cites the package, the version and the files that were read. Where an engine's own
 # parsers differ from each other, the profile has what most of them do, and says so.

@@ -1,4 +1,4 @@
-"""Which earlier request each request of a log goes on from.
+"""Find the earlier request that each request of a log continues.
 
 A request goes on from the earlier one whose turn stands last in its prompt. Where nothing was
 rewritten, the earlier prompt begins the later one, up to the turn. Else the turn is told by what

@@ -1,4 +1,4 @@
-"""A template with `{% generation %}` markers, written around one that has none.
+"""Write a template with `{% generation %}` markers around one that has none.
 
 The markers are transformers' extension: they say which part of a conversation the model writes,
 and change no text. The template itself is not touched. It becomes a macro; after it stands what

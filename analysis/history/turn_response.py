@@ -1,4 +1,4 @@
-"""From the ids that a model wrote to its message, aware of what the prompt had written."""
+"""Parse the ids that a model wrote to its message, aware of what the prompt had written."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Responses:
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
 
 
-# A trajectory as one row of training data: its ids, what a loss counts, where its calls stand.
+# A trajectory as one row of training data: its ids, its loss mask, and the places of its calls.
 #
 # Contract: the ids are those that the model was given and has written, none of them made anew. A
 # prompt that does not begin with what stood before it is an error: nothing could be trained on as

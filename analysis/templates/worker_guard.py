@@ -1,4 +1,4 @@
-"""The clocks of a task, inside its worker.
+"""Limit a task by clocks inside its worker.
 
 Contract: a render that is beyond a limit is ended by `LimitReached`, the task by
 `TaskLimitReached`; both may be raised between any two steps of Python code. Code that takes no
