@@ -1,7 +1,7 @@
-"""Which edits of a template may fix a finding: by syntax, and by what its renders show.
+"""Propose edits of a template that may fix a finding, by its syntax and its renders.
 
-Nothing here knows what an edit is good for. Texts that an edit writes are the template's own: a
-header that its turns begin with, a value that one of its switches has.
+Nothing here decides whether an edit helps. Texts that an edit writes are the template's own: a
+header that its turns begin with, or a value of one of its switches.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class FixCandidate:
         return FixCandidate((*self.edits, *other.edits), self.later or other.later)
 
     def overlaps(self, other: FixCandidate) -> bool:
-        """Say whether both change the same text."""
+        """Return whether both change the same text."""
         return any(edit.overlaps(each) for edit in self.edits for each in other.edits)
 
 

@@ -1,4 +1,4 @@
-"""Whether an edited template renders as the original did, and better where that was wrong.
+"""Prove that an edited template renders as the original did, and better where that was wrong.
 
 Contract: a conversation in which nothing was wrong is rendered to the same text, and none raises
 that did not. Another may change if less is wrong with it afterwards and nothing more, and if
@@ -9,9 +9,8 @@ makes nothing else wrong. A text that a switch was set to leave out stays left o
 An edit is safe if in every render that it changes all that is mended was asked for, or comes of
 what was. A render that crashed has no text that anybody relies on, so that it may be mended.
 
-Which parts of a template a conversation reaches, so that edits of others need no render.
-
-What stands between two tags that belong together is reached where the first of them lets it be. Of
+An edit of a part that a conversation does not reach needs no render. The text between two tags that
+belong together is reached if the first of them allows it. Of
 
     {% if a %}{{ x }}{% else %}{{ y }}{% endif %}
 
@@ -112,7 +111,7 @@ class ChangedRender:
 
     conversation: str
     before: str | None
-    """None where the original raises."""
+    """None if the original raises."""
     after: str
     mended: tuple[str, ...]
     """What was wrong, in words."""
@@ -182,7 +181,7 @@ class EditProof:
     def proven(
         self, template: ChatTemplate, edits: Sequence[TemplateEdit] = ()
     ) -> ProvenEdit | None:
-        """Return what an edited template makes better; None where something is worse.
+        """Return what an edited template makes better, or None if something is worse.
 
         Of conversations that reach none of the edits, where these are given, nothing is rendered.
         """
@@ -244,7 +243,7 @@ class EditProof:
         return [each for each in self.conversations if each.plainly is not None]
 
     def _refuses(self, each: ProofConversation, edited: _ProofRenders) -> bool:
-        """Say whether a template still raises at what it takes in plain words."""
+        """Return whether a template still raises at what it takes in plain words."""
         plain = each.plainly
         return plain is not None and edited.text(each) is None and edited.text(plain) is not None
 
@@ -301,7 +300,7 @@ class EditProof:
         )
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether two edited templates render every conversation to the same text."""
+        """Return whether two edited templates render every conversation to the same text."""
         if self._plain is None or self._plain[0] is not one:
             self._plain = (one, _ProofRenders(self._subject, one))
         first, second = self._plain[1], _ProofRenders(self._subject, other)
@@ -338,7 +337,7 @@ class EditProof:
     def _better(
         self, at: int, before: Render, after: Render, edited: _ProofRenders
     ) -> Mapping[RenderFault, int] | None:
-        """Return what is wrong still; None where a change is not for the better."""
+        """Return what is wrong still, or None if a change is not for the better."""
         each, wrong = self.conversations[at], self.faults(at)
         if not wrong or not after.rendered or self._left_out(at):
             return None
@@ -377,7 +376,7 @@ class EditProof:
         faults: Mapping[RenderFault, int],
         edited: _ProofRenders,
     ) -> bool:
-        """Say whether what is lost plainly, too, is read now, if not as what says the same."""
+        """Return whether what is lost plainly, too, is read now, if not as what says the same."""
         plain = each.plainly
         if plain is None or self._original.text(plain) == edited.text(plain):
             return False
@@ -425,7 +424,7 @@ def _without(setting: Mapping[str, Json], names: set[str]) -> dict[str, Json]:
 def _less(
     before: Mapping[RenderFault, int], after: Mapping[RenderFault, int], *kinds: FaultKind
 ) -> bool:
-    """Say whether less is wrong of these kinds."""
+    """Return whether less is wrong of these kinds."""
     old, new = (
         sum(count for fault, count in faults.items() if fault.kind in kinds)
         for faults in (before, after)
@@ -434,7 +433,7 @@ def _less(
 
 
 def _only_altered(each: ProofConversation, before: str, after: str) -> bool:
-    """Say whether nothing goes but another form of the texts that are read now."""
+    """Return whether nothing goes but another form of the texts that are read now."""
     rest, read = after, 0
     for _, words in each.texts:
         more = after.count(words) - before.count(words) if words.strip() else 0
@@ -445,7 +444,7 @@ def _only_altered(each: ProofConversation, before: str, after: str) -> bool:
 
 
 def _within(short: str, long: str) -> bool:
-    """Say whether all characters of one text stand in another, in their order."""
+    """Return whether all characters of one text stand in another, in their order."""
     rest = iter(long)
     return all(character in rest for character in short)
 

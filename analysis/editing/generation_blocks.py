@@ -123,7 +123,7 @@ class _Part:
 def with_generation_blocks(
     text: str, tree: StatementBody, owners: Owners, *, scopes: bool, before: bool = False
 ) -> str | None:
-    """Return the template with its blocks; None where nothing is the model's.
+    """Return the template with its blocks, or None if nothing is the model's.
 
     With `scopes` a variable may be set inside a block, where it is forgotten after it. With
     `before` what is the model's in its own messages alone ends the message before.
@@ -184,7 +184,7 @@ class _BlockWriter:
         yield from (each for each in whole if each[0])
 
     def _of_output(self, item: TemplateItem) -> Iterator[tuple[str, TextAuthorship]]:
-        """Put neighbouring operands together that are the same one's."""
+        """Put neighboring operands together that are the same one's."""
         whose: list[tuple[str, TextAuthorship]] = []
         before = ""
         for at, place in enumerate(item.operands):
@@ -328,7 +328,7 @@ class _WhitespaceControl:
     spaced: str
     right: str
     line: str
-    """What begins a line of its own for a tag; empty where that would be written."""
+    """What begins a line of its own for a tag, or empty if that would be written."""
     apart: str
 
 
@@ -447,7 +447,7 @@ def _owner(uses: list[_Use]) -> StretchOwner:
 
 
 def marks_what_the_model_writes(analysis: Analysis, marked: ChatTemplate) -> bool:
-    """Say whether every text is the same, and what is marked is what the renderer samples."""
+    """Return whether every text is the same, and what is marked is what the renderer samples."""
     try:
         return prove_training_template(analysis, marked, written=True).passed
     except TrainingTemplateError:

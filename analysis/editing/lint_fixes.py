@@ -1,10 +1,10 @@
-"""Findings of lint fixed by the smallest edits of the template that renders prove right.
+"""Fix findings of lint by the smallest edits of the template that renders prove right.
 
 For each finding, edits are tried alone, then one after the other. First those are kept that change
-what the rule looked at; of these, the smallest is taken after which the rule finds less, every
-conversation of the proof is as it was or better, and no rule finds anything new. Edits are safe if
-the findings call every render wrong that changes by them. Others are looked for only where no safe
-ones serve, and are made only for those who ask for unsafe fixes.
+the text that the rule looked at; of these, the smallest is taken after which the rule finds less,
+every conversation of the proof is as it was or better, and no rule finds anything new. Edits are
+safe if the findings call every render wrong that changes by them. Unsafe ones are searched for only
+if no safe ones help, and are made only on request.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ from .edit_proof import EditProof, ProvenEdit
 from .generation_blocks import marked_templates, marks_what_the_model_writes
 from .tidied_edits import own_lines, tidy_template
 
-# What is known of one template and of edited texts of it, each found out once.
+# Trials: the renders and findings of one template and of its edited texts, cached.
 #
-# Several findings of a template are tried with the same edits, and an edited template renders as
-# it does whatever it was tried for. So one `TemplateTrials` is asked for all findings of a
-# template.
+# Several findings of a template are tried with the same edits, and the renders of an edited
+# template do not depend on the finding. So all findings of a template share one `TemplateTrials`.
 
 
 MOST_SUBJECTS = 24
@@ -60,7 +59,7 @@ class TemplateTrials:
     def __init__(self, template: ChatTemplate, mends: Sequence[MendedFault] | None = None) -> None:
         """Analyse a template of whose faults these are to be mended; None takes all.
 
-        Raises AutoparserError where that cannot be done.
+        Raises AutoparserError if that cannot be done.
         """
         self.template = template
         self.subject = Subject(template)
@@ -97,11 +96,11 @@ class TemplateTrials:
         return self._edited[text]
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether every conversation of the proof is rendered to the same text by both."""
+        """Return whether every conversation of the proof is rendered to the same text by both."""
         return self.proof.alike(one, other)
 
     def proven(self, edits: Sequence[TemplateEdit]) -> ProvenEdit | None:
-        """Return what the renders prove of edits; None where something is worse by them."""
+        """Return what the renders prove of edits, or None if something is worse by them."""
         template = self.edited(edits)
         if template.text not in self._proven:
             self._proven[template.text] = self.proof.proven(template, edits)
@@ -140,7 +139,7 @@ class TemplateTrials:
         return frozenset(code for each in found for code in (each.code, *each.also))
 
     def _subject(self, template: ChatTemplate) -> Subject | None:
-        """Analyse an edited template; None where that cannot be done."""
+        """Analyze an edited template; return None if that cannot be done."""
         text = template.text
         if text not in self._subjects:
             subject = Subject(template)
@@ -157,7 +156,7 @@ class TemplateTrials:
 
 
 def hits_of(subject: Subject, rule: Rule) -> list[str] | None:
-    """Return what a rule finds; None where it cannot look."""
+    """Return what a rule finds, or None if it cannot look."""
     if not subject.has(rule.needs):
         return None
     return [hit.message for hit in run_check(rule, subject)]
@@ -193,11 +192,11 @@ class FindingFix:
 
     finding: LintFinding
     edits: tuple[TemplateEdit, ...] = ()
-    """Places are in the text before this finding was fixed; empty where nothing serves."""
+    """Places are in the text before this finding was fixed, or empty if nothing serves."""
     proof: ProvenEdit | None = None
     """Of the edits, made or not."""
     reason: UnfixedReason | None = None
-    """Why the finding stays; None where it is fixed."""
+    """Why the finding stays, or None if it is fixed."""
     tried: int = 0
     """Edits that were rendered with."""
 
@@ -208,7 +207,7 @@ class FindingFix:
 
     @property
     def why(self) -> str:
-        """Why the finding stays, in words; empty where it is fixed."""
+        """Why the finding stays, in words, or empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
             return f"{self.reason}: {self.finding.rule.why_unfixed}"
         return self.reason or ""
@@ -233,7 +232,7 @@ def fix_template(
 ) -> FixedTemplate:
     """Fix what can be fixed of these findings of a template, by safe edits or by all.
 
-    Raises AutoparserError where the template cannot be analysed, or is an encoder in Python.
+    Raises AutoparserError if the template cannot be analyzed, or is an encoder in Python.
     """
     if template.source is not None and template.source.ran_code:
         raise AutoparserError(
@@ -274,7 +273,7 @@ def _went_along(fix: FindingFix, subject: Subject) -> bool:
 def fixes_apart(template: ChatTemplate, rules: Sequence[Rule]) -> Iterator[FixedTemplate]:
     """Fix the findings of each of these rules in the template as it is, safely or not.
 
-    Raises AutoparserError where it cannot be analysed.
+    Raises AutoparserError if it cannot be analyzed.
     """
     trials = TemplateTrials(replace(template, text=in_newlines(template.text)))
     for rule in rules:
@@ -412,7 +411,7 @@ class _FixSearch:
         return (None if best is None else best[1]), False, reason
 
     def _in_the_way(self, edits: Sequence[TemplateEdit]) -> UnfixedReason | None:
-        """Say what is in the way of edits; None for nothing."""
+        """Return why the template cannot be edited, or None."""
         template = self._trials.edited(edits)
         proof = self._trials.proven(edits)
         if proof is None:

@@ -100,7 +100,7 @@ class PreservingTemplate:
     tried: int
     """Edits that were tried."""
     proof: ProvenEdit | None
-    """None where nothing is edited."""
+    """None if nothing is edited."""
 
 
 def preserving_template(analysis: Analysis, scenarios: Sequence[Scenario]) -> PreservingTemplate:
@@ -213,7 +213,7 @@ class _EditSearch:
         return [edit for _, edit in measured]
 
     def _gain(self, edits: Sequence[TemplateEdit], targets: Sequence[PlayedStep]) -> _Gain | None:
-        """Measure how far the steps go; None where one cannot be rendered at all."""
+        """Measure how far the steps go; return None if one cannot be rendered at all."""
         stage = self._edited(edits)
         holding = missing = 0
         for step in targets:
@@ -295,7 +295,7 @@ class _EditSearch:
         return replace(self._analysis.rendering, text=text)
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether both render all steps and conversations to the same texts."""
+        """Return whether both render all steps and conversations to the same texts."""
         first, second = (ReplayStage(self._analysis, each) for each in (one, other))
         same = (_texts(first, it.replay) == _texts(second, it.replay) for it in self._steps)
         return all(same) and self._proof.alike(one, other)
@@ -318,7 +318,7 @@ def _alike(stage: ReplayStage, replay: Replay) -> bool:
 
 
 def _texts(stage: ReplayStage, replay: Replay) -> tuple[str, str] | None:
-    """Return the next prompt and the one of a step; None where that one cannot be rendered."""
+    """Return the next prompt and the one of a step, or None if that one cannot be rendered."""
     try:
         other = stage.again(replay)
     except AutoparserError:

@@ -1,10 +1,10 @@
-"""The conversations by which an edit of a template is proven.
+"""Build the conversations by which an edit of a template is proven.
 
-They are those of the matrix of lint and of `compare`, and four kinds beside them: texts of one
-voice with whitespace at their edges, what a model wrote as one text, long ones, and what callers
-send in other words. A conversation in other words means the same as a plain one, so that a template
-that takes it renders both to the same text: content of null or none, an empty list of calls,
-arguments as JSON text, content as a list of parts, a developer's message for the system's.
+They are those of the matrix of lint and of `compare`, and four more kinds: texts of one voice with
+whitespace at their edges, a model's output as one text, long ones, and requests in other words. A
+conversation in other words means the same as a plain one, so that a template that takes it renders
+both to the same text: content of null or none, an empty list of calls, arguments as JSON text,
+content as a list of parts, a developer's message for the system's.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ProofConversation:
     closer: str = ""
     """What closes a section of calls, where a template writes it after several alone."""
     block: tuple[str, str] | None = None
-    """What opens and closes reasoning in the template's turns; None where it writes none."""
+    """What opens and closes reasoning in the template's turns, or None if it writes none."""
     header: str = ""
     """What the model's turns begin with."""
     of_parts: bool = False
@@ -124,7 +124,7 @@ def proof_conversations(subject: Subject) -> tuple[ProofConversation, ...]:
 def _known(
     each: ProofConversation, block: tuple[str, str] | None, header: str
 ) -> ProofConversation:
-    """Say how turns are written, of a conversation and of the plain one."""
+    """Return how turns are written, of a conversation and of the plain one."""
     plain = each.plainly and replace(each.plainly, block=block, header=header)
     return replace(each, block=block, header=header, plainly=plain)
 

@@ -38,7 +38,7 @@ class RenderFault(NamedTuple):
 
 
 RenderedBy: TypeAlias = Callable[[ProofConversation], str | None]
-"""Renders a conversation; None where the template refuses it."""
+"""Renders a conversation, or None if the template refuses it."""
 
 
 def faults_of(
@@ -78,7 +78,7 @@ def _texts(
 
 
 def _is_left_out(each: ProofConversation, voice: str, words: str, rendered: RenderedBy) -> bool:
-    """Say whether a text that is lost is one that templates leave out of earlier turns.
+    """Return whether a text that is lost is one that templates leave out of earlier turns.
 
     Content beside calls is such a one where it is written while its turn is the last: there it
     stands where the model reasons.
@@ -91,7 +91,7 @@ def _is_left_out(each: ProofConversation, voice: str, words: str, rendered: Rend
 
 
 def _is_earlier(messages: Sequence[Mapping[str, Json]], at: int) -> bool:
-    """Say whether a question or an answer comes after a message: no loop goes on with it."""
+    """Return whether a question or an answer comes after a message: no loop goes on with it."""
     return any(
         message["role"] == "user" or (message["role"] == "assistant" and message.get("content"))
         for message in messages[at + 1 :]
@@ -226,7 +226,7 @@ def _gone_on(each: ProofConversation) -> ProofConversation:
 
 
 def is_worse(before: Mapping[RenderFault, int], after: Mapping[RenderFault, int]) -> bool:
-    """Say whether something is wrong after that was not wrong before, or is more so."""
+    """Return whether something is wrong after that was not wrong before, or is more so."""
     return any(count > _known(before, fault) for fault, count in after.items())
 
 

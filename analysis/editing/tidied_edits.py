@@ -1,12 +1,11 @@
-"""Edits that are proven, written as a person would have: the same renders, said more plainly.
+"""Simplify proven edits to what a person would have written, with the same renders.
 
-Contract: only what the edits touch is written otherwise, and only where the caller, who knows what
-has to be rendered, finds both templates alike.
+Contract: only text that the edits touch is rewritten, and only if the caller, who knows what has to
+be rendered, finds both templates alike.
 
-How an edit is spelled: brackets that decide nothing, and tags that stand on a line together.
-
-For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and where a template gives each tag a
-line of its own,
+Redundant brackets are removed, conditions with a fixed value are written out, and tags are put on
+lines of their own. For example `{{ f((x or '')) }}` becomes `{{ f(x or '') }}`; and if a template
+gives each tag a line of its own,
 
     {%- endfor %}{% if a %}{{- 'b' }}{% endif %}
 
@@ -94,7 +93,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
     step = _step(text, tags)
     found: list[TemplateEdit] = []
     indents: list[str | None] = []
-    """Where the line of each tag begins; None where another text stands before it."""
+    """Where the line of each tag begins, or None if another text stands before it."""
     opened: list[tuple[str | None, bool]] = []
     for at, tag in enumerate(tags):
         before = tags[at - 1] if at else tag
@@ -118,7 +117,7 @@ def own_lines(text: str, spans: Sequence[tuple[int, int]]) -> tuple[TemplateEdit
 
 
 def _closes_in_line(text: str, tags: Sequence[_PlacedTag], at: int) -> bool:
-    """Say whether what a tag opens ends in the same line."""
+    """Return whether what a tag opens ends in the same line."""
     depth = 0
     for tag in tags[at + 1 :]:
         if tag.leaves and not depth:
@@ -175,7 +174,7 @@ def _is_block(inside: Sequence[str]) -> bool:
     return inside[:1] == ["set"] and "=" not in inside
 
 
-# What a condition comes to, whatever its parts hold.
+# The value of a condition, whatever its parts are.
 #
 # A part is what `and`, `or` and `not` put together: `a` and `b > 1` in `a or (not a and b > 1)`.
 # That condition holds wherever `a or b > 1` does, and `a or not a` always does. Where `a` holds,
@@ -187,13 +186,13 @@ MOST_PARTS = 8
 
 
 def constant_condition(condition: str) -> bool | None:
-    """Return what a condition always comes to; None where that hangs on its parts."""
+    """Return what a condition always comes to, or None if that hangs on its parts."""
     found = _truths(condition, {})
     return found[0] if found and len({*found}) == 1 else None
 
 
 def same_truth(one: str, other: str) -> bool:
-    """Say whether two conditions come to the same, whatever their parts hold."""
+    """Return whether two conditions come to the same, whatever their parts hold."""
     parts = {**_parts(_read(one)), **_parts(_read(other))}
     found = _truths(one, parts)
     return bool(found) and found == _truths(other, parts)
@@ -212,7 +211,7 @@ def _truths(condition: str, parts: Mapping[str, nodes.Node]) -> list[bool]:
 
 
 def _possible(parts: Mapping[str, nodes.Node], held: Mapping[str, bool]) -> bool:
-    """Say whether parts can hold so together: what holds something is there."""
+    """Return whether parts can hold so together: what holds something is there."""
     for name, part in parts.items():
         if isinstance(part, nodes.Test) and held.get(repr(part.node)):
             absent = {"none": True, "undefined": True, "defined": False}.get(part.name)
@@ -257,7 +256,7 @@ def _truth(read: nodes.Node, held: Mapping[str, bool]) -> bool:
             return held[repr(read)]
 
 
-# Conditions that always come to the same, written out of a template.
+# Conditions with a fixed value, removed from a template.
 #
 # For example `{% if true %}a{% else %}b{% endif %}` becomes `a`, `{% elif a or not a %}` becomes
 # `{% else %}`, `{{ x if false else y }}` becomes `{{ y }}`, `{% if b or (not b and c) %}` becomes
@@ -338,7 +337,7 @@ def _items(body: StatementBody) -> Iterator[TemplateItem]:
 
 
 def _sets_itself(text: str, item: TemplateItem) -> bool:
-    """Say whether a variable is set to what it is."""
+    """Return whether a variable is set to what it is."""
     for tokens in statement_spans(template_tokens(text[item.start : item.end])):
         words = [token.value for token in tokens]
         equal = words.index("=") if "=" in words else 0
@@ -411,7 +410,7 @@ def _line_gone(text: str, place: tuple[int, int]) -> Edits:
 
 
 def _whole_lines(text: str, place: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the lines of a stretch; None where something else stands on them."""
+    """Return the lines of a stretch, or None if something else stands on them."""
     start = text.rfind("\n", 0, place[0]) + 1
     end = text.find("\n", place[1])
     end = len(text) if end < 0 else end + 1
@@ -459,7 +458,7 @@ class EditJudge(Protocol):
         ...
 
     def alike(self, one: ChatTemplate, other: ChatTemplate) -> bool:
-        """Say whether both render the same."""
+        """Return whether both render the same."""
         ...
 
 

@@ -1,4 +1,9 @@
-"""What an engine and a client put into the history: the parsed message, and what follows it."""
+"""Write the messages that an engine and a client put into the history after a completion.
+
+    parsed completion -> remember_message -> Remembered -> following_messages -> next conversation
+
+`EngineMessages` writes all messages as an engine with given habits does.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +50,20 @@ from .scenarios import (
     UnreadCalls,
 )
 
-# JSON that was cut: as much of an object as engines make of it.
+# JSON that was cut: the part of an object that engines read.
 
 
 def readable_part(text: str) -> Mapping[str, Json]:
-    """Return the object in the longest beginning of a text that more text could make JSON.
+    """Return the object in the longest prefix of a text that more text could complete to JSON.
 
     A string that was cut ends where it was cut; a key without a value is left out, and so is a
-    number or a word that was cut in its middle. Empty where no beginning holds an object.
+    number or a word that was cut in its middle. Empty if no beginning holds an object.
 
     For example `{"city": "Oslo", "days": 3, "draft": tr` is the city and the days, and so is
     `{"city": "Oslo", "days": 3, draft`, which no text could make JSON.
     """
     text = text.lstrip()
-    # What cannot become JSON cannot with more after it either, so halving finds where that begins.
+    # A prefix that cannot become JSON cannot with more text either, so bisection finds the longest.
     ends = range(1, len(text) + 1)
     readable = bisect_left(ends, 1, key=lambda end: _read(text[:end]) is _UNREADABLE)
     value = _read(text[:readable])
@@ -77,9 +82,9 @@ def _read(text: str) -> Any:
 
 # Messages as an engine hands them to the template: the turn that was parsed, and those before it.
 #
-# For example an engine that passes no reasoning on and no content beside calls has made of an
-# earlier turn `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}`
-# only `{content: "", tool_calls: […]}`.
+# For example, an engine that passes on neither reasoning nor content beside calls turns an earlier
+# `{reasoning_content: "A lookup is due.", content: "Let me look.", tool_calls: […]}` into
+# `{content: "", tool_calls: […]}`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +171,7 @@ class EngineMessages:
 
 
 def json_value(text: str) -> Json:
-    """Return what a JSON text says; the text itself where it is not JSON."""
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
         value: Json = json.loads(text)
     except ValueError:
@@ -179,10 +184,10 @@ CONCLUSION = "All of it is done."
 NEXT_QUESTION = "Thanks. What else is there?"
 
 PLAIN_IDS = ("aB3dE6gH1", "kL5mN7pQ2", "rS8tU4vW9")
-"""Ids that every template takes; where a turn shows no ids, none of this matters."""
+"""Ids that every template accepts; they do not matter if a turn shows no ids."""
 
 MADE_ID = "chatcmpl-tool-{:032x}"
-"""An id as engines make them: nothing of it was sampled."""
+"""The form of an id that an engine makes, not the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +195,9 @@ class Remembered:
     """An assistant message in the history."""
 
     message: Mapping[str, Json]
-    """In the form that the engine gives it."""
+    """The message in the engine's form."""
     calls: tuple[ToolCall, ...]
-    """Its calls, which want answers."""
+    """Its calls, which need results."""
 
 
 def remember_message(
@@ -209,13 +214,13 @@ def remember_message(
 
 
 def _makes_ids(format_: TurnFormat, engine: EngineHabits) -> bool:
-    """Say whether the engine's ids are none that the model wrote."""
+    """Return whether the engine makes its own ids, not those that the model wrote."""
     naming = format_.calls is not None and format_.calls.naming is not None
     return engine.ids is Ids.MADE or (engine.ids is Ids.NAMED and not naming)
 
 
 def has_unreadable_call(parsed: ParsedMessage) -> bool:
-    """Say whether a call was not written whole; a forgiving parser may read it all the same."""
+    """Return whether a call was not written whole; a forgiving parser may read it all the same."""
     return parsed.partial_call is not None or any(map(_broken, parsed.tool_calls))
 
 
@@ -258,7 +263,7 @@ def _content(format_: TurnFormat, parsed: ParsedMessage, sampled: str, engine: E
     opener = call_opener(format_)
     unread = parsed.status is Status.MALFORMED and not parsed.malformed_calls
     if unread and engine.malformed is not UnreadCalls.CONTENT and opener:
-        # What is no call may go on otherwise than calls do behind their first marker.
+        # Text that is not a call may continue differently after the first marker of calls.
         return content.partition(TemplateLiteral.of(opener).first)[0]
     return content
 
@@ -284,14 +289,14 @@ def _first_broken(parsed: ParsedMessage) -> int:
 
 
 def _unstopped(format_: TurnFormat, text: str) -> str:
-    """Take off what stopped the model, as engines do."""
+    """Remove the stop string, as engines do."""
     return text.removesuffix(
         next((stop for stop in format_.stop_strings if text.endswith(stop)), "")
     )
 
 
 def call_opener(format_: TurnFormat) -> str:
-    """Return what opens calls, without the whitespace at its edges; empty where nothing does."""
+    """Return the text that opens calls, stripped, or "" if there is none."""
     calls = format_.calls
     if calls is None:
         return ""
@@ -319,7 +324,7 @@ def _text(call: ParsedCall, engine: EngineHabits) -> str:
 
 
 def following_messages(calls: Sequence[ToolCall], coming: Next, answers: Answers) -> Dialogue:
-    """Give the messages that come after the turn. Where nothing was called, nothing is answered."""
+    """Return the messages after the turn; without calls there are no results."""
     answered = list(calls[:1] if answers is Answers.FIRST else calls)
     if answers is Answers.REVERSED:
         answered.reverse()
@@ -332,7 +337,7 @@ def following_messages(calls: Sequence[ToolCall], coming: Next, answers: Answers
 
 
 def _tagged(part: Json) -> Json:
-    """Put the tag after the text of a part of the content."""
+    """Append the tag to the text of a content part."""
     if not isinstance(part, dict):
         return part
     return {key: text if key == "type" else f"{text}{_TAG}" for key, text in part.items()}
@@ -347,7 +352,7 @@ def render_continued(
     """Render a conversation whose last message goes on, as transformers 5.23.0 does.
 
     `apply_chat_template(continue_final_message=…)` puts a tag after the text to continue and
-    cuts the render there. Raises TemplateRenderError where it is not to be found.
+    cuts the render there. Raises TemplateRenderError if it is not to be found.
     """
     last = dict(messages[-1])
     content = last.get("content")

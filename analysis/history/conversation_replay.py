@@ -1,4 +1,4 @@
-"""One step of a conversation as an engine takes it: prompt, parse, history, next prompt.
+"""Replay one step of a conversation as an engine takes it: prompt, parse, history, next prompt.
 
 Contract: a replay is a pure function of its exchange; a template's refusal is part of it.
 """
@@ -60,7 +60,7 @@ class Replay:
     kept: Remembered
     """The message as it stands in the history."""
     text: str
-    """The next prompt; empty where the template raised."""
+    """The next prompt, or empty if the template raised."""
     error: TemplateRenderError | None = None
 
     @property
@@ -70,7 +70,7 @@ class Replay:
 
     @property
     def at(self) -> int | None:
-        """Where the next prompt departs from that, in characters; None where it does not."""
+        """Where the next prompt departs from that, in characters, or None if it does not."""
         whole = self.whole
         if self.error is None and self.text.startswith(whole):
             return None
@@ -171,7 +171,7 @@ class ReplayStage:
         return Begun(format_, opening_at_end(format_, prompt.text))
 
     def read(self, exchange: Exchange) -> ParsedMessage:
-        """Parse what was sampled. Raises TemplateRenderError where there is no prompt."""
+        """Parse what was sampled. Raises TemplateRenderError if there is no prompt."""
         prompt = self._prompt_of(exchange)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
         return self._parser(begun, prompt, exchange).parse(
@@ -181,7 +181,7 @@ class ReplayStage:
     def play(self, exchange: Exchange) -> Replay:
         """Parse what was sampled, put it into the history, and render the next prompt.
 
-        Raises TemplateRenderError where there is no prompt to begin with.
+        Raises TemplateRenderError if there is no prompt to begin with.
         """
         prompt = self._prompt_of(exchange)
         begun = self.begun(prompt, exchange.tools, exchange.setting)
@@ -194,7 +194,7 @@ class ReplayStage:
     def again(self, replay: Replay) -> Replay:
         """Render a step that was played through another template, as far as it was read there.
 
-        Raises TemplateRenderError where there is no prompt to begin with.
+        Raises TemplateRenderError if there is no prompt to begin with.
         """
         exchange = replay.exchange
         prompt = self._prompt_of(exchange)
@@ -226,7 +226,7 @@ class ReplayStage:
     def line_at(self, replay: Replay, at: int) -> int | None:
         """Return the template's line that wrote what stands there in the next prompt.
 
-        None where that is not known: after its end, and where the turn itself goes on.
+        None if that is not known: after its end, and where the turn itself goes on.
         """
         exchange = replay.exchange
         if exchange.next is Next.CONTINUATION:
@@ -244,7 +244,7 @@ class ReplayStage:
         return written.line_at(at)
 
     def with_turn(self, replay: Replay, message: Mapping[str, Json]) -> str:
-        """Return the next prompt with another message in the history; empty where it raises."""
+        """Return the next prompt with another message in the history, or empty if it raises."""
         kept = Remembered(message, replay.kept.calls)
         known = replay.exchange, replay.format, replay.prompt, replay.parsed
         return self._rendered(*known, kept).text

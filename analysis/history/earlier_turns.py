@@ -1,4 +1,4 @@
-"""Whether the template leaves the history as it was when new messages follow."""
+"""Find out whether the template leaves the history unchanged when new messages follow."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class History:
     """Finds out by renders, once for each kind of turn and each row of roles that follows."""
 
     def __init__(self, format_: TurnFormat, skeletons: Skeletons, tokens: TokenText) -> None:
-        """Prepare; nothing is rendered yet."""
+        """Store the arguments; rendering is lazy."""
         self._skeletons = skeletons
         self._text = tokens
         self._known: dict[tuple[object, ...], EarlierTurns] = {}
@@ -56,7 +56,7 @@ class History:
         self._header = format_.header.strip()
         first = "" if format_.calls is None else format_.calls.row[0]
         self._call = "" if isinstance(first, RowSlot) else first.strip()
-        """What begins each call; empty where that is no text."""
+        """What begins each call, or empty if that is no text."""
         self._ends = tuple(each.text for each in format_.ends)
         self._headed: dict[bool, bool] = {}
 
@@ -171,7 +171,7 @@ class History:
     def _after(
         self, base: Base, turn: Message, new: Messages, *, reasoning: bool
     ) -> tuple[str, str] | None:
-        """Render a history, and with more after it; None where the template refuses them all."""
+        """Render a history, and with more after it, or None if the template refuses them all."""
         call = self._skeletons.call(base.renders) if self._skeletons.calls else None
         for each in (call, None):
             entries = self._skeletons.earlier(
@@ -214,7 +214,7 @@ class History:
         return bool(self._open) and any(self._close in each for each in ends)
 
     def dropped(self, kept: EarlierTurns, base: Base, past: PromptPast, opening: str) -> str:
-        """Name the block of a prompt before its `opening` that is dropped; empty where none is.
+        """Name the block of a prompt before its `opening` that is dropped; return "" if none is.
 
         `kept` says which blocks are: those with reasoning, those that hold none, or both.
         """

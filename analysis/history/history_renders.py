@@ -94,7 +94,7 @@ class Purpose:
     notes: list[str]
 
     def keep_reasoning(self, reason: Reason, detail: str) -> None:
-        """Note that reasoning is kept. Raises RefusedBridge where nobody asked for that."""
+        """Note that reasoning is kept. Raises RefusedBridge if nobody asked for that."""
         self._keep(reason, detail, asked=self.force or self.retention.keeps(self.roles))
 
     def keep_end(self, reason: Reason, detail: str) -> None:
@@ -174,7 +174,7 @@ class HistoryRenders:
         }
 
     def attempt(self, messages: Messages, *, generation: bool = False) -> str | None:
-        """Render prepared messages; None where the template refuses them or crashes."""
+        """Render prepared messages; return None if the template refuses them or crashes."""
         try:
             return self.text(messages, generation=generation)
         except TemplateRenderError:
@@ -186,9 +186,9 @@ def prepare_messages(messages: Sequence[object]) -> list[Message]:
     return list(prepared_messages(messages))
 
 
-# What a template's own `{% generation %}` blocks mark as the model's.
+# The text that a template's own `{% generation %}` blocks mark as the model's.
 #
-# The blocks are transformers' extension; a template that has them says itself what is sampled.
+# The blocks are transformers' extension; a template that has them decides itself what is sampled.
 
 
 def generation_ranges(
@@ -196,7 +196,7 @@ def generation_ranges(
 ) -> list[tuple[int, int]] | None:
     """Return the stretches of `text` that stand in generation blocks.
 
-    None where the template has no such block, or writes something else when its blocks are
+    None if the template has no such block, or writes something else when its blocks are
     marked: where it changes the text of a block afterwards, nobody can tell what it marked.
     """
     if not renders.template.marks_generation:

@@ -1,4 +1,4 @@
-"""Where in a render the images, videos and sounds of its messages stand.
+"""Find where in a render the images, videos and sounds of its messages are.
 
 Each part is replaced by a text with an invented word, and then left out, the last part first, so
 that the numbers of those before it stay. What stands where the word stood is the part's:
@@ -45,7 +45,7 @@ class MediaPart:
 
 @dataclass(frozen=True, slots=True)
 class MediaSpan:
-    """The stretch of a render that stands for a part; empty where there is no such stretch."""
+    """The stretch of a render that stands for a part, or empty if there is no such stretch."""
 
     part: MediaPart
     start: int = 0
@@ -120,7 +120,7 @@ def _settled(
 
 
 def _pattern(media: MediaTreatment) -> re.Pattern[str] | None:
-    """Return what finds the placeholder of each part; None where there is no such text."""
+    """Return what finds the placeholder of each part, or None if there is no such text."""
     said = media.placeholder
     if not said or not media.each or MediaSlot.DATA in said:
         return None

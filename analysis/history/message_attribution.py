@@ -1,7 +1,11 @@
-"""A rendered conversation, and for every character of it whose it is.
+"""Attribute every character of a rendered conversation to its message and its writer.
 
-Each character is in exactly one segment: of a message or of the template, text that the message
-brought or what the template wrote around it, sampled by the model or written by the prompt.
+Each character is in exactly one segment: of a message or of the template; brought by the message or
+written around it by the template; sampled by the model or written by the prompt. Three steps:
+
+    find_places     where the texts of messages stand, by a render with marks in them
+    Shares.cut      where the share of one message ends and the next begins
+    attribute_render  the segments, with what is sampled and what a loss counts
 """
 
 from __future__ import annotations
@@ -19,30 +23,29 @@ from autoparser.analysis.templates.chat_template import REASONING_FIELDS
 from .history_renders import HistoryRenders, Message, Messages, generation_ranges
 from .text_marks import LeafKind, Marks, Path, Run, Style, replace_texts, text_leaves
 
-# Where in a render the texts of its messages stand, found by rendering them again with marks.
+# Places: where in a render the texts of its messages stand.
 #
-# Contract: what is found is checked. A marked render counts only if it is the plain render once
-# its marks are taken out. Where a template looks at a text and so writes something else, the
-# texts are marked in another style, then each kind of text for itself, then each text; a text
-# that cannot be marked at all is left out.
+# Contract: a marked render counts only if it equals the plain render once its marks are removed. If
+# a template looks at a text and so writes something else, the texts are marked in another style,
+# then each kind of text separately, then each text; a text that cannot be marked is left out.
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stretches of one render that came from its messages' texts."""
+    """The runs of one render that came from the texts of its messages."""
 
     marks: Marks
     styles: Mapping[int, Style]
-    """How each text was marked; a text that is not here cannot be."""
+    """By leaf: how its text was marked; a text that is missing here cannot be marked."""
     runs: tuple[Run, ...]
-    """In the order of the render, none of them touching another's characters."""
+    """In the order of the render, without overlaps."""
 
     def marked(self, messages: Messages) -> list[Message]:
-        """Return these messages, or the first of them, with marks in their texts."""
+        """Return these messages, all or the first of them, with marks in their texts."""
         return replace_texts(messages, self._texts(len(messages)))
 
     def read(self, marked: str) -> tuple[str, list[Run]]:
-        """Take the marks out of a render: its text, and what came from the messages' texts."""
+        """Remove the marks from a render; return its text and the runs of the messages' texts."""
         text, found = self.marks.read(marked)
         return text, self.marks.runs(text, found, self.styles)
 
@@ -52,7 +55,7 @@ class Places:
         return _texts(self.marks, known)
 
     def message(self, run: Run) -> int:
-        """Say which message a stretch came from."""
+        """Return the number of the message that a run came from."""
         return self.marks.leaves[run.leaf].message
 
 
@@ -72,9 +75,9 @@ def find_places(
 
 
 def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
-    """Leave out what a later message repeats of an earlier one, such as the name of a call.
+    """Leave out runs where a later message repeats a text of an earlier one, such as a call's name.
 
-    How often a message writes a text itself shows where the conversation ends with it.
+    A conversation that ends with a message shows how often that message itself writes its text.
     """
     repeated = [leaf for leaf, times in Counter(r.leaf for r in places.runs).items() if times > 1]
     allowed: dict[int, int] = {}
@@ -96,7 +99,7 @@ def _own(places: Places, renders: HistoryRenders, messages: Messages) -> Places:
 
 
 class _Search:
-    """Marks texts until each is found or cannot be."""
+    """Marks texts until each is found or cannot be marked."""
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class _Search:
         self._generation = generation
 
     def mark_all(self) -> None:
-        """Mark all texts at once if that can be, else in smaller and smaller groups."""
+        """Mark all texts at once if possible, else in smaller and smaller groups."""
         everything = range(len(self.leaves))
         if not everything or self._found(everything):
             return
@@ -127,7 +130,7 @@ class _Search:
                     self._found([leaf])
 
     def widen(self) -> None:
-        """Count the whitespace at a text's edges in, where the template keeps it."""
+        """Include the whitespace at a text's edges in its run if the template keeps it."""
         padded = [run.leaf for run in self.runs if self._padded(run)]
         for kind in LeafKind:
             group = {leaf for leaf in padded if self.leaves[leaf].kind is kind}
@@ -154,7 +157,7 @@ class _Search:
         return False
 
     def _try(self, styles: Mapping[int, Style]) -> list[Run] | None:
-        """Render with marks; None where that is another text."""
+        """Render with marks and return the runs, or None if that gives another text."""
         texts = _texts(self.marks, styles)
         marked = self._renders.attempt(
             replace_texts(self._messages, texts), generation=self._generation
@@ -173,7 +176,7 @@ def _texts(marks: Marks, styles: Mapping[int, Style]) -> dict[tuple[int, Path], 
 
 
 def _apart(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Sort runs; of characters that two of them claim, the first keeps them."""
+    """Sort runs; characters that two of them claim go to the first."""
     kept: list[Run] = []
     end = 0
     for run in sorted(runs, key=lambda run: (run.start, run.end)):
@@ -184,38 +187,37 @@ def _apart(runs: Iterable[Run]) -> tuple[Run, ...]:
     return tuple(kept)
 
 
-# Which stretch of a render is whose: the share of each message, and what the prompt wrote of it.
+# Shares: which part of a render belongs to each message, and which part of that the prompt wrote.
 #
-# The rule: a message's share is what the template writes when the conversation comes to end with
-# it. So the text between two messages is cut where the render of the conversation up to the first
-# of them ends; and what the template would write as the generation prompt before an assistant
-# message is the prompt's, not the model's. Both are read off renders of the first so many
-# messages, in which marks show where the last text of the earlier message ended.
+# A message's share is the text that the template writes when the conversation ends with it. So the
+# text between two messages is cut where the render up to the first of them ends, and the generation
+# prompt before an assistant message is the prompt's, not the model's. Both are read from renders of
+# the first messages, in which marks show where the last text of the earlier message ended.
 
 
 TEMPLATE = -1
-"""Stands for a message's number where the text is of no message."""
+"""The message number of text that belongs to no message."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageShare:
-    """One message's stretch of the render."""
+    """One message's part of the render."""
 
     message: int
     start: int
     end: int
     prompted: int
-    """Up to where a generation prompt writes it; `start` where none does."""
+    """The end of what a generation prompt writes of it; `start` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What a conversation of the first so many messages ends with, after a text of theirs."""
+    """The end of a render of the first messages, after a given text of theirs."""
 
     plain: str | None
-    """None: the template refuses to end there, or does not write that text."""
+    """None if the template refuses to end there or does not write that text."""
     prompt: str | None
-    """With the generation prompt."""
+    """The same with the generation prompt."""
 
 
 TailKey: TypeAlias = tuple[tuple[str, ...], str, str, bool]
@@ -223,15 +225,15 @@ TailKey: TypeAlias = tuple[tuple[str, ...], str, str, bool]
 
 @dataclass(slots=True)
 class Joints:
-    """What was learnt about the texts between messages; serves all renders of one renderer."""
+    """The texts learned between messages, cached for all renders of one renderer."""
 
     format: TurnFormat
     tails: dict[TailKey, tuple[Tail, ...]] = field(
         default_factory=dict["TailKey", "tuple[Tail, ...]"]
     )
-    """By the roles on both sides, the kind of the last text, the text between, and with tools."""
+    """By the roles from one text to the next, the last text's kind, the gap, and with tools."""
     headers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """What was seen to begin a message of each role."""
+    """By role: the texts that were seen to begin a message."""
 
 
 class Shares:
@@ -240,7 +242,7 @@ class Shares:
     def __init__(
         self, renders: HistoryRenders, messages: Messages, text: str, places: Places, joints: Joints
     ) -> None:
-        """Prepare to cut `text`, the render of `messages`."""
+        """Store the arguments; `text` is the render of `messages`."""
         self._renders = renders
         self._messages = messages
         self._text = text
@@ -249,7 +251,7 @@ class Shares:
         self._roles = [str(message.get("role")) for message in messages]
 
     def cut(self) -> list[MessageShare]:
-        """Return the shares in the order of the text; what is in none is the template's."""
+        """Return the shares in the order of the text; text in none is the template's."""
         return list(self._cut())
 
     def _cut(self) -> Iterator[MessageShare]:
@@ -280,7 +282,7 @@ class Shares:
                 self._joints.headers.setdefault(self._roles[then], set()).add(header)
 
     def _cuts(self, run: Run, end: int, then: int) -> Iterator[tuple[int, int]]:
-        """Say where each message after `run`, up to `then`, begins, and its prompt ends."""
+        """Yield where each message after `run`, up to `then`, begins and where its prompt ends."""
         current = self._places.message(run)
         gap = self._text[run.end : end]
         tails = self._tails(run, gap, then)
@@ -296,7 +298,7 @@ class Shares:
     def _prompted(self, prompt: str, start: int, end: int) -> int:
         """Count the characters after `start` that a prompt writes; the turn's text is at `end`.
 
-        A prompt that goes on otherwise may begin like the model's text at random.
+        A prompt that continues differently may share a prefix with the model's text by chance.
         """
         if self._text.startswith(prompt, start):
             return len(prompt)
@@ -309,7 +311,7 @@ class Shares:
         cut = 0 if tail is None else common_length(tail, gap)
         if not assistant:
             return cut
-        # A turn may be closed only once another message follows it.
+        # Some templates close a turn only once another message follows it.
         for end in self._joints.format.ends:
             close = (end.text if end.historic is None else end.historic).strip()
             rest = gap[cut:]
@@ -337,7 +339,7 @@ class Shares:
         return Tail(plain, prompt)
 
     def _behind(self, leaf: int, count: int, *, generation: bool) -> str | None:
-        """Render the first messages, and give what stands after a text of theirs."""
+        """Render the first messages and return the text after one of theirs, or None."""
         marked = self._places.marked(self._messages[:count])
         rendered = self._renders.attempt(marked, generation=generation)
         if rendered is None:
@@ -347,7 +349,7 @@ class Shares:
         return None if end is None else text[end:]
 
     def _first(self, run: Run) -> tuple[int, int]:
-        """Say where the share of the first message begins, and where its prompt ends."""
+        """Return where the share of the first message begins and where its prompt ends."""
         before = self._text[: run.start]
         message = self._places.message(run)
         begin = self._header_start(before, message)
@@ -363,10 +365,10 @@ class Shares:
         return begin, begin + written
 
     def _header_start(self, before: str, message: int) -> int:
-        """Say where the header of the first message begins; before it the text is the template's.
+        """Return where the header of the first message begins; text before it is the template's.
 
-        The header is what the template writes before a later message of that role. No later one
-        tells that of a system message: all but the beginning of the text is its turn.
+        The header is the text that the template writes before a later message of that role. A
+        system message has no later one: all but the beginning of the text is its turn.
         """
         role = self._roles[message]
         if role in _ONLY_FIRST:
@@ -379,7 +381,7 @@ class Shares:
         return len(before) - max(map(len, known), default=0)
 
     def _learn_header(self, message: int) -> None:
-        """Render a message of that role after an assistant's, where its header is seen."""
+        """Render a message of that role after an assistant's, which shows its header."""
         one = self._messages[message]
         dialogue = [one, {"role": "assistant", "content": "done"}, one]
         text = self._renders.attempt(dialogue)
@@ -389,39 +391,39 @@ class Shares:
 
 
 _ONLY_FIRST = ("system", "developer")
-"""Roles that most templates take in the first message alone."""
+"""Roles that most templates accept only in the first message."""
 
 
 def common_length(left: str, right: str) -> int:
-    """Count the characters with which both begin; where they part in a marker, not its own."""
+    """Return the length of the common prefix, without a marker that they share only in part."""
     return len(left) if right.startswith(left) else len(common_prefix(left, right))
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of the text that is all of one kind."""
+    """A part of the text that is all of one kind."""
 
     start: int
     end: int
     message: int
-    """The number of its message; -1 where it is the template's own."""
+    """The number of its message, or -1 if it is the template's own."""
     content: bool
     """Whether the message brought it: its content, its reasoning, a call's name or argument."""
     sampled: bool
     """Whether the model writes it: after the generation prompt, up to the stop, which counts."""
     loss: bool
-    """Whether a loss counts it: what `{% generation %}` marks in a template that has it, else
-    what is sampled."""
+    """Whether a loss counts it: inside `{% generation %}` in a template that has it, else if it
+    is sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attributed:
-    """A render, cut into segments that follow each other without a gap."""
+    """A render, cut into adjacent segments without gaps."""
 
     text: str
     segments: tuple[Segment, ...]
     marked: bool
-    """Whether the template's own `{% generation %}` says what a loss counts."""
+    """Whether the template's own `{% generation %}` decides what a loss counts."""
 
 
 def attribute_render(
@@ -435,7 +437,7 @@ def attribute_render(
 ) -> Attributed:
     """Render a conversation and attribute its text. Raises TemplateRenderError.
 
-    `text` is its render, where it is known already.
+    `text` is its render, if known already.
     """
     if text is None:
         text = renders.text(messages, generation=generation)
@@ -458,7 +460,7 @@ def _sampled(
     text: str,
     format_: TurnFormat,
 ) -> list[tuple[int, int]]:
-    """Say what the model writes: from where the prompt ends to the end of the stop string."""
+    """Return the ranges that the model writes: from the prompt's end to the stop string's end."""
     found: list[tuple[int, int]] = []
     for share in shares:
         if roles[share.message] != "assistant":
@@ -473,17 +475,17 @@ def _sampled(
 
 
 def _after_header(text: str, start: int, body: int, header: str) -> int:
-    """Return the place after a header that a prompt leaves out, as after the result of a call."""
+    """Return the offset after a header that a prompt leaves out, as after a tool result."""
     lead = text[start:body]
     space = len(lead) - len(lead.lstrip())
     return start + space + len(header) if header and lead.startswith(header, space) else start
 
 
 def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int:
-    """Say where a turn's sampled text ends, whose last text of its message ends at `body`.
+    """Return where a turn's sampled text ends; the last text of its message ends at `body`.
 
-    The stop may be the first of what is written after the turn: where nothing else closes a turn,
-    the model ends it by opening the next. Before `limit` stands no text of another message.
+    The stop may be the beginning of the next turn: if nothing else closes a turn, the model ends it
+    by opening the next. No text of another message stands before `limit`.
     """
     stops = [
         at + len(whole if text.startswith(whole, at) else stop)
@@ -497,7 +499,7 @@ def _end(text: str, body: int, end: int, limit: int, format_: TurnFormat) -> int
 
 
 def historic_closes(format_: TurnFormat) -> list[str]:
-    """Return what stands after turns in the history, the longest first."""
+    """Return the texts that close turns in the history, the longest first."""
     closes = {each.text if each.historic is None else each.historic for each in format_.ends}
     return sorted(filter(None, closes), key=len, reverse=True)
 
@@ -540,14 +542,14 @@ def _segments(
 
 
 class _Cursor:
-    """Finds the stretch that holds a place; places are asked for in rising order."""
+    """Finds the range that contains an offset; offsets must be asked for in rising order."""
 
     def __init__(self, stretches: list[tuple[int, int, int]]) -> None:
         self._stretches = sorted(stretches)
         self._next = 0
 
     def at(self, place: int) -> int | None:
-        """Return the label of the stretch that holds this place."""
+        """Return the label of the range that contains this offset, or None."""
         while self._next < len(self._stretches) and self._stretches[self._next][1] <= place:
             self._next += 1
         if self._next == len(self._stretches):

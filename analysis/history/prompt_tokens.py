@@ -1,4 +1,9 @@
-"""A prompt as token ids, and whose each token is."""
+"""Hold prompts as token ids with the owner of each token.
+
+The parts: the checked arguments of a caller; the prompts that bridges have returned, cached; the
+stops of a template as a tokenizer writes them; and `RenderedTokens`, made by `own_tokens` from an
+attributed text and its tokens.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +32,10 @@ from autoparser.analysis.templates.source_text import PASSED
 from .history_renders import Message, Retention
 from .message_attribution import Attributed, Segment
 
-# What a caller gives, checked: messages, tools, switches, and what reasoning to keep.
+# A caller's arguments, checked: messages, tools, switches, and which reasoning to keep.
 #
-# Contract: what is not as it should be is a RequestError that names its place, such as
-# `messages[2]`, and what was expected there. Nothing is asked of a message but a role: what it
-# may hold is for the template to say.
+# Contract: anything invalid is a RequestError that names its place, such as `messages[2]`, and what
+# was expected there. A message must have a role; the template decides what else it may have.
 
 
 _MESSAGE = "give {role: user, content: …}"
@@ -65,7 +69,7 @@ def _message(given: object, place: str) -> Message:
 
 
 def ids_of(given: Sequence[int]) -> Sequence[int]:
-    """Return ids that may stand in an array of numpy or torch as a list of integers."""
+    """Return ids, which may be an array of numpy or torch, as a list of integers."""
     if isinstance(given, list | tuple):
         return given
     listed = getattr(given, "tolist", None)
@@ -88,9 +92,9 @@ def tools_of(given: object) -> list[object] | None:
 
 
 def tools_key(tools: Sequence[object] | None) -> bytes:
-    """Return what tells tools from others by their content: a caller may change them in place.
+    """Return a key of tools by their content, since a caller may change them in place.
 
-    Every turn asks it, and `json.dumps` takes eight times as long.
+    It is computed at every turn, and `json.dumps` takes eight times as long.
     """
     try:
         return b"" if tools is None else msgspec.json.encode(tools, enc_hook=repr)
@@ -137,9 +141,9 @@ def _listed(given: object, place: str, what: str, hint: str) -> Sequence[object]
     )
 
 
-# The prompts that bridges have given: each comes back, and the next one begins with it.
+# The prompts that bridges have returned: each comes back, and the next one begins with it.
 #
-# So its ids are known to be in the vocabulary, and of its text only what was added is read. Many
+# So its ids are known to be in the vocabulary, and only the text that was added is read. Many
 # conversations may take turns, and several outputs may follow one prompt.
 
 
@@ -152,7 +156,7 @@ Ids: TypeAlias = tuple[int, ...]
 
 
 class _Unread(NamedTuple):
-    """A stretch of ids that were not decoded, and the text after them."""
+    """A range of ids that were not decoded yet, and the text after them."""
 
     start: int
     end: int
@@ -160,20 +164,20 @@ class _Unread(NamedTuple):
 
 
 class PromptPast:
-    """A prompt, and what was found in it or in one that it begins with.
+    """A prompt, and what was found in it or in a prompt that is its prefix.
 
-    What stands in a prompt stands in all that go on from it, so nothing is looked at twice.
+    Text of a prompt is also in all prompts that continue it, so nothing is searched twice.
     """
 
     def __init__(self, tokens: TokenText, ids: Ids) -> None:
-        """Begin with nothing looked at."""
+        """Store the ids; nothing is decoded yet."""
         self.ids = ids
         self.found: set[Hashable] = set()
-        """What stands in it, as far as that was asked."""
+        """The things found in it, as far as they were searched for."""
         self.dropped: dict[Hashable, str] = {}
-        """Which block of it the template drops, by what becomes of earlier turns."""
+        """The block of it that the template drops, by what becomes of earlier turns."""
         self.looked: dict[Hashable, int] = {}
-        """Up to where in its text something was looked for, and does not stand."""
+        """The offset up to which its text was searched for something in vain."""
         self._tokens = tokens
         self._text = ""
         self._unread: tuple[_Unread, ...] = (_Unread(0, len(ids), ""),)
@@ -181,7 +185,7 @@ class PromptPast:
     def followed_by(self, ids: Ids, written: int, text: str) -> PromptPast:
         """Return the past of a prompt that begins with this one.
 
-        After it stand so many ids that a model has written, and then this text.
+        After it come `written` ids of the model, and then this text.
         """
         past, known = PromptPast(self._tokens, ids), len(self.ids)
         past.found, past.looked = {*self.found}, {**self.looked}
@@ -208,7 +212,7 @@ class PromptPast:
 
 
 class GivenPrompts:
-    """Knows the prompts that were given last."""
+    """Caches the prompts that were returned last."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -216,12 +220,12 @@ class GivenPrompts:
         self._length = 0
 
     def find(self, ids: Ids) -> PromptPast | None:
-        """Return the past of a prompt that was given; None for any other ids."""
+        """Return the past of a prompt that was returned, or None for other ids."""
         found = self._known.get(_key(ids))
         return found if found is not None and found.ids == ids else None
 
     def keep(self, past: PromptPast) -> None:
-        """Keep a prompt that is given now."""
+        """Cache a prompt that is about to be returned."""
         key = _key(past.ids)
         self._drop(key)
         self._known[key] = past
@@ -238,7 +242,7 @@ def _key(ids: Ids) -> tuple[int, Ids]:
     return len(ids), ids[-KEY_IDS:]
 
 
-# What ends an output, as texts and as ids, by what stands before it.
+# The stops of an output, as texts and as ids, after content and after calls.
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +252,15 @@ class TurnStop:
     text: str
     ids: tuple[int, ...]
     eos: int | None
-    """The token at which it is complete: it, or the last of several; None where its last marker is
+    """The token at which it is complete: it, or the last of several, or None if its last marker is
     no token of the vocabulary."""
     inside: bool
-    """It also stands inside turns: only after content, or after a call, an output ends there."""
+    """Whether it also occurs inside turns: an output ends there only after content or a call."""
 
 
 @dataclass(frozen=True)
 class TurnStops:
-    """What ends turns, that which the template writes first."""
+    """The stops of turns, the one that the template writes first."""
 
     after_content: tuple[TurnStop, ...]
     after_calls: tuple[TurnStop, ...]
@@ -268,17 +272,17 @@ class TurnStops:
 
     @cached_property
     def ids(self) -> tuple[int, ...]:
-        """The tokens at which an output ends wherever they stand."""
+        """The tokens at which an output ends wherever they occur."""
         return _eos(self.all, inside=False)
 
     @cached_property
     def inside_ids(self) -> tuple[int, ...]:
-        """The tokens at which an output ends once it has content or a call, and no sooner."""
+        """The tokens at which an output ends only once it has content or a call."""
         return tuple(id_ for id_ in _eos(self.all, inside=True) if id_ not in self.ids)
 
 
 def turn_stops(analysis: Analysis, tokens: TokenText) -> TurnStops:
-    """Return what ends the turns of a template, as this tokenizer writes it."""
+    """Return the stops of a template's turns, as this tokenizer encodes them."""
     texts = analysis.stop_texts
     return TurnStops(
         tuple(_stops(texts.after_content, tokens)), tuple(_stops(texts.after_calls, tokens))
@@ -317,11 +321,11 @@ _Told = TypeVar("_Told")
 
 
 class TokenOwner(NamedTuple):
-    """Whose so many tokens are that stand side by side."""
+    """The owner of a run of adjacent tokens."""
 
     length: int
     message: int
-    """The number of the message; -1 where they are the template's own."""
+    """The index of the message, or -1 if they are the template's own."""
     content: bool
     sampled: bool
     loss: bool
@@ -329,18 +333,18 @@ class TokenOwner(NamedTuple):
 
 @dataclass(frozen=True)
 class RenderedTokens:
-    """Token ids, and for each of them where it came from; all are as long as each other.
+    """Token ids, and the origin of each; all sequences have the same length.
 
-    A token may hold characters of two owners. The rule: it belongs to the message of its first
-    character; it is content if any of its characters is; it is sampled only if all of them are,
-    since a model that is given the first part does not write that token.
+    A token may have characters of two owners. It belongs to the message of its first character; it
+    is content if any of its characters is; it is sampled only if all of them are, since a model
+    that is given the first part does not write that token.
     """
 
     token_ids: tuple[int, ...]
     owners: tuple[TokenOwner, ...]
-    """Whose the tokens are, stretch by stretch: what is told of each token comes from it."""
+    """The owners of the tokens, run by run; the facts of each token come from it."""
     notes: tuple[str, ...] = ()
-    """What a bridge has kept that a render of the whole conversation would not have."""
+    """The text that a bridge kept and a render of the whole conversation would not have."""
     media: tuple[MediaTokens, ...] = ()
     """What stands for images, videos and sounds, in the order of the tokens. A part that has no one
     stretch of the prompt is not here."""
@@ -350,41 +354,41 @@ class RenderedTokens:
 
     @cached_property
     def message_indices(self) -> tuple[int, ...]:
-        """The number of the message; -1 where the token is the template's own."""
+        """By token: the index of its message, or -1 if it is the template's own."""
         return _each_token((each.message, each.length) for each in self.owners)
 
     @cached_property
     def is_content(self) -> tuple[bool, ...]:
-        """Whether it holds text that the message brought, not what the template wrote around it."""
+        """By token: whether it has text of the message, not only text written around it."""
         return _each_token((each.content, each.length) for each in self.owners)
 
     @cached_property
     def sampled(self) -> tuple[bool, ...]:
-        """Whether the model writes it. The stop token is in, what the prompt writes is not."""
+        """By token: whether the model writes it, stop token included and prompt excluded."""
         return _each_token((each.sampled, each.length) for each in self.owners)
 
     @cached_property
     def loss_mask(self) -> tuple[bool, ...]:
-        """What a loss counts: what `{% generation %}` marks where it is, else what is sampled."""
+        """By token: whether a loss counts it, by `{% generation %}` if present, else if sampled."""
         return _each_token((each.loss, each.length) for each in self.owners)
 
 
 def _each_token(stretches: Iterable[tuple[_Told, int]]) -> tuple[_Told, ...]:
-    """Repeat what is told of each stretch for so many tokens."""
+    """Repeat the fact of each run for its number of tokens."""
     return tuple(chain.from_iterable(starmap(repeat, stretches)))
 
 
 def own_tokens(attributed: Attributed, tokens: EncodedText, first: int = 0) -> RenderedTokens:
-    """Return each token of a text its owner.
+    """Assign each token of a text its owner.
 
-    `first` is where the text begins in that which the tokens' places count in.
+    `first` is the offset of the attributed text within the encoded text.
     """
     owners: list[TokenOwner] = []
     segments = attributed.segments
     at, length = 0, len(tokens.ids)
     for order, segment in enumerate(segments):
         end = segment.end + first
-        # All tokens that end in a segment lie in it, but for the first: it may begin before.
+        # All tokens that end in a segment lie in it, except the first, which may begin before it.
         until = max(at, tokens.ending_by(end))
         if until > at:
             whose = segment.message, segment.content, segment.sampled, segment.loss

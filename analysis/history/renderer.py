@@ -1,4 +1,11 @@
-"""The renderer of one template and one tokenizer: render, parse, stop, bridge."""
+"""Render, parse, stop and bridge with one template and one tokenizer.
+
+    Renderer.render                messages -> token ids, each with its owner
+    Renderer.parse_response        completion ids -> message
+    Renderer.bridge_to_next_turn   prompt and completion ids, new messages -> next prompt ids
+
+`AsyncRenderer` runs the same methods in a thread.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +61,9 @@ Ids: TypeAlias = Sequence[int]
 
 
 class Renderer:
-    """Renders conversations to token ids and reads them back, as one template has it.
+    """Renders conversations to token ids by one template, and parses completions.
 
-    Nothing in it is written for a template: what it needs to know comes from the analysis and
-    from renders.
+    It has no code for single templates: all that it knows comes from the analysis and renders.
     """
 
     def __init__(
@@ -68,13 +74,13 @@ class Renderer:
         switches: Mapping[str, object] | None = None,
         thinking_retention: Literal["none", "tool_cycle", "all"] = "none",
     ) -> None:
-        """Make the renderer of an analysed template.
+        """Make the renderer of an analyzed template.
 
         `tokenizer` is one of the tokenizers library, a fast one of transformers, or what
         `load_tokenizer` loads.
         `switches` are the template's variables, the same for all that is rendered.
         `thinking_retention` says which reasoning a bridge keeps although the template would drop
-        it: none, that of the current tool cycle, or all. Raises AutoparserError where the
+        it: none, that of the current tool cycle, or all. Raises AutoparserError if the
         template reads a special token that the analysis had to put a stand-in for, and where one
         of these is not what it should be. A variable that the template does not read changes
         nothing, as in Jinja.
@@ -109,13 +115,13 @@ class Renderer:
         add_generation_prompt: bool = False,
         expand: Expand | None = None,
     ) -> RenderedTokens:
-        """Return the ids of the conversation's prompt, and whose each token is.
+        """Return the ids of the conversation's prompt with the owner of each token.
 
-        The text is what `ChatTemplate.render` gives, or would give if transformers' sandbox let
-        the template change its lists (`Analysis.rendering`). `expand` says which ids stand for an
-        image, a video or a sound in the place of its placeholder's. Raises TemplateRenderError
-        where the template refuses, RequestError for messages or tools that are none,
-        TokenizerError.
+        The text is that of `ChatTemplate.render`, or the text it would have if transformers'
+        sandbox let the template change its lists (`Analysis.rendering`). `expand` returns the ids
+        that replace those of the placeholder of an image, a video or a sound. Raises
+        TemplateRenderError if the template refuses, RequestError for invalid messages or tools,
+        and TokenizerError.
         """
         found = self.attribute(messages, tools, add_generation_prompt=add_generation_prompt)
         rendered = self.tokens(found)[0]
@@ -147,7 +153,7 @@ class Renderer:
     def tokens(self, attributed: Attributed) -> tuple[RenderedTokens, tuple[str, ...]]:
         """Return the tokens of an attributed text, and the text of each.
 
-        Of tokens that share a character the first has it. Raises TokenizerError.
+        A character that several tokens share belongs to the first. Raises TokenizerError.
         """
         found = self._text.encode(attributed.text)
         return own_tokens(attributed, found), tuple(found.pieces(attributed.text))
@@ -159,7 +165,7 @@ class Renderer:
         *,
         add_generation_prompt: bool = False,
     ) -> Attributed:
-        """Return the conversation's text, and whose each character is. Raises as `render` does."""
+        """Return the conversation's text, attributed. Raises as `render` does."""
         return attribute_render(
             HistoryRenders.of(self.analysis.rendering, tools_of(tools), self.switches),
             messages_of(messages),
@@ -169,7 +175,7 @@ class Renderer:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, nothing added. Raises TokenizerError."""
+        """Return the ids of a text, without added tokens. Raises TokenizerError."""
         return self._text.encode(text).ids
 
     def decode(self, ids: Ids) -> str:
@@ -185,12 +191,12 @@ class Renderer:
         tools: Sequence[object] | None = None,
         complete: bool = True,
     ) -> ParsedMessage:
-        """Read what a model wrote after a prompt.
+        """Parse the completion of a prompt.
 
-        `prompt_ids` is the prompt or its end; without it the template's default prompt stands.
-        The text ends at the first stop token; an engine may have taken that away, so its absence
-        says nothing: `complete=False` says that the output was cut. Raises TokenizerError for
-        ids that are not in the vocabulary, never for what a model wrote.
+        `prompt_ids` is the prompt or its end, by default the template's default prompt. The text
+        ends at the first stop token; an engine may have removed that, so its absence means nothing:
+        pass `complete=False` for an output that was cut. Raises TokenizerError for ids that are not
+        in the vocabulary, never because of the model's text.
         """
         return self._read(token_ids, prompt_ids, tools, complete=complete).message
 
@@ -204,7 +210,7 @@ class Renderer:
     ) -> tuple[CallTokens, ...]:
         """Return the tokens of each call in an output, and of each attempt that failed.
 
-        What it takes is as in `parse_response`.
+        The arguments are those of `parse_response`.
         """
         output = self._read(token_ids, prompt_ids, tools, complete=complete)
         return call_tokens(output, ids_of(token_ids), self._after(ids_of(prompt_ids)))
@@ -218,10 +224,10 @@ class Renderer:
     def training_sample(
         self, trajectory: Sequence[TrajectoryStep], tools: Sequence[object] | None = None
     ) -> TrainingSample:
-        """Return the ids of a whole trajectory, what a loss counts of them, and where calls stand.
+        """Return the ids of a whole trajectory, the loss mask, and the places of calls.
 
-        Raises RequestError where a prompt does not begin with what stands before it, as where the
-        template rewrote the past, or where there is no step; TokenizerError.
+        Raises RequestError if a prompt does not begin with the ids before it, as when the template
+        rewrote the past, or if there are no steps; TokenizerError.
         """
         if not trajectory:
             raise RequestError("there is no step", place="trajectory", hint="give one at least")
@@ -263,18 +269,18 @@ class Renderer:
 
     @property
     def stops(self) -> TurnStops:
-        """What ends an output after content and after calls, as texts and as ids.
+        """The stops of an output after content and after calls, as texts and as ids.
 
-        A stop that `inside` is said of also stands inside turns, as between its channels: an
-        output does not end where that is first seen. `find_stop` knows where it does.
+        A stop with `inside` also occurs inside turns, such as between channels: an output does not
+        end where it first occurs. `find_stop` finds where it ends.
         """
         return self._responses.stops
 
     def get_stop_token_ids(self) -> list[int]:
-        """Return the ids at which an output ends wherever they stand.
+        """Return the ids at which an output ends wherever they occur.
 
-        Of a stop of several tokens it is the last one. A stop that also stands inside turns is not
-        here: see `stops` and `find_stop`.
+        For a stop of several tokens it is the last one. Stops that also occur inside turns are left
+        out: see `stops` and `find_stop`.
         """
         return list(self.stops.ids)
 
@@ -285,9 +291,9 @@ class Renderer:
         *,
         tools: Sequence[object] | None = None,
     ) -> int | None:
-        """Return the place of the token that ends an output; None where none does yet.
+        """Return the index of the token that ends an output, or None if none does yet.
 
-        What also stands inside turns ends it once content or a call is there. Raises
+        A stop that also occurs inside turns ends it once there is content or a call. Raises
         TokenizerError for ids that are not in the vocabulary.
         """
         ids = ids_of(token_ids)
@@ -303,22 +309,22 @@ class Renderer:
         *,
         force: bool = False,
     ) -> RenderedTokens | BridgeRefusal:
-        """Return the next prompt: the previous ids, untouched, and after them what is new.
+        """Return the next prompt: the previous ids, unchanged, and after them the new messages.
 
-        A refusal is false in a condition, and says why. With `force` what is new is appended also
-        where the template would rewrite what stands before, and the notes say what that is. The
-        numbers of messages are those in `new_messages`. Raises TokenizerError for ids that are not
-        in the vocabulary.
+        A refusal is false in a condition and has the reason. With `force` the new messages are
+        appended even if the template would rewrite the text before, and the notes report this. The
+        message indices are those in `new_messages`. Raises TokenizerError for ids that are not in
+        the vocabulary.
         """
         return self._bridge.to_next_turn(
             ids_of(prev_prompt_ids), ids_of(prev_completion_ids), new_messages, tools, force=force
         )
 
 
-# A renderer for asyncio: the same work in a thread, one piece of it at a time.
+# A renderer for asyncio: the same work in a thread, one call at a time.
 #
-# A renderer remembers what it has learnt between calls, and templates and parsers are Python, so
-# two threads would gain nothing over one; what is gained is that the loop goes on meanwhile.
+# A renderer caches what it learns between calls, and templates and parsers are Python, so two
+# threads would not be faster than one; the gain is that the event loop is not blocked.
 
 
 _Result = TypeVar("_Result")
@@ -326,14 +332,14 @@ _Given = ParamSpec("_Given")
 
 
 class AsyncRenderer:
-    """Does what a renderer does, without holding up the event loop. Raises what that raises.
+    """Runs the methods of a renderer without blocking the event loop. Raises the same errors.
 
     `render`, `parse_response`, `call_tokens`, `bridge_to_next_turn`, `training_sample`, and for
     many `render_batch` and `training_samples`, are those of `Renderer`, and are awaited.
     """
 
     def __init__(self, renderer: Renderer) -> None:
-        """Use a renderer, which nobody else may use meanwhile."""
+        """Use a renderer, which no other code may use at the same time."""
         self._renderer = renderer
         self._free = asyncio.Lock()
 
@@ -341,7 +347,7 @@ class AsyncRenderer:
     def _awaited(
         work: Callable[Concatenate[Renderer, _Given], _Result],
     ) -> Callable[Concatenate[AsyncRenderer, _Given], Coroutine[Any, Any, _Result]]:
-        """Make the coroutine that does in a thread what a method of `Renderer` does."""
+        """Return a coroutine that runs a method of `Renderer` in a thread."""
 
         async def awaited(
             self: AsyncRenderer, /, *args: _Given.args, **kwargs: _Given.kwargs

@@ -1,4 +1,8 @@
-"""All scenarios, times the switches that the analysis found, times the next role."""
+"""Play all scenarios under all settings of switches and next roles, and advise how to fix breaks.
+
+`round_trip` gives each scenario with each next role a `Row` of verdicts, one for each setting of
+`settings_of`; `advice_of` returns how to fix a row: by the template, the engine, or the caller.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 MOST_SETTINGS = 12
-"""So many settings of the switches are tried; the report says how many were left out."""
+"""The most settings of switches that are tried; the report shows how many were left out."""
 
 Progress = Callable[[int, int], None]
 """Told how many scenarios of how many are done."""
@@ -77,7 +81,7 @@ class RoundTrip(Shown):
     split_stops: tuple[tuple[str, int], ...] = ()
     """Stop strings that the tokenizer takes for several tokens: it may not be the model's."""
     profile: EngineProfile | None = None
-    """The engine that was played; None where each scenario has habits of its own."""
+    """The engine that was played, or None if each scenario has habits of its own."""
     beyond: int = 0
     """Renders that a limit ended, of the analysis too: what they would have shown is missing."""
 
@@ -155,11 +159,11 @@ _MATTERING = frozenset(
 
 
 def settings_of(analysis: Analysis) -> Iterator[Setting]:
-    """Return the settings of the switches that may matter, the template's usual one first.
+    """Yield the settings of the switches that may matter, the template's usual one first.
 
-    Those are the values that change the generation prompt, the turn or what becomes of earlier
-    reasoning, and the pairs of a value that changes the prompt and one that changes the history.
-    A switch that only changes the text before the turn is not tried.
+    These are the values that change the generation prompt, the turn or the treatment of earlier
+    reasoning, and pairs of a value that changes the prompt and one that changes the history. A
+    switch that changes only the text before the turn is not tried.
     """
     usual = analysis.formats.base
     single = [
@@ -216,7 +220,7 @@ def code_of(cause: Cause) -> str:
     return cause.value.lower().replace(" ", "-")
 
 
-# What would fix a round trip: for whoever writes the template, runs the engine, or calls it.
+# Advice: how to fix a round trip, for the template's writer, the engine's operator or the caller.
 
 
 class AdviceReader(StrEnum):
@@ -368,7 +372,7 @@ def _texts(row: Row, cause: Cause) -> tuple[str, str, str]:
 
 
 def cause_advice(cause: Cause, setting: Setting | None = None) -> tuple[Advice, ...]:
-    """Say what fixes a cause, whatever row it is found in; `setting` is one that is known to."""
+    """Return the advice for a cause in any row; `setting` is one that is known to fix it."""
     return _advice(_TEXTS[cause], setting)
 
 
@@ -394,9 +398,9 @@ def fixing_settings(rows: Iterable[Row], causes: Collection[Cause]) -> dict[Caus
 
 
 def advice_of(row: Row) -> tuple[Advice, ...]:
-    """Say what would fix a row; nothing where it holds.
+    """Return the advice that would fix a row, empty if it holds.
 
-    A setting under which it was seen to hold comes before all else.
+    A setting under which it was seen to hold comes first.
     """
     cause = row.verdict.cause
     if cause is None:
@@ -413,7 +417,7 @@ def fixing_setting(row: Row) -> Setting | None:
 
 
 def changed_switches(usual: Setting, setting: Setting) -> Setting:
-    """Return what differs between two settings; None unsets a switch."""
+    """Return the switches that differ between two settings; None unsets a switch."""
     return {
         name: setting.get(name)
         for name in {**usual, **setting}

@@ -53,9 +53,9 @@ class Sample:
     single_newlines: bool = False
     """Each newline was sampled as a token of its own."""
     plain: str | None = None
-    """What is written in its place without variations; None where a person gave the text."""
+    """What is written in its place without variations, or None if a person gave the text."""
     unconfirmed: str = ""
-    """Why the format wrote `plain` and not the template itself; empty where the template did."""
+    """Why the format wrote `plain` and not the template itself, or empty if the template did."""
 
     @property
     def text(self) -> str:
@@ -92,7 +92,7 @@ def sample_turn(
     """Say what a model writes after a prompt to say this, up to the string that stops it.
 
     `opening` says how much of the turn the prompt has written, where the format knows it.
-    Raises NotWrittenError where the format does not write such a message, or where the prompt
+    Raises NotWrittenError if the format does not write such a message, or where the prompt
     has closed the reasoning that the message has.
     """
     if (
@@ -268,7 +268,7 @@ def _unprompted(
 
 
 def _overlap(prompt: str, text: str) -> int:
-    """Say how much of a text's beginning a prompt already ends with."""
+    """Return how much of a text's beginning a prompt already ends with."""
     for size in range(min(len(prompt), len(text)), 0, -1):
         if prompt.endswith(text[:size]):
             return size

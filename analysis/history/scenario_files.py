@@ -1,6 +1,6 @@
-"""Scenarios from YAML: those of the package, and those of a person.
+"""Read scenarios from YAML: those of the package, and those of a person.
 
-Contract: what is wrong with a file is an AutoparserError with the place in it, such as
+Contract: an error in a file is an AutoparserError with the place in it, such as
 `scenarios[2].engine`, and what was expected there.
 """
 
@@ -170,7 +170,7 @@ class _ScenarioReader:
         return ScenarioError(words, file=self.file, place=place or None, hint=hint)
 
     def known(self, place: str, what: str, given: str, known: Iterable[str]) -> None:
-        """Raise where a name is not among the known ones."""
+        """Raise an error if a name is not among the known ones."""
         names = list(known)
         if given not in names:
             hint = spelling_hint(given, names, f"there are {', '.join(names)}")

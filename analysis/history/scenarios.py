@@ -104,7 +104,7 @@ class EngineHabits:
     messages: MessagesAs = MessagesAs.TEMPLATE
     """In which form it hands messages to the template."""
     name: str = ""
-    """The program that has these habits; empty where they are of nobody in particular."""
+    """The program that has these habits, or empty if they are of nobody in particular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Scenario:
     engine: EngineHabits = field(default_factory=EngineHabits)
 
 
-# What known engines put into the history, as their code does it.
+# Profiles of known engines: what they put into the history, by their code.
 #
 # Each profile cites the package, the version and the files that were read. Where an engine's own
 # parsers differ from each other, the profile has what most of them do, and says so.
@@ -214,5 +214,5 @@ def played_by(scenario: Scenario, profile: EngineProfile) -> Scenario:
 
 
 def engine_decides(scenario: Scenario) -> bool:
-    """Say whether a scenario is about a habit, which a profile would replace."""
+    """Return whether a scenario is about a habit, which a profile would replace."""
     return scenario.engine != EngineHabits()

@@ -1,4 +1,4 @@
-"""Marks: words put into the texts of a conversation, by which a render shows where they went.
+"""Put marks, invented words, into the texts of a conversation and find them in its render.
 
 A mark is letters alone, so it survives `trim`, `tojson`, escaping and, since it is searched in
 any case, `lower`. Its beginning occurs neither in the template nor in what is rendered.
@@ -194,7 +194,7 @@ class Marks:
     def runs(
         self, text: str, found: Sequence[tuple[int, int]], styles: Mapping[int, Style]
     ) -> list[Run]:
-        """Say which stretches of a text the marks stand for; `styles` are those of the texts."""
+        """Return which stretches of a text the marks stand for; `styles` are those of the texts."""
         return list(self._runs(text, found, styles))
 
     def _runs(

@@ -1,20 +1,18 @@
-"""A short conversation that stands for the one after a prompt.
+"""Build short conversations that stand for the real one after a prompt, and cache attributions.
 
-A bridge is given ids, not messages. So the turn that the model wrote is put after a user message
-that stands for all before it: reasoning and content as sentinels, calls with their names and ids,
-since tool results refer to them. What the template writes after that turn is what it would
-write in the real conversation, as far as that depends on the turn and on what follows.
+A bridge is given ids, not messages. So `Skeletons` places the turn that the model wrote after a
+user message that stands for all before it: reasoning and content as sentinels, calls with their
+names and ids, since tool results refer to them. The text that the template writes after that turn
+is the text that it would write in the real conversation, as far as it depends on the turn and on
+the messages after it.
 
-How a template wrote new messages after a turn, cached for the next time.
-
-An attribution costs renders of its own. Where messages of the same roles come again, the text that
-they should make is put together from what stood around their texts the last time, with what the
-messages and the turn's calls bring: contents, names, ids. If that is what the template has
-written, the attribution is the same; if not, it is made anew. For example
+An attribution costs renders of its own, so `RenderPattern` keeps the text that stood around the
+contents, names and ids of new messages. For messages of the same roles the pattern is filled with
+their words; if that equals the render, the attribution is reused. For example
 
     <tool id=call_1>sunny</tool>   of {tool_call_id: call_1, content: sunny}
 
-is `<tool id=`, the id, `>`, the content, `</tool>`, and so is what another call's result makes.
+is `<tool id=`, the id, `>`, the content, `</tool>`, and fits another call's result as well.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ from .message_attribution import Segment, common_length
 from .prompt_tokens import tools_key
 
 MOST_PATTERNS = 8
-"""Cached for the same roles after the same kind of turn."""
+"""The most patterns cached for the same roles after the same kind of turn."""
 
 Word: TypeAlias = tuple[str, int, str]
 """Where a word comes from: a new message or a call of the turn, its number, the field."""
@@ -68,22 +66,22 @@ _SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     lambda text: json.dumps(text)[1:-1],
 )
-"""Ways in which templates write a content: as it is, trimmed, inside a JSON string."""
+"""Ways in which templates write a content: as it is, stripped, inside a JSON string."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderPiece:
-    """A stretch of the text that is all of one kind."""
+    """A part of the text that is all of one kind."""
 
     message: int
     content: bool
     parts: tuple[str | Word, ...]
-    """What the template wrote, and the words of the conversation in it."""
+    """The template's own text, and the words of the conversation in it."""
     spelling: int = 0
-    """How the content is written."""
+    """The index in `_SPELLINGS` of the way in which the content is written."""
 
     def text(self, words: Words) -> str:
-        """Return the text that this piece makes of other words; empty where one is missing."""
+        """Return the text of this piece with other words; a missing word is empty."""
         said = "".join(
             part if isinstance(part, str) else words.get(part, "") for part in self.parts
         )
@@ -92,12 +90,12 @@ class RenderPiece:
 
 @dataclass(frozen=True, slots=True)
 class RenderPattern:
-    """A text as what the template wrote around the words of its messages."""
+    """The text that the template wrote around the words of messages."""
 
     pieces: tuple[RenderPiece, ...]
 
     def segments(self, words: Words, text: str) -> tuple[Segment, ...] | None:
-        """Attribute a text; None where it is not by this pattern."""
+        """Return the segments of a text, or None if it does not fit this pattern."""
         found: list[Segment] = []
         at = 0
         for piece in self.pieces:
@@ -110,7 +108,7 @@ class RenderPattern:
 
 
 def words_of(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
-    """Return the words that may come again, changed: of new messages, and of the turn's calls."""
+    """Return the words that vary: of new messages, and of the turn's calls."""
     found: dict[Word, str] = {}
     for at, message in enumerate(new):
         for field in ("content", "tool_call_id", "name"):
@@ -123,7 +121,7 @@ def words_of(calls: Sequence[ToolCall], new: Messages) -> dict[Word, str]:
 
 
 def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPattern | None:
-    """Return the pattern of an attributed text; None where a content is written in another way."""
+    """Return the pattern of an attributed text, or None if a content has another spelling."""
     pieces: list[RenderPiece] = []
     for segment in segments:
         said = text[segment.start : segment.end]
@@ -140,7 +138,7 @@ def pattern_of(segments: Sequence[Segment], words: Words, text: str) -> RenderPa
 
 
 def _parts(said: str, words: Words) -> Iterator[str | Word]:
-    """Cut what the template wrote at the names and ids in it."""
+    """Split the template's text at the names and ids in it."""
     sources = {text: word for word, text in words.items() if word[2] != "content"}
     if not sources:
         yield said
@@ -152,26 +150,26 @@ def _parts(said: str, words: Words) -> Iterator[str | Word]:
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What stands before the turn: its messages, and their render."""
+    """The conversation before the turn: its messages and their render."""
 
     renders: HistoryRenders
     messages: Messages
     before: str
-    """What stands before the turn, whether the conversation ends there or goes on."""
+    """The text before the turn that is the same with and without a generation prompt."""
     prompt: str
-    """With the generation prompt."""
+    """The render with the generation prompt."""
     last: str
     """The last message's text."""
     tail: str
-    """What the prompt has after that text."""
+    """The text of the prompt after that text."""
     unthought: str
     """The prompt up to that text, without the reasoning of earlier turns."""
     answered: bool
     """Whether it ends with the result of a call."""
     counted: int
-    """How many calls stand in it."""
+    """How many calls it has."""
     told: bool
-    """Whether a turn of content alone stands in it."""
+    """Whether it has a turn without calls."""
 
     @property
     def head(self) -> str:
@@ -184,11 +182,11 @@ class LastText:
     """The last text of a turn, as it is written."""
 
     before: str
-    """What is written of the turn before it."""
+    """The text of the turn before it."""
     text: str
     ends: bool
-    """Whether the turn's end stands right after it. Where it is not known what ends such a turn,
-    markup of its last part may come first."""
+    """Whether the turn's end follows directly. If the end of such a turn is not known, markup of
+    its last part may come first."""
 
 
 class Skeletons:
@@ -202,7 +200,7 @@ class Skeletons:
         self._template = analysis.rendering
         self._bases: list[Base] = []
         self._numbered: dict[tuple[bool, int], Base | None] = {}
-        """By whether a result stands last, and how many calls stand before the turn."""
+        """By whether a tool result is last, and the number of calls before the turn."""
         self._tools = b""
         self.first_number = 0 if format_.calls is None else format_.calls.index_base
         self._number = _number_pattern(format_)
@@ -210,10 +208,10 @@ class Skeletons:
     def bases(
         self, tools: Sequence[object] | None, switches: Mapping[str, object], prompt: str
     ) -> list[Base]:
-        """Render what may stand before the turn: a user message, or a call and its result.
+        """Render the possible bases: a user message, or a call and its result.
 
-        What the template writes after the last text tells which of them a prompt ends with; if
-        it does not, it may be any. Raises TemplateRenderError where the template refuses all.
+        The text after the last message's text shows which of them a prompt ends with; if it does
+        not, all are returned. Raises TemplateRenderError if the template refuses a user message.
         """
         known, key = self._bases, tools_key(tools)
         if not known or key != self._tools or not known[0].renders.clock.still():
@@ -225,10 +223,10 @@ class Skeletons:
         return [base for base in fitting if len(base.tail) == longest] or known
 
     def shorter(self, base: Base, named: Collection[str]) -> Iterator[Base]:
-        """Make what says less before the turn than this does, the shortest first.
+        """Yield shorter bases than this one, the shortest first.
 
-        That is a user message where a call and its result stand, and no tools, or those of these
-        names alone.
+        They have a user message instead of a call and its result, and no tools, or only those with
+        these names.
         """
         asked = partial(self._asked, calls=base.counted - base.answered, told=base.told)
         answered = partial(self._answered, calls=base.counted, told=base.told)
@@ -254,7 +252,7 @@ class Skeletons:
         yield tools
 
     def with_calls(self, base: Base, calls: int) -> Base | None:
-        """Return what ends as a base does and holds so many calls; None where that is refused."""
+        """Return a base with the same end and so many calls, or None if it is refused."""
         if calls == base.counted:
             return base
         key = base.answered, calls
@@ -265,7 +263,7 @@ class Skeletons:
         return self._numbered[key]
 
     def behind_answer(self, base: Base) -> Base | None:
-        """Return what ends as a base does and holds an answer; None where that is refused."""
+        """Return a base with the same end and an answer in it, or None if it is refused."""
         if base.told:
             return base
         make = self._answered if base.answered else self._asked
@@ -274,7 +272,7 @@ class Skeletons:
         )
 
     def numbers(self, text: str) -> list[int]:
-        """Return the numbers of the calls in a text, where the template counts them."""
+        """Return the numbers of the calls in a text, if the template counts them."""
         return [int(each) for each in self._number.findall(text)] if self._number else []
 
     def _rendered(self, renders: HistoryRenders) -> list[Base]:
@@ -330,7 +328,7 @@ class Skeletons:
         )
 
     def call(self, renders: HistoryRenders) -> ToolCall:
-        """Return a call of the first tool that is offered."""
+        """Return a call of the first tool offered, or of a sentinel name."""
         marks = self.marks
         name = next(iter(request_of(renders.tools).tools or ()), marks.names[0])
         return ToolCall(name, {marks.keys[0]: marks.values[0]}, marks.ids[0])
@@ -345,7 +343,7 @@ class Skeletons:
         return prepare_messages([self._analysis.shape.message(turn)])[0]
 
     def turn(self, parsed: ParsedMessage, new: Messages) -> Turn:
-        """Return the turn with what a model wrote replaced by sentinels."""
+        """Return the turn with sentinels in place of its content and reasoning."""
         answered = [str(message.get("tool_call_id") or "") for message in new]
         answered = [id_ for id_ in answered if id_]
         spare = [*answered, *self.marks.ids[len(answered) :]]
@@ -360,7 +358,7 @@ class Skeletons:
     def last_text(self, turn: Turn, number: int | None = None) -> LastText:
         """Return the last text of a turn as it is written. Raises RefusedBridge.
 
-        `number` is that of its first call, where the template counts them.
+        `number` is that of its first call, if the template counts them.
         """
         format_ = self._format_from(number)
         layout = format_.layouts[turn.presence]
@@ -376,7 +374,7 @@ class Skeletons:
         return LastText("".join(before), last + close, known)
 
     def written(self, turn: Turn, number: int | None = None) -> str:
-        """Return a turn as the format has it; `number` is that of its first call."""
+        """Return a turn as the format writes it, or ""; `number` is that of its first call."""
         try:
             return self._format_from(number).write(turn)
         except RefusedMessageError:
@@ -389,9 +387,9 @@ class Skeletons:
         return replace(self._format, calls=replace(calls, index_base=number))
 
     def earlier(self, *, reasoning: bool, call: ToolCall | None, answered: bool = True) -> Dialogue:
-        """Return a history with a finished exchange and one that is under way, with this call.
+        """Return a history of a finished exchange and one under way, with this call.
 
-        It ends with the call's result if that is `answered`, else with what a user says.
+        It ends with the call's result if `answered`, else with a user message.
         """
         marks = self.marks
         thought = marks.reasoning if reasoning else ""
@@ -412,7 +410,7 @@ class Skeletons:
 
     @property
     def numbered(self) -> bool:
-        """Whether calls are counted through the conversation, and the number is written."""
+        """Whether calls are numbered through the conversation and the number is written."""
         return self._number is not None
 
     @property
@@ -423,16 +421,16 @@ class Skeletons:
 
 
 def refused_as(error: TemplateRenderError) -> RefusedBridge:
-    """Return a template's refusal as one of the bridge."""
+    """Return a template's refusal as a refusal of the bridge."""
     return RefusedBridge(Reason.REFUSED, error.reason)
 
 
 def _number_pattern(format_: TurnFormat) -> re.Pattern[str] | None:
-    """Return what finds the number of each call in a text; None where calls are not counted on."""
+    """Return a pattern that finds each call's number, or None if numbers do not go on."""
     calls = format_.calls
     if calls is None or not calls.index_goes_on or not calls.has(RowSlot.INDEX):
         return None
-    # Up to the literal behind the number: what comes later may hold anything.
+    # Up to the literal after the number: later slots may hold any text.
     until = calls.row.index(RowSlot.INDEX) + 2
     pieces = {RowSlot.INDEX: r"(\d{1,9})"}
     row = (

@@ -1,10 +1,12 @@
-"""From one turn to the next without rendering the conversation again.
+"""Bridge from one turn to the next without rendering the conversation again.
 
-Contract: the previous prompt and what the model wrote stand at the beginning of the result, id for
-id. After them comes what the template writes after such a turn: the rest of its end that the
-engine swallowed after the stop token, or all of it where the turn was cut; the new messages; the
-next generation prompt. Where the template would change what stands before, there is no bridge,
-unless it is reasoning that the caller keeps on purpose; then the result says so in its notes.
+    previous prompt ids + completion ids + new messages -> next prompt ids, or BridgeRefusal
+
+Contract: the result begins with the previous prompt and the completion, id for id. After them
+comes the text that the template writes after such a turn: the rest of its end that the engine
+swallowed after the stop token, or all of it if the turn was cut; the new messages; the next
+generation prompt. If the template would change anything before that, the bridge is refused, unless
+it is reasoning that the caller keeps on purpose; the notes of the result then report it.
 """
 
 from __future__ import annotations
@@ -53,49 +55,48 @@ from .text_skeleton import (
 )
 from .turn_response import ReadOutput, Responses
 
-# With how little before it a turn is bridged alike, so that a bridge renders no more than that.
+# The shortest base that a kind of turn needs, so that a bridge renders no more than that.
 #
-# A prompt may offer a hundred tools and end with the result of a call, and what a template writes
-# after a turn hardly ever depends on tools that are not called, or on the call before. Whether it
-# does is asked once for each kind of turn, of the render with all of it: only where the same is
-# bridged without, it is left out from then on.
+# A prompt may offer a hundred tools and end with a tool result, but the text after a turn hardly
+# ever depends on tools that are not called, or on the call before. This is checked once for each
+# kind of turn against the render with all of it.
 
 
 MOST_KINDS = 256
-"""Kinds of turns that are told apart at a time: the names that are called are part of a kind."""
+"""The most kinds of turns that are cached; the names of called tools are part of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedTurn:
-    """What a bridge makes of a turn after one base; where it refuses, there is none."""
+    """A turn as bridged after one base."""
 
     written: str
-    """The turn as the template writes it, and all that follows."""
+    """The turn as the template writes it, and all the text that follows."""
     rest: str
-    """What stands after the turn's last text."""
+    """The text after the turn's last text."""
     notes: tuple[str, ...]
-    """What is kept of the turn and of what stands before it."""
+    """What the bridge keeps of the turn and of the text before it."""
 
 
 _Kind: TypeAlias = tuple[object, ...]
 
 
 class ShorterBases:
-    """Finds out what a conversation after a prompt can do without."""
+    """Finds the shortest base after which a kind of turn is bridged in the same way."""
 
     def __init__(self, skeletons: Skeletons) -> None:
-        """Prepare; nothing is rendered yet."""
+        """Store the skeletons; rendering is lazy."""
         self._skeletons = skeletons
         self._known: dict[_Kind, tuple[Base, tuple[str, ...]] | None] = {}
-        """None: the kind was seen once, which a proof is not worth, or needs all of it."""
+        """None for a kind seen only once, which is not worth a proof, or one that needs all."""
         self._asked: set[_Kind] = set()
 
     def base(self, kind: _Kind) -> tuple[Base, tuple[str, ...]] | None:
-        """Return what may stand before turns of a kind, and the notes of a bridge after it."""
+        """Return the shorter base for a kind of turn and the notes of its bridge, or None."""
         return self._known.get(kind)
 
     def forget(self, kind: _Kind) -> None:
-        """Have turns of a kind bridged after all that may matter, as one of them needs it."""
+        """Bridge turns of this kind after the whole base from now on."""
         self._known[kind] = None
 
     def learn(
@@ -105,9 +106,9 @@ class ShorterBases:
         named: tuple[str, ...],
         place: Callable[[Base], PlacedTurn | None],
     ) -> None:
-        """Prove at its second time that a kind of turn needs less before it than `base`.
+        """Find a base shorter than `base` when a kind of turn is seen for the second time.
 
-        `named` are the tools that the turn and what follows it name.
+        `named` are the tools named by the turn and the messages after it.
         """
         if kind in self._asked:
             return
@@ -133,19 +134,19 @@ def named_in(turn: Turn, new: Messages) -> tuple[str, ...]:
 
 _BEFORE = 16
 _BEHIND = 24
-"""Characters that a note shows on both sides of where the model and the template part."""
+"""Characters that a note shows before and after the point where model and template differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """What a model wrote as a turn that can be rendered, and what follows it."""
+    """A completion as a turn that can be rendered, and the messages after it."""
 
     turn: Turn
     new: Messages
     lead: str | None
-    """What the model wrote before its content or its calls, where these are all of its turn."""
+    """The text before the content or the calls of a turn that has nothing else."""
     number: int | None = None
-    """Of its first call, where calls are counted through the conversation."""
+    """The number of its first call, if calls are counted through the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +155,14 @@ class Continued:
 
     base: Base
     whole: Base
-    """What the prompt may end with; `base` says less where that is known to do."""
+    """The base that the prompt may end with; `base` is a shorter one if that is known to do."""
     messages: Messages
     turn: Turn
     new: Messages
     text: str
     last: LastText
     lead: str | None
-    """What the model wrote before its content or its calls, where these are all of its turn."""
+    """The text before the content or the calls of a turn that has nothing else."""
 
 
 class Bridge:
@@ -176,7 +177,7 @@ class Bridge:
         switches: dict[str, object],
         retention: Retention,
     ) -> None:
-        """Prepare; the template is rendered when the first bridge is asked for."""
+        """Store the arguments; rendering is lazy."""
         self._analysis = analysis
         self._text = tokens
         self._responses = responses
@@ -190,11 +191,11 @@ class Bridge:
         self._stops = sorted(responses.stops.all, key=lambda stop: len(stop.text), reverse=True)
         self._given = GivenPrompts()
         self._settled: dict[tuple[object, ...], tuple[str, ...]] = {}
-        """What is kept of each kind of turn, with what follows, after all that may stand before."""
+        """The notes of each kind of turn that stays after all bases that are possible."""
         self._later: dict[tuple[object, ...], Sequence[Base]] = {}
-        """By the kind of turn: what holds an answer, where reasoning stays after one alone."""
+        """By the kind of turn: bases with an answer, if reasoning stays only after an answer."""
         self._kept_turns: dict[tuple[object, ...], Reason | None] = {}
-        """By the kind of turn and what leads to its last text: why it does not stay as it was."""
+        """By the kind of turn and the text before its last text: why it does not stay, or None."""
         self._patterns: dict[tuple[object, ...], tuple[RenderPattern, ...]] = {}
 
     def to_next_turn(
@@ -206,7 +207,7 @@ class Bridge:
         *,
         force: bool,
     ) -> RenderedTokens | BridgeRefusal:
-        """Return the next prompt, or say why there is none."""
+        """Return the next prompt, or the reason why it cannot be bridged."""
         past = self._given.find(prompt := tuple(prompt))
         if past is None:
             self._text.check(prompt, "prev_prompt_ids")
@@ -238,7 +239,7 @@ class Bridge:
         return bridged
 
     def _counted(self, new: Messages) -> str | None:
-        """Name a new part that has its number in the whole conversation; None where none has."""
+        """Return a new part that is numbered through the conversation, in words, or None."""
         for part in media_parts(new):
             media = self._analysis.content_parts_under(self._switches).of(part.kind)
             if media is not None and (media.first_number is not None or media.alone):
@@ -266,7 +267,7 @@ class Bridge:
         except RefusedBridge:
             if len(bases) == 1 or not self._history.begins(bases[0], past, end.opening):
                 raise
-            # No call stands before the turn: then it need not stay after one.
+            # No call precedes this turn, so it need not stay the same after one.
             purpose.notes.clear()
             found, place = self._placed(bases[:1], response, new, purpose)
         self._check_history(found, place, past, end.opening, purpose)
@@ -291,7 +292,7 @@ class Bridge:
         )
 
     def _numbered(self, bases: Sequence[Base], past: PromptPast) -> Sequence[Base]:
-        """Return bases with as many calls as the prompt holds: the template counts them."""
+        """Return bases with as many calls as the prompt holds, as the template counts them."""
         numbers = self._skeletons.numbers(past.text)
         # A prompt may show a call as an example, before the conversation begins.
         shown = [] if bases[0].counted else self._skeletons.numbers(bases[0].prompt)
@@ -311,9 +312,9 @@ class Bridge:
         new: Messages,
         roles: tuple[str, ...],
     ) -> Sequence[Base]:
-        """Return bases that hold an answer, where the prompt does and reasoning stays for that.
+        """Return bases with an answer if the prompt has one and reasoning stays because of it.
 
-        What becomes of it after bases that hold none is asked once for each kind of turn.
+        Whether reasoning stays only after an answer is checked once for each kind of turn.
         """
         message = response.message
         if not message.reasoning_content:
@@ -333,9 +334,9 @@ class Bridge:
     def _placed(
         self, bases: Sequence[Base], response: ReadOutput, new: Messages, purpose: Purpose
     ) -> tuple[Continued, int]:
-        """Put the turn and what is new after what the prompt may end with.
+        """Place the turn and the new messages after a base that the prompt may end with.
 
-        Where that cannot be told, the turn has to stay after all of it; which is asked once for
+        If several are possible, the turn must stay after each of them; this is checked once for
         each kind of turn.
         """
         message = response.message
@@ -356,7 +357,7 @@ class Bridge:
         return self._placed_after(bases[-1], turn, purpose)
 
     def _placed_after(self, base: Base, turn: NewTurn, purpose: Purpose) -> tuple[Continued, int]:
-        """Put the turn and what is new after a base, or after less where that is the same."""
+        """Place the turn and the new messages after a base, or an equivalent shorter one."""
         named = named_in(turn.turn, turn.new)
         kind: tuple[object, ...] = (base.prompt, turn.turn.presence, turn.lead, turn.number)
         kind = (*kind, named, purpose.roles, purpose.force)
@@ -383,7 +384,7 @@ class Bridge:
     def _attempted(
         self, base: Base, whole: Base, turn: NewTurn, purpose: Purpose
     ) -> tuple[Continued, int, tuple[str, ...]] | None:
-        """Put the turn after a base; also return the notes of that. None where it is refused."""
+        """Place the turn after a base and return the notes too, or None if it is refused."""
         alone = Purpose(purpose.retention, purpose.roles, purpose.force, [])
         try:
             found = self._continued(base, whole, turn)
@@ -401,12 +402,12 @@ class Bridge:
         return Continued(base, whole, messages, turn, new.new, text, last, new.lead)
 
     def _place(self, found: Continued, purpose: Purpose) -> int:
-        """Say where in the text the turn's last text ends, if the turn stands as it was written."""
+        """Return the offset where the turn's last text ends, if the turn stays as written."""
         base, text = found.base, found.text
         start = text.rfind(base.last) + len(base.last)
         first = len(base.prompt) - len(base.tail)
         own = base.before[first:]
-        # Reasoning that is dropped before the turn is a matter of what the prompt really holds.
+        # Whether reasoning before the turn is dropped depends on the real prompt, not the base.
         stays = text.startswith(base.prompt[:first]) and start == first
         plain = text[:start] == base.unthought
         if not (stays or plain) and self._bare(text[:start]) != self._bare(base.prompt[:first]):
@@ -428,16 +429,16 @@ class Bridge:
         return place
 
     def _closing(self, found: Continued) -> int:
-        """Return how many characters of the turn's last text end it, as calls' own closer may."""
+        """Count the characters at the end of the last text that close it, such as calls' closer."""
         stops = self._responses.stops.after_calls if found.turn.calls else ()
         return max(
             (len(stop.text) for stop in stops if found.last.text.endswith(stop.text)), default=0
         )
 
     def _lead(self, response: ReadOutput) -> str | None:
-        """Return what stands before the content or the calls of a turn that is these alone.
+        """Return the text before the content or the calls of a turn that has nothing else.
 
-        Empty for a turn of nothing; None where it is not known.
+        Return "" for an empty turn, and None if it is not known.
         """
         message, calls = response.message, self._format.calls
         if message.reasoning_content or (message.content and message.tool_calls):
@@ -451,17 +452,17 @@ class Bridge:
         return response.text[:at] if at >= 0 else None
 
     def _bare(self, text: str) -> str:
-        """Return a text without its reasoning and the marks of it."""
+        """Return a text without its reasoning and the reasoning markers."""
         return self._history.bare(text.replace(self._skeletons.marks.reasoning, ""))
 
     def _check_turn(self, found: Continued, lead: str, place: int, purpose: Purpose) -> None:
-        """Raise where the turn in the history is not as the template wrote it as the last one.
+        """Raise RefusedBridge if the turn in the history differs from the turn as the last one.
 
-        `lead` is what stands between the prompt and the turn's last text.
+        `lead` is the text between the prompt and the turn's last text.
         """
         written = found.last.before
         if lead == found.lead:
-            # An empty reasoning block that the last turn would have, and the model left out.
+            # The last turn would have an empty reasoning block, which the model left out.
             return
         if written.endswith(lead) and found.base.prompt.endswith(written.removesuffix(lead)):
             return
@@ -479,7 +480,7 @@ class Bridge:
                 pass
 
     def _changed(self, found: Continued, text: str) -> Reason | None:
-        """Say what is otherwise where the turn is the last one; `text` is up to its end."""
+        """Return what changes if the turn is the last one, or None; `text` is up to its end."""
         alone = found.base.renders.attempt(found.messages[: -len(found.new)])
         if alone is None or alone.startswith(text):
             return None
@@ -488,7 +489,7 @@ class Bridge:
         return Reason.HISTORY_REWRITTEN
 
     def _end_of_turn(self, found: Continued) -> int:
-        """Say where the end of a turn begins that the template wrote otherwise than the model."""
+        """Return the offset of a turn's end that the template wrote differently than the model."""
         turn = len(found.base.messages)
         whole = attribute_render(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
@@ -509,7 +510,7 @@ class Bridge:
         opening: str,
         purpose: Purpose,
     ) -> None:
-        """Raise where turns before the last one would change."""
+        """Raise RefusedBridge if turns before the last one would change."""
         turn = found.messages[len(found.base.messages)]
         kept = self._history.kept(
             found.whole,
@@ -531,17 +532,17 @@ class Bridge:
             purpose.keep_reasoning(Reason.REASONING_DROPPED, words)
 
     def _note_spelling(self, found: Continued, response: ReadOutput, purpose: Purpose) -> None:
-        """Note where the template would spell the turn otherwise than the model did.
+        """Note where the template would write the turn differently than the model did.
 
-        Only where the format says so the template is rendered, and that is the judge.
+        The template is rendered only if the format differs; its render then decides.
         """
         own, message, turn = response.text, response.message, found.turn
         if not own or purpose.notes:
-            # Each note up to here tells of what is kept otherwise.
+            # Each note so far already reports a difference that is kept.
             return
         content = (message.content or "") if turn.content else ""
         reasoning = (message.reasoning_content or "") if turn.reasoning else ""
-        # It is written already with other words, which formats cut at their edges alone.
+        # It is rendered already with sentinels; formats cut only the edges of texts.
         shown, marks = found.last.before + found.last.text, self._skeletons.marks
         for mark, said in ((marks.content, content), (marks.reasoning, reasoning)):
             shown = shown.replace(mark, said) if said and said == said.strip() else shown
@@ -552,7 +553,7 @@ class Bridge:
         number = next(iter(self._skeletons.numbers(own)), None)
         before, same, end = self._skeletons.written(turn, number).rpartition(own)
         ends = tuple(each.text for each in self._stops)
-        # What the turn begins with may be missing, such as an empty block.
+        # The beginning of the turn may be missing, such as an empty reasoning block.
         if same and prompt.endswith(before) and (not end or end.lstrip().startswith(ends)):
             return
         base = found.base
@@ -569,7 +570,7 @@ class Bridge:
             purpose.notes.append(f"kept the model's spelling: {ours!r}, not {theirs!r}")
 
     def _rest(self, found: Continued, place: int, calls: int) -> str:
-        """Return what follows the turn's last text where so many calls stand before the turn."""
+        """Return the text after the turn's last text with this many calls before the turn."""
         numbered = bool(found.turn.calls) and self._skeletons.numbered
         base = self._skeletons.with_calls(found.whole, calls) if numbered else None
         if base is None:
@@ -587,9 +588,9 @@ class Bridge:
         response: ReadOutput,
         purpose: Purpose,
     ) -> tuple[str, str]:
-        """Return the stop that the ids end with, if they do, and what is to be written after them.
+        """Return the stop string that the ids end with, or "", and the text to add after them.
 
-        `rest` is what the template writes after the turn's last text.
+        `rest` is the text that the template writes after the turn's last text.
         """
         ended = next((each for each in self._stops if rest.lstrip().startswith(each.text)), None)
         stop, closed = "", rest
@@ -602,7 +603,7 @@ class Bridge:
         said = self._text.decode([completion[response.stop]])
         begins = ended is not None and said != "" and ended.text.startswith(said)
         if ended is not None:
-            # Of an end of several markers a model may have written the first alone.
+            # If the end has several markers, the model may have written only the first.
             taken = said if begins else ended.text
             stop, closed = said, rest[rest.index(ended.text) + len(taken) :]
         if ended is None or not (begins or ended.eos == completion[response.stop]):
@@ -611,7 +612,7 @@ class Bridge:
             wanted = f"not {end!r}" if end else "which it does not write"
             purpose.keep_end(Reason.END_DIFFERS, f"{said!r}, {wanted}")
             if ended is None:
-                # The end that the model wrote stands for that of the history.
+                # The end that the model wrote replaces that of the history.
                 closed = rest.removeprefix(close)
             stop = ""
         extra = completion[response.stop + 1 :]
@@ -623,9 +624,9 @@ class Bridge:
         return "", closed[len(said) :]
 
     def _tail(self, found: Continued, stop: str, behind: str) -> RenderedTokens:
-        """Return the tokens of what is written after the previous ids, and whose they are."""
-        # The stop is there already; it stands here so that the text after it is encoded as it is
-        # in the middle of a text.
+        """Return the tokens of the text after the previous ids, with their owners."""
+        # The stop string is in the ids already; it is encoded again so that the text after it is
+        # encoded as in the middle of a text.
         tokens = self._text.encode(stop + behind).behind(len(stop))
         stop_id = self._text.single(stop) if stop else None
         context = () if stop_id is None else (stop_id,)
@@ -636,7 +637,7 @@ class Bridge:
     def _owned(
         self, found: Continued, tokens: EncodedText, start: int, first: int
     ) -> RenderedTokens:
-        """Return tokens of the text after `start` with their owners; they count from `first`."""
+        """Return the tokens after offset `start` with their owners, counted from `first`."""
         text = found.text[start:]
         key = (found.turn.presence, tuple(message.get("role") for message in found.new))
         known = self._patterns.get(key, ())
@@ -651,7 +652,7 @@ class Bridge:
         return own_tokens(Attributed(text, segments, marked=False), tokens, first)
 
     def _attributed(self, found: Continued, start: int) -> tuple[Segment, ...]:
-        """Attribute what stands after `start`, as messages of the new ones."""
+        """Attribute the text after `start` to the new messages."""
         whole = attribute_render(
             found.base.renders, found.messages, self._joints, generation=True, text=found.text
         )
@@ -671,6 +672,6 @@ class Bridge:
 
 
 def _shared_end(text: str, stop: str) -> str:
-    """Return the longest beginning of a stop, up to the end of a marker, that a text ends with."""
+    """Return the longest prefix of a stop, up to the end of a marker, that is a text's suffix."""
     beginnings = accumulate(edge_units(stop))
     return next((each for each in reversed([*beginnings]) if text.endswith(each)), "")

@@ -1,9 +1,11 @@
-"""Real traffic of an engine: what of the prefix cache was lost from one request to the next.
+"""Measure how much of the prefix cache an engine's real traffic loses between requests, and why.
 
-A record is what an engine was given and what it wrote. The next prompt of the same conversation
-should begin with both; where it departs from them, the rest has to be computed again. For example
-of `<u>Hi<a>` and `<t>Hm.</t>Yes.` the next prompt `<u>Hi<a>Yes.<u>So?<a>` uses `<u>Hi<a>` again,
-and what the model wrote is lost: its reasoning was dropped.
+    log lines -> traffic_of -> TrafficRecords -> prefix_losses -> Traffic: losses by cause
+
+A record is a prompt and its completion. The next prompt of the same conversation should begin with
+both; from where it departs from them, the rest has to be computed again. For example, after
+`<u>Hi<a>` and `<t>Hm.</t>Yes.` the next prompt `<u>Hi<a>Yes.<u>So?<a>` reuses `<u>Hi<a>`, and the
+completion is lost: its reasoning was dropped.
 """
 
 from __future__ import annotations
@@ -35,20 +37,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrafficRecord:
-    """One request: what the engine was given, and what it wrote."""
+    """One request: the engine's prompt and completion."""
 
     prompt: str
     completion: str
     prompt_ids: tuple[int, ...] | None = None
     completion_ids: tuple[int, ...] | None = None
     conversation: str | None = None
-    """What it belongs to; None where the log does not say."""
+    """The conversation that it belongs to, or None if the log does not name it."""
     line: int = 0
-    """Where it stands in the log, from 1; 0 where it comes from none."""
+    """Its line in the log, from 1; 0 without a log."""
 
     @property
     def whole(self) -> str:
-        """What the engine has computed after it."""
+        """The text that the engine has computed after it."""
         return self.prompt + self.completion
 
 
@@ -64,14 +66,14 @@ class PrefixLoss:
     lost: int
     """Tokens of the earlier request that could not be used again; characters without tokens."""
     sampled: str
-    """What was written from the departure on."""
+    """The text of the earlier request from the departure on."""
     rendered: str
     lines: tuple[int, int] | None = None
-    """Where the two stand in the log, where it has lines."""
+    """The lines of the two in the log, if it has lines."""
 
     @property
     def place(self) -> str:
-        """Where the two stand, in words."""
+        """The places of the two, in words."""
         if self.lines is not None:
             return f"line {self.lines[0]} after line {self.lines[1]}"
         return f"request {self.record + 1} after {self.after + 1}"
@@ -92,13 +94,13 @@ class CausedLosses:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a log says of the prefix cache."""
+    """The use of the prefix cache in a log."""
 
     records: int
     continued: int
     """Requests that go on from an earlier one."""
     again: int
-    """Requests whose prompt was asked before, as by a retry or for several answers; they lose
+    """Requests whose prompt was sent before, as for a retry or several answers; they lose
     nothing."""
     kept: int
     """Tokens of earlier requests that were used again; characters without tokens."""
@@ -112,7 +114,7 @@ class Traffic:
 
     @property
     def by_cause(self) -> list[CausedLosses]:
-        """The losses by what caused them, that which costs most first."""
+        """The losses by cause, the most expensive cause first."""
         causes: dict[Cause, list[PrefixLoss]] = {}
         for loss in self.losses:
             causes.setdefault(loss.cause, []).append(loss)
@@ -121,15 +123,15 @@ class Traffic:
 
 
 CONTEXT = 60
-"""So many characters are kept of what departs."""
+"""Characters kept of a departing text."""
 
 
 def prefix_losses(
     analysis: LearntFormat, records: Sequence[TrafficRecord], *, tokenizer: Tokenizer | None = None
 ) -> Traffic:
-    """Say what each request lost of what the one before it had computed.
+    """Return what each request lost of the text computed for the request before it.
 
-    Without token ids and without a tokenizer characters are counted. Raises TokenizerError for a
+    Without token ids and without a tokenizer, characters are counted. Raises TokenizerError for a
     tokenizer that cannot encode.
     """
     reader = _TrafficReader(analysis, records, tokenizer)
@@ -160,7 +162,7 @@ class _TrafficReader:
         self._ids = all(each.prompt_ids and each.completion_ids is not None for each in records)
         self.tokenized = self._ids or tokenizer is not None
         self.origins = request_lineage([self._turn(at) for at in range(len(records))])
-        """What each request goes on from."""
+        """For each request, the one that it continues."""
 
     def _turn(self, at: int) -> LoggedTurn:
         record, opening = self._records[at], self._begun(at)[0]
@@ -168,13 +170,13 @@ class _TrafficReader:
         return LoggedTurn(head, record.whole, partial(self._words, at), record.conversation)
 
     def _words(self, at: int) -> tuple[str, ...]:
-        """Return what was said, as later prompts are searched for it."""
+        """Return the content and the called names, which later prompts are searched for."""
         message = self._message(at)
         calls = message.begun_calls
         return (message.content or "").strip(), *(call.name for call in calls)
 
     def _begun(self, at: int) -> tuple[str, Sequence[str]]:
-        """Return what a prompt has written of the turn, and the strings that stop it."""
+        """Return the part of the turn that a prompt has written, and the turn's stop strings."""
         begun = next(iter(self._analysis.formats.behind(self._records[at].prompt)), None)
         if begun is None or begun.opening is None:
             return "", self._analysis.format.stop_strings
@@ -188,7 +190,7 @@ class _TrafficReader:
         return self._parsed[at]
 
     def shared(self, before: int, at: int) -> tuple[int, int]:
-        """Count what could be used again, and all that was computed."""
+        """Return how many units could be reused, and how many were computed."""
         whole, new = self._units(before, whole=True), self._units(at, whole=False)
         return shared_tokens(whole, new), len(whole)
 
@@ -202,7 +204,7 @@ class _TrafficReader:
         return [*self._tokenizer.encode(record.prompt), *written]
 
     def loss(self, before: int, at: int, lost: int) -> PrefixLoss:
-        """Say why a request lost what it did."""
+        """Return the loss of a request with its cause."""
         whole, text = self._records[before].whole, self._records[at].prompt
         here = prefix_length(whole, text)
         cause = Cause.RETOKENIZED if here == len(whole) else self._cause(before, at, here)
@@ -241,13 +243,13 @@ class _TrafficReader:
         )
 
     def _read_again(self, before: int, begun: str, stops: Sequence[str]) -> ParsedMessage:
-        """Read the turn as it stands in a later prompt, up to the first that ends turns."""
+        """Parse the turn as it stands in a later prompt, up to the first stop string."""
         places = [at + len(stop) for stop in stops if stop and (at := begun.find(stop)) >= 0]
         parser = self._analysis.parser(prompt=self._records[before].prompt)
         return parser.parse(begun[: min(places, default=len(begun))])
 
     def _chain(self, at: int) -> Iterator[int]:
-        """Return the requests that one goes on from, the last first."""
+        """Yield the requests that one continues, the last first."""
         before = self.origins[at].before
         while before is not None:
             yield before
@@ -266,7 +268,7 @@ _CAUSES: Mapping[EditKind, Cause] = {
 
 
 def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int) -> Cause | None:
-    """Find what has to be taken over from the next prompt for the text to go on as it was."""
+    """Return the cause of an edit, taken from the next prompt, after which the texts agree more."""
     for edit in edits_of(parsed, earlier.completion, text, here - len(earlier.prompt), here):
         whole = earlier.prompt + edit.sampled
         added = max(0, len(edit.sampled) - len(earlier.completion))
@@ -278,7 +280,7 @@ def _edited(parsed: ParsedMessage, earlier: TrafficRecord, text: str, here: int)
 def _calls_changed(
     parsed: ParsedMessage, again: ParsedMessage, written: str, begun: str
 ) -> Cause | None:
-    """Compare the calls of a turn with those that the next prompt has in its place."""
+    """Compare the calls of a turn with those in its place in the next prompt."""
     read = parsed.begun_calls
     named = [call.name for call in read] == [call.name for call in again.tool_calls]
     broken = [each for each in parsed.attempts if each.status in _BROKEN]
@@ -309,7 +311,7 @@ def _json(text: str) -> Json:
 
 
 def _encoded_twice(arguments: str, begun: str) -> bool:
-    """Whether a text has arguments as a JSON string; clients write JSON in one of these ways."""
+    """Return whether a text has arguments as a JSON string, in a spelling that clients use."""
     value = _json(arguments)
     ways = (
         arguments,
@@ -317,12 +319,12 @@ def _encoded_twice(arguments: str, begun: str) -> bool:
         json.dumps(value, ensure_ascii=False),
         json.dumps(value, separators=(",", ":")),
     )
-    # Without a quote in it the string looks like what it holds.
+    # Without a quote in it the string looks like its content.
     return any('"' in way and json.dumps(way)[1:-1] in begun for way in ways)
 
 
 def _members(arguments: str) -> list[tuple[str, str]]:
-    """Return the arguments in their order, each value as JSON that looks at no order within."""
+    """Return the arguments in their order, each value as JSON with sorted keys."""
     value = _json(arguments)
     members = value.items() if isinstance(value, dict) else [(arguments, value)]
     return [(str(name), json.dumps(each, sort_keys=True)) for name, each in members]
@@ -338,30 +340,30 @@ def _content_changed(
 
 
 def _gone(texts: Iterable[str | None], there: str, here: str) -> bool:
-    """Whether one of these texts stands in one place and not in another."""
+    """Return whether one of these texts is in `there` and not in `here`."""
     words = (text.strip() for text in texts if text and text.strip())
     return any(word in there and word not in here for word in words)
 
 
-# An engine's traffic as JSON lines, `{"prompt": …, "completion": …}`, in the order of time.
+# Logs: JSON lines, `{"prompt": …, "completion": …}`, in the order of time.
 #
-# Prompt and completion are text or token ids. `conversation` names what a request belongs to.
-# Lines as engines write them are read, too: what vLLM answers with `return_token_ids`
+# Prompt and completion are text or token ids; `conversation` names the request's conversation.
+# Lines as engines write them are read, too: vLLM's responses with `return_token_ids`
 # (`prompt_token_ids`, `token_ids`, `choices`), and SGLang's `--log-requests` in JSON, whose `obj`
-# and `out` are what it was given and what it wrote. A log may have been cut, or hold other
-# events: a line that cannot be read is left out, with the reason.
+# and `out` are its input and output. A log may have been cut or hold other events: a line that
+# cannot be read is left out, with the reason.
 
 
 _WANTED = "write one object a line, with prompt and completion"
 
 
 class TrafficLogError(AutoparserError):
-    """A log, or a line of it, is not what it should be."""
+    """A log, or a line of it, is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficLog:
-    """What could be read of a log."""
+    """The readable part of a log."""
 
     records: tuple[TrafficRecord, ...]
     left_out: tuple[TrafficLogError, ...]
@@ -422,7 +424,7 @@ class _LoggedRequest(Struct, frozen=True):
 
 
 def traffic_of(text: str, file: str, *, tokenizer: Tokenizer | None = None) -> TrafficLog:
-    """Read a log. Raises TrafficLogError where no line can be read, TokenizerError.
+    """Read a log. Raises TrafficLogError if no line can be read, and TokenizerError.
 
     Token ids without a text need a tokenizer.
     """
@@ -470,9 +472,9 @@ def _records(line: str, file: str, number: int, model: TokenText | None) -> list
 def _both(
     given: _Given, ids: _Ids | None, model: TokenText | None, place: str
 ) -> tuple[str, _Ids | None]:
-    """Return a text and its ids, where those are known. Raises LookupError without a tokenizer.
+    """Return a text and its ids, if known. Raises LookupError for ids alone without a tokenizer.
 
-    The ids' own text is taken where it can be: what an engine gives back may lack special tokens.
+    The decoded ids are preferred, as the text in an engine's response may lack special tokens.
     """
     text = "" if isinstance(given, tuple) else given
     ids = given if isinstance(given, tuple) else ids

@@ -1,4 +1,4 @@
-"""Which earlier request each request of a log goes on from.
+"""Find the earlier request that each request of a log continues.
 
 A request goes on from the earlier one whose turn stands last in its prompt. Where nothing was
 rewritten, the earlier prompt begins the later one, up to the turn. Else the turn is told by what
@@ -45,7 +45,7 @@ class Ancestry(NamedTuple):
     """What a request goes on from."""
 
     before: int | None
-    """The place of the earlier request; None where it is the first of its conversation."""
+    """The place of the earlier request, or None if it is the first of its conversation."""
     again: bool
     """Whether its prompt was asked before; then it goes on from what the first one does."""
 

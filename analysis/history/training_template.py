@@ -1,9 +1,9 @@
-"""A template with `{% generation %}` markers, written around one that has none.
+"""Write a template with `{% generation %}` markers around one that has none.
 
 The markers are transformers' extension: they say which part of a conversation the model writes,
 and change no text. The template itself is not touched. It becomes a macro; after it stands what
 renders it, finds in its text what each assistant message has added after the generation prompt,
-by the renders and the rule of `shares.py` and `attribution.py`, and writes the text again in
+by the renders and the rule of `message_attribution.py`, and writes the text again in
 pieces, those inside a generation block. So the text is the same by construction; the proof renders
 both all the same.
 """
@@ -48,7 +48,7 @@ class MismarkedTurn:
     """The roles of its messages."""
     message: int
     turn: str
-    """The parts of the turn; empty where the message is not an assistant's."""
+    """The parts of the turn, or empty if the message is not an assistant's."""
     left_out: tuple[str, ...]
     """What the model writes, unmarked."""
     marked_too: tuple[str, ...]
@@ -76,7 +76,7 @@ class Proof:
 def prove_training_template(
     analysis: Analysis, patched: ChatTemplate, *, briefly: bool = False, written: bool = False
 ) -> Proof:
-    """Render the battery by both. Raises TrainingTemplateError where a text differs.
+    """Render the battery by both. Raises TrainingTemplateError if a text differs.
 
     `briefly` takes one message of each kind of turn, without a generation prompt; `written` leaves
     out conversations of which the template writes no word of some message's calls.
@@ -180,7 +180,7 @@ def _marked(
 def _deviations(
     whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
 ) -> Iterator[MismarkedTurn]:
-    """Return the turns of a conversation that are marked otherwise than they are sampled."""
+    """Return the turns of a conversation that are marked differently than they are sampled."""
     sampled = _joined((each.start, each.end) for each in whole.segments if each.sampled)
     left_out = _beyond(sampled, marked)
     marked_too = _beyond(marked, sampled)

@@ -1,8 +1,10 @@
-"""Why a round trip breaks: a closed list of causes, each found by what renders do.
+"""Find why a round trip breaks, as one of a closed list of causes, and whose fault it is.
 
-Nothing is concluded from names: one thing is changed (the sampled text, what the engine made of
-it, the message in the history), the step is played again, and the cause is the change by which
-the difference goes away, or moves after what was changed.
+Nothing is concluded from names. One thing is changed (the sampled text, what the engine made of
+it, or the message in the history) and the step is played again. The cause is the first change, in
+the order of `_HYPOTHESES`, by which the difference goes away or moves behind the change:
+
+    Replay -> BrokenStep -> each hypothesis plays it again -> Cause; Cause -> Culprit
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from .client_memory import has_unreadable_call
 from .conversation_replay import Exchange, Replay, ReplayStage
 from .scenarios import ArgumentsAs, BesideCalls, EngineHabits, Ids, MessagesAs, UnreadCalls
 
-# The closed list of causes why a round trip breaks.
+# The causes.
 
 
 class Cause(StrEnum):
@@ -44,7 +46,7 @@ class Cause(StrEnum):
     """What stands between two parts of the turn."""
     ENCODED_TWICE = "encoded twice"
     ARGUMENT_FORM = "argument form"
-    """Given as a string, the arguments are written otherwise than given as an object."""
+    """Given as a string, the arguments are written differently than given as an object."""
     JSON_SPACING = "JSON spacing"
     JSON_ESCAPES = "JSON escapes"
     LITERALS = "Python literals"
@@ -62,7 +64,7 @@ class Cause(StrEnum):
     """None of the above changes it."""
 
 
-# A step that broke, played again with one thing changed.
+# A broken step, to be played again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class BrokenStep:
     stage: ReplayStage
     replay: Replay
     at: int
-    """Where the texts part, in the whole; the length of the text where it raised."""
+    """The offset in the whole where the texts differ; the text's length if it raised."""
 
     @property
     def exchange(self) -> Exchange:
@@ -81,11 +83,11 @@ class BrokenStep:
 
     @property
     def format(self) -> TurnFormat:
-        """How turns are written under the step's setting."""
+        """The format of turns under the step's setting."""
         return self.replay.format
 
     def moves(self, exchange: Exchange) -> bool:
-        """Say whether the difference is gone, or later, when the step goes so."""
+        """Return whether the difference is gone, or later, when this exchange is played."""
         other = self.stage.play(exchange)
         if other.holds:
             return True
@@ -93,21 +95,21 @@ class BrokenStep:
             return False
         before, after = self.exchange.sampled, exchange.sampled
         if before == after:
-            # Another engine may have made another prompt of the same history.
+            # Another engine may make another prompt of the same history.
             further = len(other.prompt.text) - len(self.replay.prompt.text)
             return other.at > self.at + further
-        # Only after the edit can the text be compared; what is left there is the same text.
+        # The texts can be compared only after the edit, where they have a common suffix.
         common = suffix_length(before, after)
         return len(other.whole) - other.at < common
 
     def same_with(self, **changes: Json) -> bool:
-        """Say whether the next prompt is the same with other fields of the message."""
+        """Return whether the next prompt is the same with other fields of the message."""
         message = {**self.replay.kept.message, **changes}
         kept = {key: value for key, value in message.items() if value is not None}
         return self.stage.with_turn(self.replay, kept) == self.replay.text
 
 
-# Whose fault it is that a round trip breaks: the template's, the engine's, or the model's.
+# Whose fault a break is: the template's, the engine's, or the model's.
 
 
 class Culprit(StrEnum):
@@ -124,12 +126,12 @@ class Culprit(StrEnum):
 def fault_of(
     stage: ReplayStage, replay: Replay, cause: Cause | None, plain: str | None
 ) -> Culprit | None:
-    """Say whose fault it is; None where nothing breaks.
+    """Return whose fault a break is, or None if nothing breaks.
 
-    `plain` is what the format itself writes in this place; None where a person gave the text. For
-    example compact JSON is the same message as spaced JSON, so that no template could write it
-    back: the model's. A newline that ends the answer is in the message, and a template that trims
-    it is at fault.
+    `plain` is the text that the format itself writes there, or None if a person gave the text.
+    Compact JSON, for example, is the same message as spaced JSON, so no template could write it
+    back: the model is at fault. A newline that ends the answer is in the message: a template that
+    trims it is at fault.
     """
     if cause is None:
         return None
@@ -156,10 +158,10 @@ def fault_of(
 
 
 def _breaks_as_sent(case: BrokenStep) -> bool:
-    """Say whether an engine breaks it that does no more than to hand on what users send.
+    """Return whether it breaks even under an engine that hands on messages as users send them.
 
-    Arguments as an object, calls in their wrapper, an empty text beside them are what a template
-    has to expect. An engine that drops or strips something, or makes parts of texts, is at fault.
+    A template has to expect arguments as an object, calls in their wrapper and an empty text beside
+    them. An engine that drops or strips something, or turns texts into parts, is at fault.
     """
     engine = case.exchange.engine
     arguments, messages = ArgumentsAs.TEMPLATE, MessagesAs.TEMPLATE
@@ -177,14 +179,14 @@ _OF_CALLS = (Cause.CALL_LOST, Cause.CALL_REPAIRED)
 
 
 def _not_whole(parsed: ParsedMessage) -> bool:
-    """Say whether a call was cut, or is not as calls are: no template could write it back."""
+    """Return whether a call was cut or is malformed: no template could write it back."""
     return has_unreadable_call(parsed) or parsed.status is Status.MALFORMED
 
 
-# Edits of a sampled text at the place where the next prompt departs from it.
+# Edits of a sampled text where the next prompt departs from it.
 #
-# Each takes over one thing that the template wrote otherwise: whitespace, a literal, an escape, a
-# value. If the step then goes well, or farther, that thing is why it broke.
+# Each takes over one thing that the template wrote differently: whitespace, a literal, an escape or
+# a value. If the step then holds, or breaks later, that thing is the cause.
 
 
 class EditKind(StrEnum):
@@ -193,7 +195,7 @@ class EditKind(StrEnum):
     REASONING_EDGE = "whitespace at the reasoning's edge"
     CONTENT_EDGE = "whitespace at the content's edge"
     ARGUMENT_SPACE = "whitespace in an argument"
-    """Of JSON, or of the value itself: what is parsed tells."""
+    """In JSON, or in the value itself: the parsed values tell which."""
     JOINT = "whitespace between parts"
     LITERAL = "true, false, null"
     ESCAPE = "an escape"
@@ -211,12 +213,12 @@ class Edit:
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|\\.|[^\x00-\x7f]+")
 _IN_JSON = re.compile(r'(?:":|["}\]],)$')
-"""What stands before the whitespace of a call that is JSON itself."""
+"""Matches the text before whitespace in a call that is JSON itself."""
 _LITERALS = ({"true", "True"}, {"false", "False"}, {"null", "None"})
 
 
 def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
-    """Return the edits that are possible where the texts part, `at` characters into the whole."""
+    """Yield the possible edits where the texts differ, at offset `at` of the whole."""
     here = at - len(replay.prompt.text)
     return edits_of(replay.parsed, replay.exchange.sampled, replay.text, here, at)
 
@@ -224,7 +226,7 @@ def edits_at(replay: Replay, at: int) -> Iterator[Edit]:
 def edits_of(
     parsed: ParsedMessage, sampled: str, text: str, here: int, there: int
 ) -> Iterator[Edit]:
-    """Return the edits of a sampled text at `here` that take over what a text has at `there`."""
+    """Yield the edits of a sampled text at `here` that take over what `text` has at `there`."""
     if here < 0:
         return
     yield from _whitespace(parsed, sampled, text, here, there)
@@ -254,7 +256,7 @@ def _behind_space(text: str, at: int) -> int:
 
 
 def _kind_of_space(parsed: ParsedMessage, sampled: str, start: int, end: int) -> EditKind:
-    """Say to which part whitespace belongs; what separates parts belongs to none."""
+    """Return the kind of an edit of whitespace: JOINT if it separates parts of the turn."""
     kinds = {
         span.kind
         for span in parsed.spans
@@ -301,7 +303,7 @@ def _same_json(left: str, right: str) -> bool:
 
 
 def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
-    """Take over what the next prompt has in the place of an argument, from `start` on."""
+    """Take over the text that the next prompt has in place of an argument, from `start` on."""
     behind = sampled[span.end : span.end + 12]
     end = text.find(behind, start) if behind else -1
     if end >= 0:
@@ -309,7 +311,7 @@ def _value(sampled: str, text: str, span: Span, start: int) -> Iterator[Edit]:
 
 
 def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
-    """Find the match that holds a place, or begins or ends there."""
+    """Return the last match that contains or touches the offset, or None."""
     start = max(0, at - 64)
     found = None
     for match in pattern.finditer(text, start, at + 64):
@@ -325,7 +327,7 @@ def _spliced(text: str, span: tuple[int, int], given: str) -> str:
 
 
 def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
-    """Say why the text breaks; None where it holds. Re-tokenization is not seen here."""
+    """Return why the text breaks, or None if it holds; re-tokenization is not detected here."""
     if replay.holds:
         return None
     if replay.error is not None:
@@ -335,7 +337,7 @@ def cause_of(stage: ReplayStage, replay: Replay) -> Cause | None:
 
 
 def _earlier_reasoning(case: BrokenStep) -> bool:
-    """Reasoning of an earlier turn is in this prompt and no more in the next."""
+    """Test whether reasoning of an earlier turn is in this prompt and missing in the next."""
     exchange = case.exchange
     if case.at >= len(case.replay.prompt.base):
         return False
@@ -356,7 +358,7 @@ def _earlier(case: BrokenStep) -> bool:
 
 
 def _reasoning_dropped(case: BrokenStep) -> bool:
-    """With other words for the reasoning the same text is rendered."""
+    """Test whether the same text is rendered with other words for the reasoning."""
     reasoning = case.replay.parsed.reasoning_content
     if not reasoning or not reasoning.strip():
         return False
@@ -374,7 +376,7 @@ def _reasoning_dropped(case: BrokenStep) -> bool:
 
 
 def _empty_block_dropped(case: BrokenStep) -> bool:
-    """Without the empty reasoning block that the model wrote, the step goes well, or farther."""
+    """Test whether it helps to omit the empty reasoning block that the model wrote."""
     block = case.format.reasoning
     sampled = case.exchange.sampled
     if block is None or not block.close.core or case.replay.parsed.reasoning_content:
@@ -390,7 +392,7 @@ def _header(case: BrokenStep) -> bool:
 
 
 def _end(case: BrokenStep) -> bool:
-    """Without the string that stopped the model, the text holds."""
+    """Test whether it helps to omit the string that stopped the model."""
     sampled = case.exchange.sampled
     if _call_repaired(case):
         return False
@@ -408,7 +410,7 @@ def _ids(case: BrokenStep) -> bool:
 
 
 def _ids_added(case: BrokenStep) -> bool:
-    """With other ids the next prompt changes just where it departs from what was sampled."""
+    """Test whether other ids change the next prompt just where it departs from the sampled text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or any(call.id for call in case.replay.parsed.tool_calls):
         return False
@@ -422,11 +424,11 @@ def _ids_added(case: BrokenStep) -> bool:
 
 
 NEAR = 64
-"""Characters between where a prompt departs and the id that it has written there."""
+"""The most characters between where a prompt departs and the id that it wrote there."""
 
 
 def _argument_form(case: BrokenStep) -> bool:
-    """As an object the arguments are written as they were sampled."""
+    """Test whether it helps to give the arguments as an object."""
     engine = case.exchange.engine
     if engine.arguments is ArgumentsAs.OBJECT or not case.replay.kept.calls:
         return False
@@ -434,8 +436,8 @@ def _argument_form(case: BrokenStep) -> bool:
 
 
 def _encoded_twice(case: BrokenStep) -> bool:
-    """So they are, and as a string they are JSON text within JSON text."""
-    # Its beginning is a quote that was not sampled, or a backslash before one that was.
+    """Test whether that helps and the arguments are written as JSON text within JSON text."""
+    # That begins with a quote that was not sampled, or a backslash before one that was.
     quoted = case.replay.text[case.at :].startswith(('"', "\\"))
     return quoted and _argument_form(case)
 
@@ -448,7 +450,7 @@ def _rewritten_by_engine(case: BrokenStep) -> bool:
 
 
 def _dropped_by_engine(case: BrokenStep) -> bool:
-    """Where the engine leaves the call's text in the content, it goes well, or farther."""
+    """Test whether it helps if the engine leaves the call's text in the content."""
     engine = case.exchange.engine
     return engine.malformed is UnreadCalls.DROPPED and case.moves(
         replace(case.exchange, engine=replace(engine, malformed=UnreadCalls.CONTENT))
@@ -463,7 +465,7 @@ def _stripped_by_engine(case: BrokenStep) -> bool:
 
 
 def _reasoning_not_sent(case: BrokenStep) -> bool:
-    """With the reasoning in the field that the template reads, it goes well, or farther."""
+    """Test whether it helps to send the reasoning in the field that the template reads."""
     engine = case.exchange.engine
     return engine.reasoning_fields is not None and case.moves(
         replace(case.exchange, engine=replace(engine, reasoning_fields=None))
@@ -471,7 +473,7 @@ def _reasoning_not_sent(case: BrokenStep) -> bool:
 
 
 def _beside_calls(habit: BesideCalls) -> Callable[[BrokenStep], bool]:
-    """Make the hypothesis that an engine with this habit keeps no content beside calls."""
+    """Return the hypothesis that the engine breaks it by this habit with content beside calls."""
 
     def found(case: BrokenStep) -> bool:
         engine = case.exchange.engine
@@ -482,7 +484,7 @@ def _beside_calls(habit: BesideCalls) -> Callable[[BrokenStep], bool]:
 
 
 def _order(case: BrokenStep) -> bool:
-    """Arguments in another order give the same text."""
+    """Test whether arguments in another order give the same text."""
     calls = case.replay.kept.message.get("tool_calls")
     if not isinstance(calls, list) or not any(len(c.arguments) > 1 for c in case.replay.kept.calls):
         return False
@@ -504,7 +506,7 @@ def _turned(call: Json) -> Json:
 
 
 def _call_lost(case: BrokenStep) -> bool:
-    """Find a call that was not read, or that the template does not write."""
+    """Test whether a call was not read, or is not written by the template."""
     parsed = case.replay.parsed
     if has_unreadable_call(parsed) or parsed.status in (Status.MALFORMED, Status.CUT):
         return True
@@ -519,7 +521,7 @@ def _call_lost(case: BrokenStep) -> bool:
 
 
 def _call_repaired(case: BrokenStep) -> bool:
-    """Closers were missing in the call that the break lies in or after, or were put there."""
+    """Test whether the break is at or after the first of calls that were repaired."""
     parsed = case.replay.parsed
     if len(case.replay.kept.calls) > len(parsed.tool_calls):
         return True
@@ -537,7 +539,7 @@ def _content_dropped(case: BrokenStep) -> bool:
 
 
 def _edited(*kinds: EditKind) -> Callable[[BrokenStep], bool]:
-    """Make the hypothesis that an edit of such a kind, at the difference, removes it."""
+    """Return the hypothesis that an edit of one of these kinds at the difference removes it."""
     return lambda case: any(
         edit.kind in kinds and _explains(case, edit) for edit in edits_at(case.replay, case.at)
     )
@@ -548,7 +550,7 @@ def _explains(case: BrokenStep, edit: Edit) -> bool:
 
 
 def _spacing(case: BrokenStep) -> bool:
-    """With other whitespace in the arguments it goes farther, and their values are the same."""
+    """Test whether other whitespace in the arguments helps and leaves their values the same."""
     return any(
         edit.kind is EditKind.ARGUMENT_SPACE
         and _explains(case, edit)

@@ -1,22 +1,16 @@
-"""The verdict on one step of a conversation, and where it breaks.
+"""Judge one step of a conversation: whether it holds, and where, why and by whom it breaks.
 
-Turns in which the template writes another message than the one it was given.
-
-What a template strips, lowercases or escapes with loss is gone from its own turn already, so that
-this turn comes back whatever the template does. Where it, read by the parser, is another message,
-the format says what a model writes. Of the argument `x^2`, where a template strips the sign:
+The sampled turn is the one that the template itself writes after the prompt, up to the string at
+which a model stops. If the parser reads another message from it, because the template strips,
+lowercases or escapes with loss, that turn would come back whatever the template does, and the
+format writes it instead. For the argument `x^2` and a template that strips the sign:
 
     the template   <arg name="term">x2</arg>
     the format     <arg name="term">x^2</arg>
 
-Contract: nothing is rendered here. A text of the format counts only where the parser reads the
-message from it; where it reads that from neither text, nothing shows what a model would write.
-
-The turn as the template itself writes it after a prompt.
-
-It is asked for the conversation with the message as its last turn; what follows the prompt in that
-render, up to the string at which a model stops, is what the model is taken to have written. Where
-the template does not write the turn there, the reason is told:
+A text of the format counts only if the parser reads the message from it; if it reads the message
+from neither text, nothing shows what a model would write. If the template does not write the turn
+after the prompt, the reason is returned:
 
 >>> template_sample(stage, scenario, {}, prompt, message, ("<|end|>",))
 TemplateSample(text='It is sunny in Oslo.<|end|>', unwritten='')
@@ -63,11 +57,11 @@ if TYPE_CHECKING:
 
 
 REWRITTEN = "it rewrites what the turn says"
-"""Why the format wrote a turn that the template writes, too."""
+"""The reason why the format wrote a turn that the template writes, too."""
 
 
 def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
-    """Whether a text that was read is this message, whatever ids and order of arguments it has."""
+    """Return whether a parsed text is this message, regardless of ids and order of arguments."""
     try:
         read = message_of(parsed, text)
     except ValueError:
@@ -76,8 +70,7 @@ def says_message(parsed: ParsedMessage, text: str, message: Message) -> bool:
 
 
 def _said(message: Message) -> tuple[object, ...]:
-    # As text, since to Python true and 1 are the same. A model may write arguments in the order
-    # that the template has, and still say the same.
+    # As JSON text, since True == 1 in Python; sorted, since the order of arguments is free.
     calls = [
         (each.name, json.dumps(dict(each.arguments), sort_keys=True)) for each in message.calls
     ]
@@ -87,22 +80,22 @@ def _said(message: Message) -> tuple[object, ...]:
 def format_meaning(
     usual: TurnFormat, write: Callable[[TurnFormat], str], right: Callable[[str], bool]
 ) -> TurnFormat | None:
-    """Return the format whose text is right; None where there is none."""
+    """Return the first format whose text is right, or None."""
     return next((each for each in _formats(usual) if right(write(each))), None)
 
 
 def _formats(usual: TurnFormat) -> Iterator[TurnFormat]:
-    """Return the format, and the same where nothing is stripped from the strings of calls."""
+    """Yield the format, and the same with nothing stripped from strings in calls."""
     yield usual
     if usual.calls is not None:
         yield respell_calls(usual, Spelling(whole=True))
 
 
-# The token level: are the prompt's and the sampled tokens a prefix of the next prompt's tokens.
+# The token level: whether the prompt's and the sampled tokens are a prefix of the next prompt's.
 
 
 AT_NEWLINES = re.compile(r"\n|[^\n]+")
-"""Finds the pieces of a text whose newlines are tokens of their own."""
+"""Matches the pieces of a text in which each newline is a token of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +113,24 @@ class TokenVerdict:
 
 
 class Encoder:
-    """Encodes texts, each once."""
+    """Encodes texts; results are cached."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Encode with this tokenizer; special tokens in a text are taken as such."""
+        """Store the tokenizer; special tokens in a text are encoded as special."""
         self._tokenizer = tokenizer_of(tokenizer)
         self._known: dict[str, list[int]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text. Raises TokenizerError where there are none."""
+        """Return the ids of a text. Raises TokenizerError if it cannot be encoded."""
         if text not in self._known:
             self._known[text] = self._tokenizer.encode(text)
         return self._known[text]
 
     def compare(self, prompt: str, sampled: str, text: str, *, newlines: bool) -> TokenVerdict:
-        """Compare what was in the cache with the next prompt.
+        """Compare the cached tokens with those of the next prompt.
 
-        `newlines` says that the model wrote each newline as a token of its own. What it wrote
-        is else encoded as the tokenizer would, apart from the prompt that it could not change.
+        `newlines`: the model wrote each newline as a token of its own; else its text is encoded in
+        one piece. Either way it is encoded apart from the prompt, which it could not change.
         """
         asked = self.encode(prompt)
         pieces = AT_NEWLINES.findall(sampled) if newlines else [sampled]
@@ -152,23 +145,23 @@ class Encoder:
         )
 
     def size(self, text: str) -> int:
-        """Say in how many tokens a text is encoded."""
+        """Return the number of tokens of a text."""
         return len(self.encode(text))
 
 
 def shared_tokens(left: Sequence[object], right: Sequence[object]) -> int:
-    """Count the tokens that two rows have in common at their beginning."""
+    """Return the length of the common prefix."""
     limit = min(len(left), len(right))
     return next((at for at in range(limit) if left[at] != right[at]), limit)
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateSample:
-    """A turn by the template, or why there is none."""
+    """A turn by the template, or the reason why it does not write one."""
 
     text: str
     unwritten: str = ""
-    """Why the template does not write the turn after the prompt; empty where it does."""
+    """The reason why the template does not write the turn after the prompt; else empty."""
 
 
 def template_sample(
@@ -179,7 +172,7 @@ def template_sample(
     message: Message,
     stops: Sequence[str],
 ) -> TemplateSample:
-    """Have the template write a message after a prompt, up to the first of the stops."""
+    """Render a message as the last turn and return the text after the prompt, up to a stop."""
 
     def written(turn: Message) -> str:
         return stage.last_turn(scenario.history, turn, scenario.tools, setting, scenario.engine)
@@ -198,7 +191,7 @@ def template_sample(
         try:
             missing += ["call"] * (written(fewer) == whole)
         except TemplateRenderError:
-            continue  # then that call is not one that makes no difference
+            continue  # refused without that call: the call does make a difference
     if missing:
         names = " and the ".join(dict.fromkeys(missing))
         return TemplateSample("", f"it leaves the {names} out of the turn")
@@ -212,7 +205,7 @@ def _without_one_call(message: Message) -> Iterator[Message]:
 
 
 def _stopped(text: str, message: Message, stops: Sequence[str]) -> str:
-    """Cut a turn after the string that stops the model, which stands after its last word."""
+    """Cut a turn after the first stop string behind the last of its message's texts."""
     words = [message.reasoning, message.content]
     for call in message.calls:
         words += [call.name, *(each for each in call.arguments.values() if isinstance(each, str))]
@@ -223,7 +216,7 @@ def _stopped(text: str, message: Message, stops: Sequence[str]) -> str:
 
 
 CONTEXT = 60
-"""So many characters are shown on either side of a difference."""
+"""Characters shown on either side of a difference."""
 
 
 class Outcome(StrEnum):
@@ -252,7 +245,7 @@ class Difference:
     rendered: str
     """What the next prompt has there."""
     line: int | None = None
-    """The template's line that wrote that; None where it is not known."""
+    """The template's line that wrote that, or None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +257,9 @@ class Verdict:
     outcome: Outcome
     """At string level."""
     tokens: TokenVerdict | None = None
-    """At token level; None where there is no tokenizer or no next prompt."""
+    """At token level, or None if there is no tokenizer or no next prompt."""
     cause: Cause | None = None
-    """None where both levels hold."""
+    """None if both levels hold."""
     difference: Difference | None = None
     reason: str = ""
     """Why it does not apply, or what the template says where it raises."""
@@ -274,19 +267,18 @@ class Verdict:
     status: Status | None = None
     """How the sampled text was parsed."""
     fault: Culprit | None = None
-    """Whose fault it is; None where both levels hold."""
+    """Whose fault it is, or None if both levels hold."""
     unconfirmed: str = ""
-    """Why the format wrote the turn, before its variations, and not the template itself; empty
-    where the template did."""
+    """Why the format, not the template, wrote the turn before its variations; else empty."""
 
     @property
     def holds(self) -> bool:
-        """Whether nothing has to be computed again, as far as it was looked into."""
+        """Whether nothing has to be computed again, at the levels that were compared."""
         return self.outcome is Outcome.HOLDS and (self.tokens is None or self.tokens.holds)
 
     @property
     def applies(self) -> bool:
-        """Whether the scenario is one for this template, under this setting."""
+        """Whether the scenario applies to this template under this setting."""
         return self.outcome is not Outcome.NOT_APPLICABLE
 
 
@@ -308,7 +300,7 @@ def judge_scenario(
 def exchange_of(
     stage: ReplayStage, scenario: Scenario, coming: Next, setting: Setting
 ) -> tuple[Exchange, Sample]:
-    """Write what the model wrote. Raises NotWrittenError, TemplateRenderError."""
+    """Return the exchange with its sampled text. Raises NotWrittenError, TemplateRenderError."""
     _check_media(stage, scenario)
     written = _sample(stage, scenario, setting)
     if coming is Next.CONTINUATION and not written.cut:
@@ -341,7 +333,7 @@ def _exchange(
 
 
 def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
-    """Raise NotWrittenError where an image, a video or a sound would not be in the prompt."""
+    """Raise NotWrittenError if an image, a video or a sound would not be in the prompt."""
     parts = stage.analysis.content_parts
     for entry in scenario.history:
         if isinstance(entry, Message):
@@ -356,7 +348,7 @@ def _check_media(stage: ReplayStage, scenario: Scenario) -> None:
 
 
 def _sample(stage: ReplayStage, scenario: Scenario, setting: Setting) -> Sample:
-    """Let the template write the turn, or the format where that does not, and to vary it."""
+    """Return the turn as the template writes it, or the format as a fallback and for variations."""
     prompt = stage.prompt(scenario.history, scenario.tools, setting, scenario.engine)
     if scenario.sampled is not None:
         return Sample(_whole(scenario.sampled), cut=scenario.cut)
@@ -396,7 +388,7 @@ def _whole(text: str) -> Pieces:
 
 
 def _check_alike(said: TemplateSample, plain: str) -> None:
-    """Raise NotWrittenError where the format has another text to vary than the template's."""
+    """Raise NotWrittenError if the format's text, to be varied, differs from the template's."""
     if not said.unwritten and said.text != plain:
         at = prefix_length(said.text, plain)
         theirs, ours = said.text[at : at + CONTEXT], plain[at : at + CONTEXT]
@@ -404,11 +396,11 @@ def _check_alike(said: TemplateSample, plain: str) -> None:
 
 
 THOUGHT = "Let me see what is asked."
-"""What a model thinks where its turn has a place for it."""
+"""The reasoning of a turn that has a place for it."""
 
 
 def _thinking(format_: TurnFormat, scenario: Scenario, opening: TurnOpening | None) -> Message:
-    """Let the model reason where the prompt opens the reasoning, or every turn has a block."""
+    """Add reasoning if the prompt opens a reasoning block or every turn has one."""
     message = scenario.message
     if message.reasoning or scenario.silent:
         return message
@@ -430,7 +422,7 @@ def _judged(
     exchange = replay.exchange
     error = replay.error
     if isinstance(error, TemplateLimitError):
-        # The template has not answered: that it raises would be the limit's word.
+        # The limit ended the render; whether the template raises is unknown.
         reason = f"a limit ended the next request: {error.reason}"
         return Verdict(exchange.setting, exchange.next, Outcome.NOT_APPLICABLE, reason=reason)
     if error is not None:

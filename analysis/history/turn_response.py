@@ -1,4 +1,4 @@
-"""From the ids that a model wrote to its message, aware of what the prompt had written."""
+"""Parse the ids that a model wrote to its message, aware of what the prompt had written."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Responses:
     def stop(
         self, ids: Sequence[int], prompt: Sequence[int], tools: Sequence[object] | None
     ) -> int | None:
-        """Return the place of the token that ends an output; None where none does."""
+        """Return the place of the token that ends an output, or None if none does."""
         return self._stop(ids, prompt, self._parser(self.end_of(prompt).opening, tools))
 
     def _stop(self, ids: Sequence[int], prompt: Sequence[int], parser: OutputParser) -> int | None:
@@ -149,7 +149,7 @@ class Responses:
         return PromptEnd(tail, max(matching, key=len) + tail[len(bare) :] if matching else tail)
 
 
-# A trajectory as one row of training data: its ids, what a loss counts, where its calls stand.
+# A trajectory as one row of training data: its ids, its loss mask, and the places of its calls.
 #
 # Contract: the ids are those that the model was given and has written, none of them made anew. A
 # prompt that does not begin with what stood before it is an error: nothing could be trained on as
@@ -213,7 +213,7 @@ def call_tokens(
 
 
 def check_step(at: int, prompt_ids: Sequence[int], so_far: Sequence[int]) -> None:
-    """Raise RequestError where a prompt does not begin with what stood before it."""
+    """Raise RequestError if a prompt does not begin with what stood before it."""
     prompt = tuple(prompt_ids)
     if prompt[: len(so_far)] == tuple(so_far):
         return

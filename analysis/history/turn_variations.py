@@ -1,7 +1,7 @@
-"""Named ways in which a model's text departs from what the format writes.
+"""Vary a model's text in named ways in which it departs from the format's own.
 
-A variation is for any format: it changes how values are spelled before the turn is written, or
-the written pieces. Where it changes nothing, it does not apply.
+A variation works for any format: it changes the spelling of values before the turn is written
+(`respelled_by`), or the written pieces (`rewritten_by`). If it changes nothing, it does not apply.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from autoparser.analysis.core.turn_format import TurnFormat
 
 from .sampled_turns import NotWrittenError, Pieces, Sample, SampledKind, SampledPiece
 
-# The same values spelled otherwise: JSON's spacing, escapes and literals, the edges of strings.
+# The same values in another spelling: JSON's spacing, escapes and literals, the edges of strings.
 
 
 _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "None")}
@@ -32,7 +32,7 @@ _LITERALS = {"json": ("true", "false", "null"), "python": ("True", "False", "Non
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What is spelled otherwise; None leaves it as the format has it."""
+    """A spelling of values; None leaves a property as the format has it."""
 
     comma: str | None = None
     colon: str | None = None
@@ -150,7 +150,7 @@ class Variation:
     respell: Respell | None = None
     rewrite: Rewrite | None = None
     cut: bool = False
-    """Nothing follows: the text is cut there."""
+    """Whether the text is cut there, with nothing after it."""
     breaks_call: bool = False
     """A call is not whole: where a parser reads it as one, the variation does not apply."""
     single_newlines: bool = False
@@ -172,7 +172,7 @@ def _with(pieces: Pieces, at: int, text: str) -> Pieces:
 
 
 def _behind(kind: SampledKind, text: str) -> Rewrite:
-    """Write more at the end of a part."""
+    """Append text to a part."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -183,7 +183,7 @@ def _behind(kind: SampledKind, text: str) -> Rewrite:
 
 
 def _before(kind: SampledKind, text: str) -> Rewrite:
-    """Write more at the beginning of a part."""
+    """Prepend text to a part."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -194,7 +194,7 @@ def _before(kind: SampledKind, text: str) -> Rewrite:
 
 
 def _close_of_reasoning(text: Callable[[str], str]) -> Rewrite:
-    """Change the whitespace after what closes the reasoning."""
+    """Change the whitespace after the text that closes the reasoning."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -220,7 +220,7 @@ def _tight(kind: SampledKind) -> Rewrite:
 
 
 def _cut_in(kind: SampledKind) -> Rewrite:
-    """Cut the text within a part, at a word's end if it can be."""
+    """Cut the text within a part, at a word's end if possible."""
 
     def rewrite(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
         del format_, message
@@ -240,7 +240,7 @@ def _cut_call(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 
 
 def _malformed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
-    """Leave out the arguments from the middle of a value on: what opens the value is not closed."""
+    """Leave out the arguments from the middle of a value on, so that the value is not closed."""
     at = _at(pieces, SampledKind.CALLS)
     text, start, end = _last_arguments(pieces[at], format_, message)
     words = [value for value in message.calls[-1].arguments.values() if isinstance(value, str)]
@@ -262,7 +262,7 @@ def _unclosed(pieces: Pieces, format_: TurnFormat, message: Message) -> Pieces:
 def _last_arguments(
     piece: SampledPiece, format_: TurnFormat, message: Message
 ) -> tuple[str, int, int]:
-    """Find where the last call's arguments stand."""
+    """Find the range of the last call's arguments."""
     calls = format_.calls
     arguments = "" if calls is None else calls.arguments.write(message.calls[-1].arguments)
     start = piece.text.rfind(arguments)
@@ -337,7 +337,7 @@ VARIATIONS: Mapping[str, Variation] = {
 def respelled_by(format_: TurnFormat, names: Sequence[str]) -> TurnFormat:
     """Return the format as these variations spell it.
 
-    Raises NotWrittenError where one of them spells nothing otherwise.
+    Raises NotWrittenError if one of them spells nothing otherwise.
     """
     for name in names:
         respell = VARIATIONS[name].respell

@@ -276,7 +276,7 @@ def _unusual() -> Iterator[ComparedRequest]:
 
 
 Outcome: TypeAlias = str | TemplateRenderError | None
-"""The text, the refusal, or None where it was not asked."""
+"""The text, the refusal, or None if it was not asked."""
 
 MOST_BEYOND = 3
 """Renders that may run into a limit before no more are asked: each takes as long as it may."""

@@ -1,9 +1,7 @@
-r"""Differences that are alike, put together: one that shows in a hundred renders is one.
+r"""Find the differences of two texts, and group those that are alike in many renders.
 
-The places at which two texts differ, each with the text before it.
-
-Lines are aligned first, then the units of the lines that differ, so that a change far back is not
-hidden by another before it:
+Each difference has the text before it. Lines are aligned first, then the units of the lines that
+differ, so that a change far back is not hidden by another before it:
 
     left   <s>system\nBe kind.</s>\n<s>user\nHi</s>\n
     right  [s]system\nBe kind.[/s]\n[s]user\nHi[/s]\n
@@ -141,7 +139,7 @@ def _changed(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:
             yield start, end, other_start, other_end
 
 
-# A round: requests played through both templates under one setting, and where the texts part.
+# A round: requests rendered by both templates under one setting, and where the texts differ.
 
 
 SightingKey: TypeAlias = tuple[str, ...]

@@ -137,8 +137,8 @@ def _length(stage: ComparisonStage, request: ComparedRequest, setting: Setting) 
 
 # Requests rendered by both templates, under every value of a switch, and how the texts differ.
 #
-# A difference that shows with nothing set is told once, not again under every value; one that
-# shows under single values is not told again for two of them at once.
+# A difference that shows with nothing set is reported once, not again under every value; one that
+# shows under single values is not reported again for two of them at once.
 
 
 MOST_PAIRS = 100

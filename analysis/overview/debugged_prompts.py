@@ -1,7 +1,7 @@
 """Conversations to debug a template with: their renders step by step, and what switches change.
 
-Contract: messages and tools are passed to the template as they are given; nothing is put into the
-shape that the template wants, since what it does with these is the question.
+Contract: messages and tools are passed to the template as given, not in the shape that it accepts,
+since the question is what it does with these.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class FactChange:
     aspect: str
     name: str
     left: Json
-    """None where there is none."""
+    """None if there is none."""
     right: Json
     turns: tuple[str, ...] = ()
     """The kinds of turns that it is about, by their parts; empty: it is about no one kind."""
@@ -257,7 +257,7 @@ def _json(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FormatComparison:
-    """All that differs in what was learnt; nothing was rendered."""
+    """All that differs in what was learned; nothing was rendered."""
 
     left: LearntFormat
     right: LearntFormat
@@ -265,15 +265,15 @@ class FormatComparison:
 
     @property
     def same_text(self) -> bool:
-        """Whether both were learnt from the same text."""
+        """Whether both were learned from the same text."""
         return self.left.sha256 == self.right.sha256
 
     @property
     def equal(self) -> bool:
-        """Whether nothing that was learnt differs."""
+        """Whether nothing that was learned differs."""
         return not self.facts and check_counts(self.left.check) == check_counts(self.right.check)
 
 
 def compare_formats(left: LearntFormat, right: LearntFormat) -> FormatComparison:
-    """Compare what was learnt of two templates, or of one at two times."""
+    """Compare what was learned of two templates, or of one at two times."""
     return FormatComparison(left, right, changed_facts(left, right))

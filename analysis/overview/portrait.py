@@ -271,7 +271,7 @@ class Portrait:
     tools: tuple[Tool, ...]
     """The tools of the example request, as bare functions."""
     tokenizer: str
-    """The file of the tokenizer; empty where there is none."""
+    """The file of the tokenizer, or empty if there is none."""
     grammar: GrammarForms
     """Of the example request."""
     round_trip: RoundTrip
@@ -279,7 +279,7 @@ class Portrait:
     """One for each row of the round trip."""
     conversation: PortraitConversation
     masks: MaskCost | None
-    """None where there is no tokenizer."""
+    """None if there is no tokenizer."""
     lint: LintReport
     """What the rules found."""
     trace: RenderTrace

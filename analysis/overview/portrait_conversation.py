@@ -68,7 +68,7 @@ class TokenStrip:
     reused: int
     """So many of the pieces, from the first on."""
     instead: tuple[str, ...]
-    """What the next prompt has where the first piece is not reused; empty where all are."""
+    """What the next prompt has where the first piece is not reused, or empty if all are."""
     tokens: bool
     """Whether the pieces are tokens; else they are words and signs of the text."""
 
@@ -275,7 +275,7 @@ class _Talk:
         )
         self._offered = offered_tools(tools, analysis.shape) if tools else None
         self._bridged: tuple[int, ...] = ()
-        """The prompt that the bridges have made; empty where it has to be rendered."""
+        """The prompt that the bridges have made, or empty if it has to be rendered."""
 
     def had(self, *, calls: bool) -> tuple[list[PortraitStep], str]:
         """Return the steps, and why they end before the tenth."""

@@ -1,4 +1,8 @@
-"""The templates of a survey, each looked at in a worker: none can stop it or eat the machine."""
+"""Survey many templates, each in a worker with limits, so that none can stop the survey.
+
+Each found template becomes a record, a line of a JSON Lines file by which `Journal` resumes an
+interrupted survey; the records are summed up at the end.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +94,7 @@ def _below(directory: Path) -> Iterator[Path]:
             yield path
 
 
-# What a survey keeps of one template, as it stands in a line of its file.
+# The record of one template, a line of the survey's file.
 
 
 SURVEY: Literal["autoparser.survey/1"] = "autoparser.survey/1"
@@ -140,13 +144,13 @@ class SurveyRecord(Struct, frozen=True):
 
     @classmethod
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
-        """Return the record of a template that cannot be analysed."""
+        """Return the record of a template that cannot be analyzed."""
         check = SurveyCheck(0, 0)
         return cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
 
     @property
     def ok(self) -> bool:
-        """Whether it was analysed, and the whole self-check passes as users ask it."""
+        """Whether it was analyzed, and the whole self-check passes as users ask it."""
         passed = self.check.passed == self.check.total and self.check.spoiled is None
         return not self.error and passed
 
@@ -174,7 +178,7 @@ def record_of(source: str, digest: str, *, linted: bool = False) -> SurveyRecord
 
 
 def surveyed_format(source: str) -> LearntFormat:
-    """Return what a saved format holds, with its template if that is there; else analyse it.
+    """Return what a saved format holds, with its template if that is there; else analyze it.
 
     Raises AutoparserError.
     """
@@ -261,10 +265,10 @@ def _call(calls: CallFormat) -> str:
     )
 
 
-# A survey's records as JSON Lines, so that one that was interrupted goes on.
+# The records as JSON Lines, so that an interrupted survey can be resumed.
 #
-# Contract: a line is a whole record or none. The last one may be half written; it is left out,
-# and `Journal.size` says where whole lines end, so that whoever writes cuts the file there first.
+# Contract: a line is a whole record. The last one may be half written; it is left out, and
+# `Journal.size` is where whole lines end, so that a writer first truncates the file there.
 
 
 _OTHER = "name another file with --records; nothing was written to this one"
@@ -317,7 +321,7 @@ def _record(line: bytes, file: str, place: str) -> SurveyRecord:
     return read_value(document, SurveyRecord, file=file, place=place, hint=_OTHER)
 
 
-# What a set of records adds up to.
+# The sums of a set of records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +352,7 @@ class SurveySummary:
 
     all: RecordShare
     failed: tuple[SurveyRecord, ...]
-    """Those that cannot be analysed."""
+    """Those that cannot be analyzed."""
     crashing: tuple[SurveyRecord, ...]
     """Those that crash on what agents send."""
     reasoning: tuple[RecordShare, ...]
@@ -436,7 +440,7 @@ class SurveyResult:
 
     record: SurveyRecord
     page: str = ""
-    """What was drawn of it; empty where that was not asked, or it can be neither analysed nor
+    """What was drawn of it, or empty if that was not asked, or it can be neither analyzed nor
     rendered."""
 
 

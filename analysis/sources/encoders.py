@@ -1,4 +1,4 @@
-"""Encoders: a function of a Python module that a person names, and what it takes.
+"""Load encoders: a function of a Python module that a person names, and its parameters.
 
 Nothing is imported or run unless it is named as ``path/to/module.py:function`` or
 ``package.module:function``. Values for its parameters may be named after that, as in
@@ -49,20 +49,19 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-# Where the next turn begins in what an encoder writes that cannot be asked to leave it out.
+# The generation prompt of an encoder that has no parameter to leave it out.
 #
-# Such a function writes the start of the model's turn after every conversation that waits for
-# one. Two encodings tell it from what ends a user's turn: with one user message V, and with two,
-# U and V. What stands before V in both is how a user's turn begins; the rest of what stands
-# between U and V is how one ends; and what follows V beyond that end is the start of the model's
-# turn.
+# Such a function writes the start of the model's turn after every conversation that waits for one.
+# Two encodings tell it from the end of a user's turn: with one user message V, and with two, U and
+# V. The text before V in both is the start of a user's turn; the rest of the text between U and V
+# is its end; and the text after V beyond that end is the start of the model's turn.
 
 
 U, V = "Uqaz7", "Vwsx8"
 
 
 def generation_prompt(encode: Callable[[list[object]], str]) -> str:
-    """Return the start of the model's turn, as `encode` writes it; empty where it writes none.
+    """Return the start of the model's turn, as `encode` writes it, or empty if it writes none.
 
     Raises what `encode` raises.
     """

@@ -1,4 +1,4 @@
-"""What a source holds: its templates by name, and the special tokens that go with them."""
+"""Hold the templates of a source by name, with their special tokens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FoundTemplate:
     """The file that holds it, as errors name it."""
 
     part: str | None = None
-    """The same file within its directory or repository; None where the source is the file."""
+    """The same file within its directory or repository, or None if the source is the file."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ MAP_FILE = "special_tokens_map.json"
 
 
 def special_tokens_of(directory: Path) -> dict[str, str]:
-    """Return the named special tokens of a model directory; empty where no file names any.
+    """Return the named special tokens of a model directory, or empty if no file names any.
 
     Raises TemplateReadError for files that cannot be read.
     """

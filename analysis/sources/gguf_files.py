@@ -1,4 +1,6 @@
-"""What a GGUF header says of chat templates and tokens.
+"""Read chat templates, special tokens and the tokenizer's parts from the header of a GGUF file.
+
+    GgufWindow: the first bytes -> read_header -> GgufHeader; contents_of -> GgufContents
 
 Facts from the wheel gguf 0.19.0, ``constants.py`` and ``gguf_writer.py``: the default template is
 ``tokenizer.chat_template``, others are ``tokenizer.chat_template.<name>`` with their names in
@@ -17,7 +19,7 @@ from typing import TypeAlias, TypeVar
 
 from autoparser.analysis.core.errors import TemplateNotFoundError, TemplateReadError
 
-# The beginning of a file, as far as it was asked for: from a disk, or over a network.
+# Windows: the beginning of a file, as far as it was needed, from a disk, a cache or a network.
 
 
 LARGEST_HEADER = 64 << 20
@@ -28,16 +30,16 @@ LARGEST_PART = 8 << 20
 
 
 class GgufWindow(ABC):
-    """Grows from the beginning of a file; what is in it stays in memory."""
+    """The beginning of a file, read on demand and kept in memory."""
 
     def __init__(self, size: int) -> None:
-        """Begin with nothing of a file of ``size`` bytes."""
+        """Begin empty, for a file of ``size`` bytes."""
         self.size = size
         self.content = bytearray()
         self._part = FIRST_PART
 
     def reach(self, end: int) -> None:
-        """Have at least the first ``end`` bytes; the caller has seen that the file has so many."""
+        """Read up to ``end`` bytes at least; the caller has checked that the file has so many."""
         while len(self.content) < end:
             start = len(self.content)
             stop = min(self.size, max(end, start + self._part))
@@ -58,14 +60,14 @@ class GgufWindow(ABC):
 
     @abstractmethod
     def fetch(self, start: int, stop: int) -> bytes:
-        """Return the bytes from ``start`` on, up to ``stop``; fewer where there are fewer."""
+        """Return the bytes from ``start`` up to ``stop``, or fewer if there are fewer."""
 
 
 class FileWindow(GgufWindow):
     """The beginning of a local file."""
 
     def __init__(self, path: Path) -> None:
-        """Look at this file. Raises TemplateReadError where there is none."""
+        """Open this file. Raises TemplateReadError if there is none."""
         self.path = path
         try:
             size = path.stat().st_size
@@ -97,10 +99,10 @@ class FileWindow(GgufWindow):
 
 
 class CachedWindow(GgufWindow):
-    """The beginning of a file that was read before, and cached."""
+    """The cached beginning of a file."""
 
     def __init__(self, name: str, content: bytes) -> None:
-        """Look at these bytes, which are the beginning of the file of this name."""
+        """Hold these bytes, the beginning of the file of this name."""
         super().__init__(len(content))
         self._name = name
         self.content += content
@@ -111,12 +113,12 @@ class CachedWindow(GgufWindow):
         return self._name
 
     def fetch(self, start: int, stop: int) -> bytes:
-        """Return nothing: all that there is is there."""
+        """Return no bytes: all that are cached are in the window already."""
         del start, stop
         return b""
 
 
-# The keys and values at the beginning of a GGUF file, read without the tensors after them.
+# The header: the keys and values of a GGUF file, read without the tensors after them.
 #
 # Facts from the format's specification (github.com/ggml-org/ggml, docs/gguf.md) and from the
 # wheel gguf 0.19.0: the magic ``GGUF``, a version (uint32), the number of tensors and of key-
@@ -124,14 +126,13 @@ class CachedWindow(GgufWindow):
 # value; a text is length and bytes, an array is a type, a number (uint64) and its values.
 # Versions 2 and 3; a file of the other byte order shows by its version's upper half.
 #
-# Why not the ``gguf`` package: its reader maps a whole file from a disk, so nothing can be read
+# Not by the ``gguf`` package: its reader maps a whole file from a disk, so nothing can be read
 # over a network without the weights; it makes several arrays of each of some 400,000 texts; it
-# needs numpy, requests and tqdm; and it believes what a file says of its lengths. The tests hold
-# this one against it.
+# needs numpy, requests and tqdm; and it trusts the lengths in a file. The tests compare the two.
 #
-# Contract: no number of the file is believed. What it says of lengths is held against the bytes
-# that there are before anything is read or made, so a header costs a small multiple of its own
-# bytes in memory, and no more than a bound. An error names the byte.
+# Contract: no number of the file is trusted. Lengths are checked against the available bytes before
+# anything is read or allocated, so a header costs a small multiple of its own bytes in memory, up
+# to a bound. An error names the byte.
 
 
 Value: TypeAlias = "str | int | float | bool | list[Value]"
@@ -153,7 +154,7 @@ SCALARS = {
     11: "q",
     12: "d",
 }
-"""How `struct` writes each type of a single value."""
+"""The `struct` format of each type of a single value."""
 
 LONGEST_KEY = 0xFFFF
 MOST_VALUES = 1 << 22
@@ -174,25 +175,25 @@ SMALLEST_PAIR = 8 + 1 + 4 + 1
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What was read."""
+    """The header that was read."""
 
     file: str
     values: Mapping[str, Value]
     """The values of the keys that were wanted."""
     end: int
-    """How many bytes the keys and values take from the beginning of the file."""
+    """The length of the keys and values from the beginning of the file, in bytes."""
 
 
 def read_header(window: GgufWindow, wanted: Callable[[str], bool]) -> GgufHeader:
     """Read the header and keep the values of the wanted keys.
 
-    Raises TemplateReadError, with the byte where the file is not what it should be.
+    Raises TemplateReadError, with the byte where the file is invalid.
     """
     return _HeaderReader(window).header(wanted)
 
 
 class _HeaderReader:
-    """Reads on from a place, in the byte order of the file."""
+    """Reads values one after the other, in the byte order of the file."""
 
     def __init__(self, window: GgufWindow) -> None:
         self.window = window
@@ -236,7 +237,7 @@ class _HeaderReader:
         return self.unpack(self.scalar(kind))[0]
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Pass by a value without making it."""
+        """Skip a value without creating it."""
         if kind == STRING:
             self.pass_by(self.counted("bytes of a text", 1))
         elif kind == ARRAY:
@@ -273,7 +274,7 @@ class _HeaderReader:
         return self.take(size).decode("utf-8", "surrogateescape")
 
     def counted(self, what: str, smallest: int) -> int:
-        """Read a number of things, each of at least so many bytes, that the file can hold."""
+        """Read a count of items of at least ``smallest`` bytes that fit in the file."""
         start = self.at
         count = self.number("Q")
         room = min(self.window.size, LARGEST_HEADER) - self.at
@@ -331,17 +332,17 @@ CONTROL, USER_DEFINED = 3, 4
 
 @dataclass(frozen=True, slots=True)
 class GgufContents:
-    """The parts of a header that are of use here."""
+    """The parts of a header that are used here."""
 
     file: str
     templates: Mapping[str | None, str]
-    """By their names; None names the default one."""
+    """By their names; the default one has the name None."""
     special_tokens: Mapping[str, str]
     """Such as ``bos_token``."""
     model: str
-    """The kind of tokenizer, such as ``gpt2`` for byte-level BPE; empty where none is named."""
+    """The kind of tokenizer, such as ``gpt2`` for byte-level BPE, or empty if none is named."""
     pre: str
-    """The name of the pre-tokenizer, whose rules the file does not hold; empty if unnamed."""
+    """The name of the pre-tokenizer, whose rules are not in the file; empty if unnamed."""
     tokens: Sequence[str]
     types: Sequence[int]
     """One for each token, or none."""

@@ -1,9 +1,11 @@
-"""What files a model has on the Hub, and at which commit.
+"""List the files of a model on the Hub at one commit, and read them, whole or their beginnings.
 
-Contract: one request gives the commit and the names; all that is read later is read at that
-commit. The listing is kept in the Hub library's folder for what others derive
-(`HF_ASSETS_CACHE`), so that a later run without the Hub finds the same files at the same commit.
-Names and commits come from a server: none that would lead out of a folder is used.
+    listing_of -> HubListing -> fetch_files: a directory in the cache; HubWindow: a GGUF header
+
+Contract: one request returns the commit and the names; everything is then read at that commit. The
+listing is cached in the Hub library's folder for derived files (`HF_ASSETS_CACHE`), so that a later
+run without the Hub finds the same files at the same commit. Names and commits come from a server:
+none that would lead out of a folder is used.
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ from .hub_requests import (
 )
 from .local_files import cache_file, cached_file
 
-# Small files cached of the Hub's answers, beside the Hub's own cache.
+# Small files that cache the Hub's answers for a later run without the Hub, beside its own cache.
 #
-# They lie where `huggingface_hub` wants what other libraries derive from its files
-# (`HF_ASSETS_CACHE`), for a later run without the Hub.
+# They are in the folder of `huggingface_hub` for files that other libraries derive from its own
+# (`HF_ASSETS_CACHE`).
 
 
 def cache_answer(repository: str, name: str, content: bytes) -> None:
@@ -46,7 +48,7 @@ def cache_answer(repository: str, name: str, content: bytes) -> None:
 
 
 def cached_answer(repository: str, name: str) -> bytes | None:
-    """Return what was cached; None where there is nothing."""
+    """Return what was cached, or None if there is nothing."""
     return cached_file(_folder(repository) / name)
 
 
@@ -58,24 +60,24 @@ def _folder(repository: str) -> Path:
     return assets / "autoparser" / repository.replace("/", "--") / "kept"
 
 
-# The functions of `huggingface_hub` that are used here, with the types that they have.
+# The functions of `huggingface_hub` that are used here, with their types.
 #
-# The library is slow to import, so that is done by the first call. Some of its functions are only
-# partly typed, or exported by no list of names; here is where that ends.
+# The library is slow to import, so the first call imports it. Some of its functions are only partly
+# typed or are not exported; the wrappers here hide that.
 
 
 class HubResponse(Protocol):
-    """The part of an answer that is used, of whichever HTTP library it is."""
+    """The used part of a response, of whichever HTTP library."""
 
     status_code: int
 
     def iter_bytes(self) -> Iterator[bytes]:
-        """Return the body as it comes."""
+        """Yield the body as it arrives."""
         ...
 
 
 def download_file(repository: str, file: str, revision: str | None, bar: type[object]) -> str:
-    """Return the path of a file in the cache, fetched if need be."""
+    """Return the path of a file in the cache, fetched if necessary."""
     hub: Any = import_module("huggingface_hub")
     return str(
         hub.hf_hub_download(
@@ -85,7 +87,7 @@ def download_file(repository: str, file: str, revision: str | None, bar: type[ob
 
 
 def file_size(url: str) -> int | None:
-    """Return the size of a file, if the Hub says it."""
+    """Return the size of a file, or None if the Hub does not report it."""
     hub: Any = import_module("huggingface_hub")
     size: int | None = hub.get_hf_file_metadata(url).size
     return size
@@ -94,7 +96,7 @@ def file_size(url: str) -> int | None:
 def stream_file(
     url: str, headers: Mapping[str, str], timeout: float
 ) -> AbstractContextManager[HubResponse]:
-    """Ask for a file; its body is read as it is wanted, and redirects are followed."""
+    """Request a file; its body is read lazily, and redirects are followed."""
     hub: Any = import_module("huggingface_hub")
     answer: AbstractContextManager[HubResponse] = hub.get_session().stream(
         "GET", url, headers=headers, timeout=timeout, follow_redirects=True
@@ -103,14 +105,14 @@ def stream_file(
 
 
 def request_headers() -> dict[str, str]:
-    """Return the headers of a request: who asks, and the token if there is one."""
+    """Return the headers of a request: the user agent, and the token if there is one."""
     hub: Any = import_module("huggingface_hub.utils")
     own: dict[str, str] = hub.build_hf_headers(library_name="autoparser")
     return own
 
 
 def raise_for_status(response: HubResponse) -> None:
-    """Raise the library's error for an answer that is one."""
+    """Raise the library's error if the response is an error."""
     hub: Any = import_module("huggingface_hub.utils")
     hub.hf_raise_for_status(response)
 
@@ -135,16 +137,16 @@ class HubListing:
     repository: str
     commit: str
     files: Mapping[str, int | None]
-    """Their sizes in bytes by their names; None where the Hub does not say."""
+    """By name: the size in bytes, or None if the Hub does not report it."""
     asked: bool = True
-    """Whether the Hub was asked; False where it could not be, and this is from the cache."""
+    """Whether the Hub was asked; False if it could not be reached and this is from the cache."""
 
 
 def listing_of(repository: str, revision: str | None) -> HubListing:
-    """List the files that are of use here, at the commit that the revision is at now.
+    """List the files that are used here, at the revision's current commit.
 
-    Where the Hub cannot be reached, at the commit where it was when it was asked last. Raises
-    TemplateNotFoundError, TemplateReadError.
+    If the Hub cannot be reached, use the commit of its last answer. Raises TemplateNotFoundError,
+    TemplateReadError.
     """
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
@@ -234,7 +236,7 @@ def _key(revision: str | None) -> str:
 
 
 def _kept(repository: str, revision: str | None) -> HubListing | None:
-    """Recall what the Hub said last."""
+    """Return the cached last answer of the Hub, or None."""
     content = cached_answer(repository, _key(revision))
     if content is None:
         return None
@@ -254,7 +256,7 @@ def _kept(repository: str, revision: str | None) -> HubListing | None:
 
 
 def _in_cache(repository: str, revision: str | None) -> HubListing | None:
-    """Look at what other programs have fetched; they need not have fetched all of it."""
+    """Return a listing of what other programs have fetched, perhaps not all of it, or None."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     folder = Path(constants.HF_HUB_CACHE).expanduser() / f"models--{repository.replace('/', '--')}"
@@ -278,24 +280,24 @@ def _in_cache(repository: str, revision: str | None) -> HubListing | None:
 
 # Files of a model, fetched into the Hub library's cache.
 #
-# Contract: after an error the cache holds no half of a file, and no revision points at a commit
-# whose files are not all there.
+# Contract: after an error the cache has no partial file, and no revision points at a commit whose
+# files are not all there.
 
 
 LARGEST_FILE = 128 << 20
-"""Bytes of a file that is fetched; the largest tokenizers have about a third of that."""
+"""The most bytes of a fetched file; the largest tokenizers have about a third of that."""
 
 
 def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None) -> Path | None:
-    """Fetch these files of a listing; return the directory that holds them, None for no files.
+    """Fetch these files of a listing; return their directory, or None for no files.
 
     Raises TemplateNotFoundError, TemplateReadError.
     """
     path: Path | None = None
     for at, name in enumerate(names):
         _check_size(listing, name, listing.files.get(name) or 0)
-        # The last one is asked for by the revision's own name: the cache then knows which commit
-        # that is, for offline runs, and only once everything else is there.
+        # The last one is requested by the revision's own name: the cache then maps it to
+        # the commit, for offline runs, but only once everything else is there.
         last = listing.asked and at == len(names) - 1
         file = _fetched(listing, name, revision if last else listing.commit)
         if file is None:
@@ -308,7 +310,7 @@ def fetch_files(listing: HubListing, names: Sequence[str], revision: str | None)
 
 
 def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | None:
-    """Fetch one file; None where the revision has moved on from the listing's commit."""
+    """Fetch one file; return None if the revision has moved on from the listing's commit."""
     # The library makes the bar itself, and passes nothing on to it.
     counted = type("_Counted", (_Counted,), {"listing": listing, "file": name})
     try:
@@ -325,7 +327,7 @@ def _fetched(listing: HubListing, name: str, revision: str | None) -> Path | Non
 
 
 def is_cached(listing: HubListing, name: str) -> Path | None:
-    """Return the whole file where the cache holds it already."""
+    """Return the path of the whole file if it is cached already, else None."""
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - slow to import
 
     path = try_to_load_from_cache(listing.repository, name, revision=listing.commit)
@@ -343,9 +345,9 @@ def _check_size(listing: HubListing, name: str, size: int) -> None:
 
 
 class _Counted:
-    """The part of a progress bar that the library uses: shows nothing, and stops what is endless.
+    """The part of a progress bar that the library uses: shows nothing, and stops endless downloads.
 
-    A small compressed answer may unfold to any size, whatever the listing says.
+    A small compressed response may unpack to any size, whatever the listing says.
     """
 
     listing: HubListing
@@ -373,7 +375,7 @@ class _Counted:
     set_description = set_postfix_str = set_transfer_postfix_str = ignore
 
 
-# The beginning of a file on the Hub, read by range requests: a header without the weights.
+# The beginning of a file on the Hub, by range requests: a GGUF header without the weights.
 
 
 PARTIAL_CONTENT = 206
@@ -383,7 +385,7 @@ class HubWindow(GgufWindow):
     """Reads a file at the commit of a listing."""
 
     def __init__(self, listing: HubListing, file: str) -> None:
-        """Look at this file of the listing. Raises AutoparserError where it is not there."""
+        """Open this file of the listing. Raises AutoparserError if it is not there."""
         self.listing = listing
         self.file = file
         size = listing.files.get(file)
@@ -395,7 +397,7 @@ class HubWindow(GgufWindow):
         return f"{self.listing.repository}/{self.file}"
 
     def fetch(self, start: int, stop: int) -> bytes:
-        """Ask for a part; a connection that is cut gives what came, and the rest is asked for."""
+        """Request a part; if the connection is cut, keep what was received and request the rest."""
         got = bytearray()
         for wait in (*WAITS, None):
             try:
@@ -412,7 +414,7 @@ class HubWindow(GgufWindow):
         return bytes(got)
 
     def _receive(self, got: bytearray, start: int, stop: int) -> None:
-        """Add what comes to ``got``, and no more than was asked for."""
+        """Add the received bytes to ``got``, and no more than were requested."""
         from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
         wanted = {

@@ -1,9 +1,10 @@
-"""What goes wrong between here and the Hub, each as one line that says what to do.
+"""Read names and URLs of models on the Hub, retry requests, and turn failures into errors.
 
-The HTTP library below `huggingface_hub` has changed twice (requests, httpx, httpx2) and is no
-dependency of this package: its exceptions are known by the names of their classes.
+An error is one line that says what to do. The HTTP library below `huggingface_hub` has changed
+twice (requests, httpx, httpx2) and is not a dependency of this package: its exceptions are
+recognized by the names of their classes.
 
-Which model, at which revision, and which file of it a URL of the Hub names.
+A URL names a model, and it may name a revision and a file:
 
     https://huggingface.co/org/name
     https://huggingface.co/org/name/tree/REVISION
@@ -45,7 +46,7 @@ CLOSED = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 @dataclass(frozen=True, slots=True)
 class HubQuestion:
-    """What was asked of the Hub; an error says it."""
+    """A request to the Hub, as errors describe it."""
 
     repository: str
     revision: str | None = None
@@ -53,7 +54,7 @@ class HubQuestion:
 
 
 def failure_error(error: BaseException, asked: HubQuestion) -> AutoparserError:
-    """Return the error that says what this one means."""
+    """Return the error that explains this one."""
     if isinstance(error, AutoparserError):
         return error
     return (
@@ -70,7 +71,7 @@ def failure_error(error: BaseException, asked: HubQuestion) -> AutoparserError:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether there was no answer that counts: what the cache has is as good as it gets."""
+    """Return whether the Hub gave no useful answer, so that the cache is the fallback."""
     status = status_of(error)
     if status is not None:
         return status >= 500  # noqa: PLR2004 - the Hub's own failures
@@ -78,12 +79,12 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def is_cut(error: BaseException) -> bool:
-    """Whether the connection ended in the middle of an answer."""
+    """Return whether the connection ended in the middle of a response."""
     return any(_names(each) & (NO_ANSWER | CUT) for each in _chain(error))
 
 
 def status_of(error: BaseException) -> int | None:
-    """Return the status of the Hub's answer; None where the error is none."""
+    """Return the status of the Hub's response, or None if the error is not a response."""
     from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415 - slow to import
 
     for each in _chain(error):
@@ -93,7 +94,7 @@ def status_of(error: BaseException) -> int | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Go from an error to those that caused it."""
+    """Yield an error and those that caused it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -106,7 +107,7 @@ def _names(error: BaseException) -> frozenset[str]:
 
 
 def _refused(error: BaseException, asked: HubQuestion) -> AutoparserError | None:
-    """Read what the Hub answered."""
+    """Return the error for a refusal of the Hub, or None."""
     status = status_of(error)
     if status is None:
         return None
@@ -184,7 +185,7 @@ def _unreachable(error: BaseException, asked: HubQuestion) -> AutoparserError | 
 
 
 def offline_error(asked: HubQuestion) -> AutoparserError:
-    """Say that nothing may be asked, and that the cache does not have it."""
+    """Return the error that the Hub may not be asked and the cache does not have it."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     return TemplateNotFoundError(
@@ -226,10 +227,10 @@ def _endpoint() -> str:
     return constants.ENDPOINT
 
 
-# Asking the Hub again where it was only busy, and without the library's own words.
+# Retries while the Hub is busy, without the library's own messages.
 #
-# `huggingface_hub` asks again for the parts of a download by itself; it does not for the first
-# question about a repository, nor where a download begins with an error of the Hub.
+# `huggingface_hub` itself retries the parts of a download, but not the first request about a
+# repository, nor a download that begins with an error of the Hub.
 
 
 Answer = TypeVar("Answer")
@@ -243,7 +244,7 @@ LONGEST_WAIT = 20.0
 
 
 def asked_patiently(ask: Callable[[], Answer]) -> Answer:
-    """Ask, up to four times where the Hub answers that it is busy or fails."""
+    """Send a request, up to four times if the Hub answers that it is busy or fails."""
     for usual in WAITS:
         try:
             return ask()
@@ -256,10 +257,10 @@ def asked_patiently(ask: Callable[[], Answer]) -> Answer:
 
 
 def _wait(error: Exception, usual: float) -> float | None:
-    """Return the seconds to wait; None where waiting does not help."""
+    """Return the seconds to wait, or None if waiting does not help."""
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
-    # By then the library has asked again itself.
+    # By then the library itself has retried.
     if isinstance(error, LocalEntryNotFoundError) or status_of(error) not in BUSY:
         return None
     if isinstance(error, HfHubHTTPError):
@@ -271,7 +272,7 @@ def _wait(error: Exception, usual: float) -> float | None:
 
 @contextmanager
 def quiet_library() -> Generator[None]:
-    """Keep the library's own words off the terminal, unless `HF_HUB_VERBOSITY` asks for them."""
+    """Keep the library's messages off the terminal, unless `HF_HUB_VERBOSITY` is set."""
     from huggingface_hub.utils import logging as hub_logging  # noqa: PLC0415 - slow to import
 
     if os.environ.get("HF_HUB_VERBOSITY") or os.environ.get("HF_DEBUG"):
@@ -287,19 +288,19 @@ def quiet_library() -> Generator[None]:
         hub_logging.set_verbosity(before)
 
 
-# Of what was taken for a path, one slash is left.
+# A URL that was taken for a path has only one slash left.
 _URL = re.compile(r"https?:/+(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 
 _HUB = "https://huggingface.co"
 _PAGES = ("tree", "blob", "resolve", "raw")
-"""What stands before the revision: a folder of the model, or one of its files."""
+"""The words before the revision: a folder of the model, or one of its files."""
 _OTHERS = ("datasets", "spaces")
-"""What is on the Hub, too, and is not a model."""
+"""Other things than models on the Hub."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """What a URL names, not yet known to be there."""
+    """The model that a URL names, which may not exist."""
 
     repository: str
     revision: str | None = None
@@ -307,12 +308,12 @@ class NamedModel:
 
 
 def is_url(source: str) -> bool:
-    """Whether this is an address on the web."""
+    """Return whether this is a URL."""
     return _URL.match(source) is not None
 
 
 def named_in(url: str) -> NamedModel:
-    """Read a URL. Raises TemplateNotFoundError where it is none of a model on the Hub."""
+    """Read a URL. Raises TemplateNotFoundError if it is not one of a model on the Hub."""
     parts = _parts(url)
     # A model of two words first, then one of a single word; two parts alone are a model.
     pages = (at for at in (2, 1) if len(parts) > 2 and parts[at] in _PAGES)  # noqa: PLR2004
@@ -327,7 +328,7 @@ def named_in(url: str) -> NamedModel:
 
 
 def no_model(url: str) -> TemplateNotFoundError:
-    """Return the error that a URL is of something else."""
+    """Return the error that a URL does not name a model."""
     return TemplateNotFoundError(
         "this URL is of no model on the Hub, nor of a file of one",
         file=url,
@@ -336,7 +337,7 @@ def no_model(url: str) -> TemplateNotFoundError:
 
 
 def _parts(url: str) -> list[str]:
-    """Return what follows the Hub's own URL, part by part. Raises TemplateNotFoundError."""
+    """Return the parts of the path after the Hub's own URL. Raises TemplateNotFoundError."""
     from huggingface_hub import constants  # noqa: PLC0415 - slow to import
 
     place, path = _split(url)
@@ -361,12 +362,12 @@ def _split(url: str) -> tuple[str, list[str]]:
     return parsed.netloc.lower(), [part for part in parsed.path.split("/") if part]
 
 
-# Which texts name a model on the Hub, by the rules of `huggingface_hub` for such names.
+# Names of models on the Hub, by the rules of `huggingface_hub` for such names.
 #
-# A repository is ``org/name``, or one word for those that are older than organisations. What ends
-# as template files do is a file that is not there, not a repository. After the repository a GGUF
-# file may be named, as ``org/name/file.gguf``, or by its quantisation, as ``org/name:Q4_K_M``.
-# The URL of any of them on the Hub is a name of it, too.
+# A repository is ``org/name``, or one word for those that are older than organizations. A name that
+# ends as template files do is a missing file, not a repository. After the repository a GGUF file
+# may be named, as ``org/name/file.gguf``, or by its quantization, as ``org/name:Q4_K_M``. The Hub's
+# URL of any of them is a name, too.
 
 
 _PART = r"[A-Za-z0-9_](?:[\w.\-]{0,94}[A-Za-z0-9_])?"
@@ -403,7 +404,7 @@ class HubName:
     tag: str | None = None
     """A part of a GGUF file's name; None as above."""
     revision: str | None = None
-    """The branch, tag or commit of a URL; None where the name has none."""
+    """The branch, tag or commit of a URL, or None if the name has none."""
 
     @property
     def in_gguf(self) -> bool:
@@ -411,7 +412,7 @@ class HubName:
         return self.tag is not None or (self.file or "").endswith(GGUF)
 
     def at(self, revision: str | None) -> str | None:
-        """Return the revision that is meant. Raises AutoparserError where two are."""
+        """Return the revision that is meant. Raises AutoparserError if two are."""
         if revision is not None and self.revision not in (None, revision):
             raise AutoparserError(
                 f"the URL names the revision {self.revision!r}, but {revision!r} was asked for",
@@ -422,7 +423,7 @@ class HubName:
 
 
 def hub_name(source: str) -> HubName | None:
-    """Read a name; None where it cannot be one of a model on the Hub.
+    """Read a name; return None if it cannot be one of a model on the Hub.
 
     Raises TemplateNotFoundError for a URL that is of none.
     """

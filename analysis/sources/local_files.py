@@ -1,8 +1,8 @@
-"""Reading text and JSON files, each way to fail an error with its place.
+"""Read text and JSON files; every failure is an error with its place.
 
-Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file
-may be a stranger's: no more than `LARGEST` bytes of it are read, and `part_of` follows no link
-out of the directory that it is part of.
+Text is UTF-8 with the newlines of Python's text mode, as transformers opens its files. A file is
+untrusted: no more than `LARGEST` bytes of it are read, and `part_of` follows no link out of the
+directory that it is part of.
 """
 
 from __future__ import annotations
@@ -129,11 +129,10 @@ def _size(stream: BinaryIO) -> int:
         return 0
 
 
-# Small files cached for later runs, each whole or not there.
+# Small files cached for later runs, each whole or absent.
 #
-# Contract: caching is a favour to a later run. Where it cannot be done, as on a full disk,
-# nothing is cached, and this run goes on. Several processes may cache a file at once: one of
-# theirs is there in the end, whole.
+# Contract: a failure to cache, as on a full disk, does not stop this run. Several processes may
+# cache a file at once: in the end one of theirs is there, whole.
 
 
 def cache_file(path: Path, content: bytes) -> None:
@@ -151,14 +150,14 @@ def cache_file(path: Path, content: bytes) -> None:
 
 
 def cached_file(path: Path) -> bytes | None:
-    """Return what was cached as this file; None where there is nothing that can be read."""
+    """Return what was cached as this file, or None if there is nothing that can be read."""
     try:
         return path.read_bytes()
     except (OSError, ValueError):
         return None
 
 
-# What a file is that is not a template, in words for the person who named it.
+# The kind of a file that is not a template, in words for the person who named it.
 
 
 _HEAD = 64
@@ -212,7 +211,7 @@ _SAFETENSORS_HEADER = 9
 
 
 def kind_of(path: Path) -> str | None:
-    """Name the kind of a file by its first bytes, or by its name; None where neither tells."""
+    """Name the kind of a file by its first bytes, or by its name; return None if neither tells."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -246,7 +245,7 @@ def special_kind(path: Path) -> str | None:
 
 
 def binary_kind(content: bytes) -> str | None:
-    """Name the kind of what is no text, by its first bytes; None where it may be meant as text."""
+    """Name the kind of what is no text, by its first bytes, or None if it may be meant as text."""
     head = content[:_HEAD]
     known = _by_magic(head)
     if b"\0" not in head or known in _TEXTS:
@@ -269,9 +268,9 @@ JSON_KINDS: dict[type[object], str] = {
 
 
 def part_of(directory: Path, name: str) -> Path | None:
-    """Return a file of a directory; None where there is none of this name.
+    """Return a file of a directory, or None if there is not one of this name.
 
-    Raises TemplateReadError where it is a link out of the directory: whoever made the directory
+    Raises TemplateReadError if it is a link out of the directory: whoever made the directory
     would choose what is read here. A snapshot in the Hub's cache is made of links into that
     cache, and may be.
     """
@@ -307,7 +306,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(content: bytes, file: str) -> str:
-    """Return the bytes of ``file`` as text. Raises TemplateReadError where they are not UTF-8."""
+    """Return the bytes of ``file`` as text. Raises TemplateReadError if they are not UTF-8."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

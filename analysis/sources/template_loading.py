@@ -1,4 +1,4 @@
-"""From what a person names to a chat template.
+"""Load the chat templates that a person names or a program holds.
 
 The resolvers are asked in order, and the first that knows the source answers. A new kind of
 source is one more resolver in `RESOLVERS`.
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 Resolver = Callable[[str, str | None], FoundTemplates | None]
-"""Source and revision to its templates; None where the source is not of this kind."""
+"""Source and revision to its templates, or None if the source is not of this kind."""
 
 
 def load_template(
@@ -211,7 +211,7 @@ RESOLVERS: tuple[Resolver, ...] = (
     _from_hub,
 )
 
-# From what a program holds to a chat template: a path, a text, a tokenizer or a processor.
+# Templates from a program's objects: a path, a text, a tokenizer or a processor.
 #
 # Contract: an object is asked for what transformers' tokenizers and processors have,
 # `chat_template` and `special_tokens_map`; its class does not matter, and transformers is never
@@ -223,7 +223,7 @@ class HoldsTemplate(Protocol):
 
     @property
     def chat_template(self) -> object:
-        """A text, or texts by their names; None where there is none."""
+        """A text, or texts by their names, or None if there is none."""
         ...
 
 
@@ -262,7 +262,7 @@ def template_of(given: TemplateGiven, *, name: str | None = None) -> ChatTemplat
 
 
 def is_template_text(given: str) -> bool:
-    """Whether a text is a template, not the name of one."""
+    """Return whether a text is a template, not the name of one."""
     if "{" not in given and "\n" not in given:
         return False
     try:
@@ -343,7 +343,7 @@ def fetch(source: str, *, revision: str | None = None, to: Path | None = None) -
 
 
 def _files(listing: HubListing, source: Provenance) -> dict[str, bytes] | None:
-    """Fetch a model's own files; None where they hold no template."""
+    """Fetch a model's own files; return None if they hold no template."""
     if templates_in_files(listing, source) is None:
         return None
     # Each once; the tokenizer's last, since what is fetched last marks the revision as fetched.

@@ -115,10 +115,10 @@ def _additional_files(directory: Path) -> dict[str, str]:
     }
 
 
-# Templates from GGUF files: one file, or the one that stands for all of a model's.
+# Templates from GGUF files: one file, or one that represents all of a model's.
 #
-# A model comes as several GGUF files, one a quantisation, whose templates are the same. Without a
-# choice, the first by name is taken that is a model's first part; reports name it.
+# A model has several GGUF files, one for each quantization, with the same templates. Without a
+# choice, the first by name that is a model's first part is taken; reports name it.
 
 
 GGUF = ".gguf"
@@ -129,7 +129,7 @@ _OF_IMAGES = re.compile(r"(?:^|/)mmproj|-mmproj", re.IGNORECASE)
 
 
 def chosen_gguf(names: Iterable[str], tag: str | None = None) -> str | None:
-    """Choose a file, by a part of its name where one is given; None where there is none."""
+    """Choose a file, by a part of its name where one is given; return None if there is none."""
     fitting = sorted(
         name
         for name in names
@@ -183,7 +183,7 @@ def template_files(listing: HubListing) -> list[str]:
 
 
 def templates_in_files(listing: HubListing, source: Provenance) -> FoundTemplates | None:
-    """Fetch and read a model's own files; None where they hold no template."""
+    """Fetch and read a model's own files; return None if they hold no template."""
     directory = fetch_files(listing, template_files(listing), source.revision)
     if directory is None:
         return None
@@ -200,7 +200,7 @@ def templates_in_files(listing: HubListing, source: Provenance) -> FoundTemplate
 
 
 def _in_file(listing: HubListing, name: str, source: Provenance) -> FoundTemplates | None:
-    """Fetch and read one file, with the model's special tokens; None where it is not there."""
+    """Fetch and read one file, with the model's special tokens; return None if it is not there."""
     if name not in listing.files:
         return None
     # Once each; the file that was named is last, and marks the revision as fetched.
@@ -226,7 +226,7 @@ def _in_gguf(listing: HubListing, name: HubName, source: Provenance) -> FoundTem
 
 
 def gguf_on_hub(listing: HubListing, name: HubName) -> GgufContents | None:
-    """Read the header of the GGUF file that is meant; None where there is none."""
+    """Read the header of the GGUF file that is meant; return None if there is none."""
     file = _gguf_file(listing.files, name)
     return None if file is None else _contents(listing, file)
 

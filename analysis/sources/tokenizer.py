@@ -1,6 +1,6 @@
-"""A model's tokenizer, whatever it came from: its added tokens, its ends, its ids as exact bytes.
+"""Encode and decode with a model's tokenizer, and hold its added tokens, ends and exact bytes.
 
-What costs is done when it is first asked for: to load a large one into llguidance takes a second.
+Expensive parts are lazy: loading a large tokenizer into llguidance takes a second.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-# Text as a tokenizer's tokens with their places, and back: nothing added, nothing lost.
+# Text as tokens with their offsets, and back: nothing added, nothing lost.
 #
-# Contract: what cannot be encoded or decoded is an AutoparserError that says which text or which
-# id; no exception of the tokenizer leaves.
+# Contract: a text or an id that cannot be encoded or decoded raises an AutoparserError that names
+# it; exceptions of the tokenizer do not get out.
 
 
 class FastTokenizer(Protocol):
@@ -111,7 +111,7 @@ class TokenText:
         self.single = lru_cache(maxsize=256)(self._single)
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text. Raises TokenizerError where there are none."""
+        """Return the ids of a text. Raises TokenizerError if it cannot be encoded."""
         ids = self._encoding(text).ids
         if text.strip() and not ids:
             raise _cannot_encode(text, "it gives no tokens for it")
@@ -193,7 +193,7 @@ class TokenText:
         return self.decode(ids[start:end], ids[max(0, start - CONTEXT) : start])
 
     def check(self, given: object, what: str, first: int = 0) -> None:
-        """Raise TokenizerError where an id is not in the vocabulary, or these are not ids.
+        """Raise TokenizerError if an id is not in the vocabulary, or these are not ids.
 
         `first` is the place of the first of them in what the caller gave.
         """
@@ -215,7 +215,7 @@ class TokenText:
         raise _unknown_id(bad, f"{what}[{first + at}]")
 
     def _single(self, text: str) -> int | None:
-        """Return the id of the one token that this text is; None where it is several."""
+        """Return the id of the one token that this text is, or None if it is several."""
         known = self._tokenizer.token_to_id(text)
         if known is not None:
             return known
@@ -264,7 +264,7 @@ _lock = Lock()
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """A token that stands beside the learnt vocabulary."""
+    """A token that stands beside the learned vocabulary."""
 
     id: int
     text: str
@@ -405,7 +405,7 @@ class ModelTokenizer:
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
-        """The exact bytes of every id; empty where the vocabulary has no such id."""
+        """The exact bytes of every id, or empty if the vocabulary has no such id."""
         known = set(self.hf.get_vocab(with_added_tokens=True).values())
         table = [
             self.ll.decode_bytes([token]) if token in known else b""

@@ -242,7 +242,7 @@ def _content(path: Path) -> bytes:
 
 
 def check_ids(tokenizer: Tokenizer, path: Path) -> None:
-    """Raise TokenizerError where the ids are spread over far more than the tokens there are."""
+    """Raise TokenizerError if the ids are spread over far more than the tokens there are."""
     ids = tokenizer.get_vocab(with_added_tokens=True).values()
     largest = max(ids, default=0)
     if largest > 4 * len(ids) + (1 << 16):

@@ -1,4 +1,4 @@
-"""From what a person or a program has of a tokenizer to one that can be asked anything."""
+"""Load a model's tokenizer from a file, a directory, the Hub, or a program's object."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def tokenizer_beside(
 
 
 def tokenizer_file(directory: Path) -> Path | None:
-    """Return the file of a directory that holds its tokenizer; None where there is none."""
+    """Return the file of a directory that holds its tokenizer, or None if there is none."""
     for name in (TOKENIZER_FILE, *_ranks(directory), SENTENCEPIECE_FILE):
         file = part_of(directory, name)
         if file is not None:

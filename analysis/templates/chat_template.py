@@ -1,9 +1,11 @@
 """A chat template as a value, rendered exactly as transformers 5.23.0 renders it.
 
-Contract: a template's text is parsed once and compiled once, on first use. Whatever Jinja
-raises becomes an error of `autoparser.analysis.core.errors`; nothing that a template does leaves
-another exception. A template is untrusted code: it runs in Jinja's immutable sandbox, unless it
-is asked to run in the mutable one, where it gets copies and nothing outlives a render.
+    messages, tools, switches -> prepared_messages, prepared_tools -> ChatTemplate.render -> text
+
+Contract: a template's text is parsed and compiled once, on first use. Every exception of Jinja or
+of the template becomes an error of `autoparser.analysis.core.errors`. A template is untrusted code:
+it runs in Jinja's immutable sandbox or, on request, in the mutable one, where it gets copies and
+nothing outlives a render.
 """
 
 from __future__ import annotations
@@ -40,16 +42,16 @@ if TYPE_CHECKING:
     from types import CodeType
 
 
-# What transformers 5.23.0 makes of messages, tools and switches before a render.
+# Messages, tools and switches, prepared for a render as transformers 5.23.0 prepares them.
 #
 # Facts from the wheel (``apply_chat_template`` and ``utils/chat_template_utils.py``): message
 # keys whose value is None are dropped; the first reasoning field that is set is copied to the
-# standard one and to the one that some templates read instead; and all that a template sees is
-# rebuilt from plain JSON types, any other object becoming a placeholder with its type's name.
+# standard one and to the one that some templates read instead; and every value that a template sees
+# is rebuilt from plain JSON types, any other object becoming a placeholder with its type's name.
 
 
 REASONING_FIELDS = ("reasoning_content", "thinking", "reasoning")
-"""The message fields that hold reasoning, the standard one first, as transformers asks them."""
+"""The message fields that hold reasoning, in the order in which transformers reads them."""
 
 Message = dict[str, object]
 
@@ -80,10 +82,10 @@ def prepared_tools(tools: Sequence[object] | None) -> list[object] | None:
 
 
 def plain_value(value: object) -> object:
-    """Rebuild ``value`` from plain JSON types, a placeholder with the type's name for others."""
+    """Rebuild ``value`` from plain JSON types; others become a placeholder with the type's name."""
     if value is None or type(value) in (str, int, float, bool):
         return value
-    # Subclasses such as enums carry methods of their own, so only their value is kept.
+    # Subclasses such as enums have methods of their own, so only their value is kept.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -132,21 +134,21 @@ def _prepared_message(message: object) -> Message:
 Rendered = TypeVar("Rendered")
 
 LONGEST_REASON = 200_000
-"""Characters of a template's own words that an error keeps; every refusal of it has some."""
+"""Characters of a template's own message that an error keeps."""
 
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """The text of a chat template and what is rendered with it."""
+    """The text of a chat template with the variables of its renders."""
 
     text: str
     """The Jinja source."""
 
     special_tokens: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
-    """Variables such as ``bos_token`` that every render gets, unless a switch overrides them."""
+    """Variables such as ``bos_token`` of every render, unless a switch overrides them."""
 
     name: str | None = None
-    """Its name among a model's templates, such as ``default``; None where it has none."""
+    """Its name among a model's templates, such as ``default``, or None if it has none."""
 
     origin: str | None = None
     """Where it came from, as errors name it: a path, ``-``; None for text given directly."""
@@ -155,7 +157,7 @@ class ChatTemplate:
     """Where it came from, in full; None for text given directly."""
 
     sandbox: SandboxKind = SandboxKind.IMMUTABLE
-    """Where it runs; in another sandbox than transformers' it may render what that refuses."""
+    """Where it runs; the mutable sandbox may render what that of transformers refuses."""
 
     def render(
         self,
@@ -166,7 +168,7 @@ class ChatTemplate:
         documents: Sequence[object] | None = None,
         **switches: object,
     ) -> str:
-        """Return the text that transformers' ``apply_chat_template(tokenize=False)`` gives.
+        """Return the text that transformers' ``apply_chat_template(tokenize=False)`` returns.
 
         ``messages``, ``tools`` and ``documents`` are lists of dicts; ``switches`` are any
         other variables of the template and override special tokens. Raises
@@ -187,7 +189,7 @@ class ChatTemplate:
         documents: Sequence[object] | None = None,
         **switches: object,
     ) -> dict[str, object]:
-        """Return what `render` renders with. Raises TypeError or ValueError as that does."""
+        """Return the variables of `render`. Raises TypeError or ValueError as that does."""
         for document in documents or ():
             if not isinstance(document, Mapping):
                 kind = type(document).__name__
@@ -202,7 +204,7 @@ class ChatTemplate:
         }
 
     def render_prepared(self, variables: Mapping[str, object]) -> str:
-        """Render with exactly these variables: nothing is normalised or added.
+        """Render with exactly these variables: nothing is normalized or added.
 
         The fast path for many renders. The caller merges `special_tokens` and passes
         ``messages``, ``tools``, ``documents`` and ``add_generation_prompt`` in the form that
@@ -213,7 +215,7 @@ class ChatTemplate:
         return self._run(self._compiled.template, variables)
 
     def source_map(self, variables: Mapping[str, object]) -> SourceMap:
-        """Render as `render_prepared` does, and tell which place of the template wrote what.
+        """Render as `render_prepared` does, and return which place of the template wrote what.
 
         Raises TemplateSyntaxError, TemplateRenderError.
         """
@@ -223,9 +225,9 @@ class ChatTemplate:
         return source_map(trace.pieces, trace.sites)
 
     def step_through(self, variables: Mapping[str, object]) -> RenderTrace:
-        """Render as `render_prepared` does, and tell what happened on the way.
+        """Render as `render_prepared` does, and return a trace of each step.
 
-        A render that fails is told up to there, with its error. Raises TemplateSyntaxError.
+        The trace of a render that fails ends there, with its error. Raises TemplateSyntaxError.
         """
         return self._traced(variables, most_steps=MOST_STEPS)
 
@@ -262,14 +264,14 @@ class ChatTemplate:
 
     def _run(self, compiled: Template, variables: Mapping[str, object]) -> str:
         def rendered(guard: RenderGuard | None) -> str:
-            # As Template.render does, less its rewriting of tracebacks.
+            # As Template.render does, but without rewriting tracebacks.
             pieces = compiled.root_render_func(compiled.new_context(self._own(variables)))
             return "".join(pieces if guard is None else guard.kept(pieces, len))
 
         return self._held(rendered)
 
     def _own(self, variables: Mapping[str, object]) -> dict[str, object]:
-        """Return the variables of one render: whatever the template may change is a copy."""
+        """Return the variables of one render, copied where the template may change them."""
         given = {**variables}
         return given if self.sandbox is SandboxKind.IMMUTABLE else deepcopy(given)
 
@@ -279,7 +281,7 @@ class ChatTemplate:
         return replace(self, sandbox=SandboxKind.MUTABLE)
 
     def _held(self, render: Callable[[RenderGuard | None], Rendered]) -> Rendered:
-        """Render, in a worker within its limits. Raises TemplateRenderError."""
+        """Render; in a worker, within its limits. Raises TemplateRenderError."""
         guard = current_guard()
         failure: TemplateRenderError
         try:
@@ -293,7 +295,7 @@ class ChatTemplate:
                 failure = self._limit_error(guard.memory_reached, error)
             else:
                 failure = self._render_error(error)
-        # Raised out here so that it does not keep the frames of the render alive.
+        # Raised outside of the handler, so that it does not keep the frames of the render alive.
         raise failure
 
     @property
@@ -313,7 +315,7 @@ class ChatTemplate:
         return self._compiled.code
 
     def check_syntax(self) -> None:
-        """Compile now; raises TemplateSyntaxError where Jinja cannot."""
+        """Compile now. Raises TemplateSyntaxError if Jinja cannot."""
         _ = self._compiled
 
     @cached_property
@@ -340,7 +342,7 @@ class ChatTemplate:
         raise failure
 
     def _parsed(self) -> nodes.Template:
-        """Parse alone, of which no code comes. Raises TemplateSyntaxError."""
+        """Parse without generating code. Raises TemplateSyntaxError."""
         try:
             return chat_environment().parse(self.text)
         except Exception as error:  # noqa: BLE001 - as below
@@ -431,7 +433,7 @@ def _said(error: Exception) -> str:
 def _in_words(error: Exception) -> str:
     kind = type(error).__name__
     if isinstance(error, RecursionError):
-        # Python also says in which call it gave up, which hangs on how deep the caller stood.
+        # Python also names the call in which it gave up, which depends on the caller's depth.
         return f"{kind}: maximum recursion depth exceeded"
     try:
         text = str(error)

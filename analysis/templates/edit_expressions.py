@@ -143,7 +143,7 @@ _WORDS = frozenset(
 
 
 def _operation(tokens: Sequence[TemplateToken], at: int) -> tuple[int, str]:
-    """Return where the operation at a token ends, and what it is; empty where there is none."""
+    """Return where the operation at a token ends, and what it is, or empty if there is none."""
     value, follows = tokens[at].value, at + 1 < len(tokens)
     if value == "[":
         return _closing(tokens, at), "["
@@ -227,7 +227,7 @@ def _one_side(row: Sequence[StatementStretch]) -> Iterator[TemplateEdit]:
 
 
 def _operations(text: str, tokens: Sequence[TemplateToken]) -> Iterator[TemplateEdit]:
-    """Leave out neighbouring operations on a value, or for a string alone; take the first item."""
+    """Leave out neighboring operations on a value, or for a string alone; take the first item."""
     for chain in filter_chains(tokens):
         for first, (start, end, kind) in enumerate(chain.operations):
             subscript = text[start:end] if kind == "[" else ""

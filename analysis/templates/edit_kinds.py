@@ -1,18 +1,19 @@
-"""Edits that write something more, found by syntax alone: what is asked or taken gets a way out.
+"""Find edits of a template by syntax alone, which add text, keep values, or move text.
 
-For example `{% if m.calls is defined %}{{ m.text + x|trim }}{% endif %}` gives `{% if m.calls %}`,
+`adding_edits` gives tests and values a fallback. For example
+`{% if m.calls is defined %}{{ m.text + x|trim }}{% endif %}` gives `{% if m.calls %}`,
 `{{ (m.text or '') + x|trim }}` and one that takes `m.text` as it is if it is a string, and as JSON
 else, `{{ m.text + (x or '') }}` and `{{ m.text + x| string }}`; `{{ t.split('/')[-1]|trim }}` gives
 `{{ (t.split('/')[-1]|trim if '/' in t else t) }}`.
 
-Edits with which a value that a loop sets is still there when the loop is over.
-
-Jinja forgets at the end of each pass what `{% set %}` gave a name in it; only attributes of a
-namespace stay. In
+`kept_values` keeps a value that a loop sets until after the loop. At the end of each pass Jinja
+forgets the names that `{% set %}` has set in it; only attributes of a namespace stay. In
 
     {% for m in messages %}{% set found = m.role == 'tool' %}{% endfor %}{{ found }}
 
-`found` is not defined at the end; with the edits it is what the last pass set.
+`found` is not defined at the end; with the edits it has the value of the last pass.
+
+`after_its_loop` moves a text out of a loop.
 """
 
 from __future__ import annotations
@@ -287,7 +288,7 @@ def asking_also(text: str, name: str) -> Iterator[TemplateEdit]:
             yield TemplateEdit(end, end, f" and {name}")
 
 
-# A text that a loop writes with some of its items, written once after the loop instead.
+# Text that a loop writes with some of its items, written once after the loop instead.
 #
 # For example `{% for c in calls %}{{ c }}{% if not loop.first %}{{ '>' }}{% endif %}{% endfor %}`
 # with the text `>` gives `{% for c in calls %}{{ c }}{% if not loop.first %}{% endif %}{% endfor

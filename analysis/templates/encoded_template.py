@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # A Python function that encodes messages, in the place of a template's text.
 #
 # Some models ship no Jinja, but a module with a function from messages to the prompt. Whatever
-# renders can be analysed, so such a function is a chat template whose text is its module's
+# renders can be analyzed, so such a function is a chat template whose text is its module's
 # source.
 #
 # Contract: as for `ChatTemplate`, whatever the function raises becomes a TemplateRenderError, and

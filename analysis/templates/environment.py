@@ -73,14 +73,14 @@ class GenerationTag(Extension):
 
 
 class MarkedGenerationTag(GenerationTag):
-    """The same tag, with `GENERATION_OPEN` and `GENERATION_CLOSE` around what it holds."""
+    """The same tag, with `GENERATION_OPEN` and `GENERATION_CLOSE` around its content."""
 
     def _unchanged(self, caller: Callable[[], str]) -> str:
         return f"{GENERATION_OPEN}{caller()}{GENERATION_CLOSE}"
 
 
 GENERATION_OPEN, GENERATION_CLOSE = "\ufdd0", "\ufdd1"
-"""Characters that are none: no text that is exchanged holds them."""
+"""Unicode noncharacters, which texts for interchange do not contain."""
 
 
 class TemplateDict:
@@ -125,18 +125,18 @@ class TemplateNamespace(Namespace):
 
 _VALUES = "_Namespace__attrs"
 _held_by = object.__getattribute__
-"""Reads past the `__getattribute__` of a namespace, which is most of the cost of an access."""
+"""Bypasses the `__getattribute__` of a namespace, which is most of the cost of an access."""
 _BUILT_IN = frozenset({dict, list, str})
 _PLAIN = _BUILT_IN | {LoopContext, TemplateDict, TemplateNamespace}
 """Classes of which every object has the same safe attributes: their names alone decide."""
 _METHODS = frozenset(dir(dict))
 _FORMATTING = frozenset({"format", "format_map"})
-"""Methods of a text that the sandbox puts others in the place of."""
+"""Methods of a string that the sandbox replaces."""
 _BOUND = (BuiltinMethodType, MethodType)
 _UNFLAGGED = frozenset({BuiltinMethodType, Macro})
 _ABSENT = object()
 _MOST_NAMES = 4096
-"""A template may invent names of a namespace without end."""
+"""A bound, as a template may invent any number of names of a namespace."""
 
 
 _UNDECLARED: WeakKeyDictionary[nodes.Template, frozenset[str]] = WeakKeyDictionary()
@@ -144,9 +144,9 @@ _UNDECLARED: WeakKeyDictionary[nodes.Template, frozenset[str]] = WeakKeyDictiona
 
 
 class _NotingGenerator(CodeGenerator):
-    """Generates Jinja's own code, and notes which names that looks up in the context.
+    """Generates Jinja's own code, and records the names that it looks up in the context.
 
-    `find_undeclared_variables` generates all of it again to learn the same.
+    `find_undeclared_variables` would generate all of it again to find the same.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -166,16 +166,16 @@ class _NotingGenerator(CodeGenerator):
 
 
 def undeclared_names(tree: nodes.Template) -> frozenset[str]:
-    """Return the names of a parsed template whose values come from whoever renders it."""
+    """Return the names of a parsed template whose values come from the caller of a render."""
     known = _UNDECLARED.get(tree)
     return frozenset(meta.find_undeclared_variables(tree)) if known is None else known
 
 
 class _Remembering(SandboxedEnvironment):
-    """A sandbox that asks once whether an attribute of a plain class is safe.
+    """A sandbox that caches whether an attribute of a plain class is safe.
 
-    Jinja asks anew at each access, by a dozen questions of class; half the time of a render went
-    into them.
+    Jinja checks this at each access, by a dozen tests of class, which took half the time of a
+    render.
     """
 
     code_generator_class = _NotingGenerator
@@ -240,7 +240,7 @@ class _Remembering(SandboxedEnvironment):
 
 
 class _ImmutableSandbox(_Remembering, ImmutableSandboxedEnvironment):
-    """That of transformers."""
+    """The sandbox of transformers."""
 
 
 _ENVIRONMENTS: dict[SandboxKind, type[SandboxedEnvironment]] = {
@@ -279,7 +279,7 @@ def _refuse_private(name: object) -> None:
 
 _JsonKey: TypeAlias = tuple[bytes, bool, int | None, bool]
 _WRITTEN: dict[_JsonKey, str] = {}
-"""What was written as JSON lately, by the value: each render writes the same tools again."""
+"""A cache of JSON texts by value, since each render writes the same tools again."""
 _MOST_WRITTEN, _LONGEST_WRITTEN = 512, 10_000
 
 
@@ -307,7 +307,7 @@ def tojson(
 def _json_key(
     x: Any, ensure_ascii: bool, indent: int | str | None, sort_keys: bool
 ) -> _JsonKey | None:
-    """Return what a value as JSON is known by; None where another one could be known by it, too."""
+    """Return the cache key of a value as JSON, or None if another value could have the same key."""
     if indent is not None and type(indent) is not int:
         return None
     try:
@@ -320,10 +320,10 @@ def _json_key(
 
 
 def raise_exception(message: str) -> NoReturn:
-    """Refuse the conversation, as a template says."""
+    """Raise TemplateRefusal with the template's message."""
     raise TemplateRefusal(message)
 
 
 def strftime_now(format: str) -> str:  # noqa: A002 - templates may pass it by this name
-    """Return the time of now by ``format``."""
+    """Return the current time by ``format``."""
     return datetime.now().strftime(format)  # noqa: DTZ005 - local time, as transformers does

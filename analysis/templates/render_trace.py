@@ -75,7 +75,7 @@ class TraceStep:
     words: str
     """What came of it: the value that was written, tested or set; of a pass what the loop is at."""
     held: bool | None
-    """Whether a test held; None where nothing was tested."""
+    """Whether a test held, or None if nothing was tested."""
     number: int
     """Of a pass, which of its loop, from 1; else 0."""
     seen: tuple[SeenValue, ...]
@@ -88,7 +88,7 @@ class PromptPiece:
 
     text: str
     site: int | None
-    """The number of the place that wrote it; None where it is not known."""
+    """The number of the place that wrote it, or None if it is not known."""
     through: tuple[int, ...]
     """Numbers of the places that put out what was written elsewhere, the last one first: those of
     ``{{ macro() }}``, of ``{{ text }}`` after ``{% set text %}…``."""
@@ -160,7 +160,7 @@ class SourceSpan(NamedTuple):
     with `end` 0 where the place is not known."""
     end: int
     line: int | None
-    """From 1; None where it is not known."""
+    """From 1, or None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

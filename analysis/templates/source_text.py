@@ -1,7 +1,7 @@
-"""Where in a template's text an error lies: line, column, and the line with a caret.
+"""Locate errors, tokens, comments and variables in a template's text.
 
-Jinja's errors know a line and no column. The column is found by reading the text again and
-counting how far the parser had come; where that and Jinja's line disagree there is none.
+Jinja's errors have a line but no column. The column is found by tokenizing the text again and
+counting how far the parser had come; if that disagrees with Jinja's line, there is no column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-# The template's line at which a render failed.
+# The line of a template at which a render failed.
 
 
 _LACKING = re.compile(r"t_\d+$")
@@ -66,7 +66,7 @@ def _line_of(template: Template, code_line: int) -> int:
     return next((line for line, begins in reversed(lines) if begins <= code_line), 1)
 
 
-# Where Jinja's tokens stand in a template's text; its syntax tree knows lines alone.
+# The offsets of Jinja's tokens in a template's text; its syntax tree has only lines.
 
 
 class TemplateToken(NamedTuple):
@@ -116,7 +116,7 @@ def written_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[int, int]]
             yield begun, token.end
 
 
-# What the source of an encoder mentions: it suggests what to try, and concludes nothing.
+# Words in the source of an encoder: they suggest what to try, and decide nothing.
 
 
 Constant: TypeAlias = str | int | float | bool

@@ -181,7 +181,7 @@ class TemplateEdit(NamedTuple):
         return self.end - self.start + len(self.text)
 
     def overlaps(self, other: TemplateEdit) -> bool:
-        """Say whether both change the same text."""
+        """Return whether both change the same text."""
         return self.start < other.end and other.start < self.end
 
 

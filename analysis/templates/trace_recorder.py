@@ -1,21 +1,21 @@
-"""What the compiled code of a traced render calls, and what comes of it.
+"""Find the sites of a template that a trace observes, and record a render at them.
 
-Contract: whatever is passed through a method comes out of it unchanged, so a traced render writes
-what any other does. What a macro or a block `set` has written is known again where it is put out by
-the identity of its text, and inside a longer text where it stands there once: in
+    found_sites (tree) + tokens -> placed_sites;   compiled code -> TraceRecorder -> steps, pieces
 
-    {% macro tag(x) %}<{{ x }}>{% endmacro %}{{ 'a' ~ tag(1) }}
-
-`a` is of the last place, `<`, `1` and `>` are of those in the macro, through the last one.
-
-The places of a template at which a trace looks, in the order in which they stand in its text.
-
-Jinja's syntax tree has them with their lines, its lexer with their columns. Both are walked in
-the same order and matched one to one; where they do not agree a place is its line alone. In
+Sites: Jinja's syntax tree has them with their lines, its lexer with their columns. Both are walked
+in the same order and matched one to one; if they disagree, a site has only its line.
 
     {% for m in messages if m.role %}{{ m.text if m.text else '-' }}{% endfor %}
 
-has the keywords `for`, `if`, `if`: a loop, its filter, and a test inside what is written.
+has the keywords `for`, `if`, `if`: a loop, its filter, and a test inside an expression.
+
+Contract: a value passed through a method of the recorder comes out unchanged, so a traced render
+writes the same text. The text of a macro or a block `set` is recognized where it is put out by its
+identity, and inside a longer text if it occurs there once: in
+
+    {% macro tag(x) %}<{{ x }}>{% endmacro %}{{ 'a' ~ tag(1) }}
+
+`a` comes from the last site, `<`, `1` and `>` from those in the macro, through the last one.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from jinja2 import Undefined, nodes
 from .render_trace import OpenSite, PromptPiece, SeenValue, StepKind, TemplateSite, TraceStep
 from .source_text import TemplateToken, written_places
 
-# A value of a render in few words, as Jinja writes it: what a trace keeps of it.
+# Values in few words, as Jinja writes them, for a trace.
 
 
 LONGEST_STRING = 160
-"""Characters of a text that are kept; what is longer is cut in the middle."""
+"""Characters of a text that are kept; a longer one is cut in the middle."""
 
 DEEPEST = 2
 MOST_ITEMS = 6
 
 
 class _JinjaWords(reprlib.Repr):
-    """Python's own short `repr`, with the words of Jinja and keys in their order."""
+    """Python's own short `repr`, with Jinja's words and unsorted keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class _JinjaWords(reprlib.Repr):
         return f"{{{', '.join([*entries, *more])}}}"
 
     def repr_instance(self, x: object, level: int) -> str:
-        """Return the type's name: what an object says of itself may be of any length."""
+        """Return the type's name, since an object's own `repr` may be of any length."""
         del level
         return f"<{type(x).__name__}>"
 
@@ -86,7 +86,7 @@ _WORDS = _JinjaWords()
 
 
 def value_words(value: object) -> str:
-    """Return what a value is, in a bounded number of characters. Nothing of it is changed.
+    """Describe a value in a bounded number of characters, without changing it.
 
     For example `{'role': 'user', 'content': 'Hi'}`, `none`, `undefined`, `<Macro>`.
     """
@@ -98,19 +98,19 @@ _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 
 @dataclass(frozen=True, slots=True)
 class FoundSite:
-    """A place as the syntax tree has it."""
+    """A site as the syntax tree has it."""
 
     kind: StepKind
     keyword: str
-    """By which it begins in the text; empty for what is written."""
+    """The keyword with which it begins in the text; empty for an expression that is written."""
     node: nodes.Node
-    """What is written, the test, the loop, or the assignment."""
+    """The expression written, the test, the loop, or the assignment."""
     within: int | None
     """The number of the test or the loop around it."""
 
 
 def found_sites(tree: nodes.Template) -> tuple[FoundSite, ...]:
-    """Return the places of a tree, which is not changed."""
+    """Return the sites of a tree, which is not changed."""
     found: list[FoundSite] = []
     _find(tree, None, found)
     return tuple(found)
@@ -136,7 +136,7 @@ def _find(node: nodes.Node, within: int | None, found: list[FoundSite]) -> None:
         case nodes.FilterBlock():
             _find_all([node.filter, *node.body], within, found)
         case nodes.Macro():
-            # Who calls it decides whether it runs.
+            # Its caller decides whether it runs.
             _find_all(node.iter_child_nodes(), None, found)
         case _:
             _find_all(node.iter_child_nodes(), within, found)
@@ -171,7 +171,7 @@ def _find_all(several: Iterable[nodes.Node], within: int | None, found: list[Fou
 def placed_sites(
     text: str, tokens: Sequence[TemplateToken], found: Sequence[FoundSite]
 ) -> tuple[TemplateSite, ...]:
-    """Return the same places with where they stand in the text; `tokens` are those of it."""
+    """Return the same sites with their offsets in the text; `tokens` are those of the text."""
     writes = list(written_places(tokens))
     keywords = list(_keyword_places(tokens))
     if len(writes) != sum(not each.keyword for each in found):
@@ -190,7 +190,7 @@ def placed_sites(
 
 
 def _keyword_places(tokens: Sequence[TemplateToken]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Return each `if`, `for` and `set`, and where what it rules stands: a test, a statement."""
+    """Yield each `if`, `for` and `set` with the place of its test or statement."""
     shown = [token for token in tokens if token.kind != "whitespace"]
     depths = list(accumulate(_depth(token) for token in shown))
     for at, token in enumerate(shown):
@@ -214,14 +214,14 @@ def _depth(token: TemplateToken) -> int:
 
 
 def _test_end(shown: Sequence[TemplateToken], depths: Sequence[int], at: int) -> int:
-    """Return the number of the last token of the test after this `if`."""
+    """Return the index of the last token of the test after this `if`."""
     for number in range(at + 1, len(shown)):
         token = shown[number]
         ends = token.kind in {"block_end", "variable_end"} or depths[number] < depths[at]
         if depths[number] == depths[at]:
             ends = ends or (token.kind == "name" and token.value in {"else", "if", "recursive"})
             ends = ends or (token.kind == "operator" and token.value in {",", ":"})
-        # A dot before it makes a keyword the name of a member.
+        # After a dot a keyword is the name of a member.
         if ends and shown[number - 1].value != ".":
             return number - 1
     return len(shown) - 1
@@ -230,14 +230,14 @@ def _test_end(shown: Sequence[TemplateToken], depths: Sequence[int], at: int) ->
 Value = TypeVar("Value")
 
 MOST_STEPS = 20_000
-"""Steps that are kept; those after them are counted."""
+"""Steps that are kept; those after them are only counted."""
 
 MOST_JOINED = 32
-"""Texts of macros that are looked for inside what one expression writes."""
+"""Texts of macros that are searched for in the text of one expression."""
 
 
 class _Open:
-    """A place at work."""
+    """A site under way."""
 
     __slots__ = ("joined_before", "seen", "site")
 
@@ -248,33 +248,33 @@ class _Open:
 
 
 class TraceRecorder:
-    """Of one render."""
+    """Records one render."""
 
     def __init__(self, names: Sequence[str], most_steps: int) -> None:
-        """Know the names that the code asks for; of no steps, no value is put into words."""
+        """Store the names that the code looks up; for 0 steps, no value is described."""
         self._names = names
         self._most_steps = most_steps
         self._open: list[_Open] = []
         self._passes: dict[int, int] = {}
         self._buffers: dict[int, list[PromptPiece]] = {}
         self._joined: dict[int, tuple[str, list[PromptPiece]]] = {}
-        """By the identity of a text that was put together: it, and what it was made of."""
+        """By the identity of a joined text: the text and its pieces."""
         self.pieces: list[PromptPiece] = []
         self.steps: list[TraceStep] = []
         self.left_out = 0
 
     @property
     def ended_in(self) -> tuple[OpenSite, ...]:
-        """What is at work."""
+        """The sites under way."""
         return tuple(OpenSite(each.site, tuple(each.seen)) for each in self._open)
 
     def enter(self, site: int) -> int:
-        """Begin the work of a place, and give its number."""
+        """Begin a site and return its number."""
         self._open.append(_Open(site, len(self._joined)))
         return site
 
     def seen(self, name: int, value: Value) -> Value:
-        """Note what a name stands for."""
+        """Record the value of a name."""
         if self._open and self._most_steps:
             noted = SeenValue(self._names[name], value_words(value))
             if noted not in self._open[-1].seen:
@@ -282,12 +282,12 @@ class TraceRecorder:
         return value
 
     def plain(self, site: int, text: str, buffer: object = None) -> str:
-        """Note a text of the template itself."""
+        """Record a text of the template itself."""
         self._put([PromptPiece(text, site, (), self._made)], buffer)
         return text
 
     def written(self, site: int, text: str, buffer: object = None) -> str:
-        """Note what an expression writes."""
+        """Record the text that an expression writes."""
         opened = self._leave(site, StepKind.WRITE, text)
         before = 0 if opened is None else opened.joined_before
         joined = [*islice(self._joined.values(), before, None)]
@@ -295,39 +295,39 @@ class TraceRecorder:
         return text
 
     def put_out(self, text: str, buffer: object = None) -> str:
-        """Note what a block puts out, which writes nothing of its own."""
+        """Record the text that a block puts out, which writes nothing of its own."""
         self._put(list(self._pieces_of(None, text, [*self._joined.values()])), buffer)
         return text
 
     def tested(self, site: int, value: Value) -> Value:
-        """Note what came of a test, which is not asked for its truth a second time by that."""
+        """Record the value of a test, without evaluating its truth a second time."""
         held = bool(value)
         self._leave(site, StepKind.TEST, value, held=held)
         return value
 
     def looped(self, site: int, value: Value) -> Value:
-        """Note what a loop goes through."""
+        """Record the value that a loop iterates over."""
         self._leave(site, StepKind.LOOP, value)
         self._passes[site] = 0
         return value
 
     def turned(self, site: int, value: object) -> None:
-        """Note that a loop goes through its body."""
+        """Record a pass of a loop through its body."""
         self._passes[site] = self._passes.get(site, 0) + 1
         self._made_step(site, StepKind.PASS, value, number=self._passes[site])
 
     def stored(self, site: int, value: Value) -> Value:
-        """Note what a variable is set to."""
+        """Record the value that a variable is set to."""
         self._leave(site, StepKind.SET, value)
         return value
 
     def concat(self, buffer: Iterable[str]) -> str:
-        """Put together what a macro or a block has written, as a text that is known again."""
+        """Join the pieces of a macro or a block to a text that can be recognized by identity."""
         text = "".join(buffer)
         made_of = self._buffers.pop(id(buffer), None)
         if made_of is None or len(text) < 2:  # noqa: PLR2004 - shorter ones exist once for all
             return text
-        # A new one: Python gives a text that is joined from one piece back as that piece.
+        # A new object: Python returns a single piece itself when it joins.
         text = f"{text} "[:-1]
         self._joined[id(text)] = (text, made_of)
         return text
@@ -391,10 +391,10 @@ def _through(pieces: Iterable[PromptPiece], site: int | None) -> Iterator[Prompt
 def _inside(
     text: str, joined: Sequence[tuple[str, list[PromptPiece]]]
 ) -> list[tuple[int, list[PromptPiece]]]:
-    """Return where which of the joined texts stand in a text, as far as there is no doubt."""
+    """Return the offsets of joined texts in a text, with their pieces, where unambiguous."""
     found: list[tuple[int, int, list[PromptPiece]]] = []
     for whole, pieces in sorted(joined, key=lambda each: -len(each[0])):
-        # A filter may have taken the white space at its edges.
+        # A filter may have stripped the whitespace at its edges.
         for part in dict.fromkeys((whole, whole.strip())):
             if part and text.count(part) == 1:
                 start = text.index(part)
@@ -406,7 +406,7 @@ def _inside(
 
 
 def _cut(pieces: Iterable[PromptPiece], start: int, length: int) -> list[PromptPiece]:
-    """Return the pieces of a part of what they are the pieces of."""
+    """Return the pieces of a part of the text that they make up."""
     cut: list[PromptPiece] = []
     at = 0
     for piece in pieces:

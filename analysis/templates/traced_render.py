@@ -1,4 +1,4 @@
-"""A template compiled so that its render tells what it does; see `render_trace.py`.
+"""Compile a template so that its render is traced; see `render_trace.py`.
 
 Jinja compiles a template to a generator in Python. Here each test, loop, assignment and text of it
 passes through a method of `TraceRecorder`, and each name inside them, so that nothing is computed

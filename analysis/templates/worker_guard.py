@@ -1,4 +1,4 @@
-"""The clocks of a task, inside its worker.
+"""Limit a task by clocks inside its worker.
 
 Contract: a render that is beyond a limit is ended by `LimitReached`, the task by
 `TaskLimitReached`; both may be raised between any two steps of Python code. Code that takes no
@@ -37,7 +37,7 @@ _STATUS = Path("/proc/self/status")
 
 
 def data_bytes() -> int | None:
-    """Return the bytes of data that this process has mapped; None where the system does not say."""
+    """Return the bytes of data that this process has mapped, or None if the system does not say."""
     try:
         lines = _STATUS.read_bytes().splitlines()
     except OSError:

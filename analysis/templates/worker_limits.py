@@ -56,7 +56,7 @@ class TaskLimitReached(BaseException):
     """The whole task is beyond its time. Not to be taken for the end of one render."""
 
 
-# How errors speak of limits, and of workers that came to an end.
+# The words of errors about limits and about workers that died.
 
 
 _OPTIONS = {
@@ -68,7 +68,7 @@ _OPTIONS = {
 
 
 def raise_it(limit: Limit) -> str:
-    """Say how to go beyond a limit."""
+    """Return how to go beyond a limit."""
     return f"if it needs more, raise the limit with {_OPTIONS[limit]}"
 
 

@@ -1,8 +1,8 @@
-"""Many tasks by a few workers that are used again.
+"""Run tasks in worker processes that are reused: one task by a `TaskWorker`, many by a pool.
 
-Contract: results come in the order of the items, whichever is done first. A task that fails, is
-beyond a limit or loses its worker costs its own result and nothing else: it comes out as an
-`TaskOutcome` with the error. Leaving the pool, by an exception too, leaves no process after.
+Contract: results come in the order of the items, whichever is done first. A task that fails, goes
+beyond a limit or loses its worker costs only its own result: it comes out as a `TaskOutcome` with
+the error. Leaving the pool, even by an exception, leaves no process behind.
 
     with WorkerPool(workers=4, limits=Limits(seconds=30)) as pool:
         for path, outcome in zip(paths, pool.map(analysis_of, paths, name=str)):
@@ -11,9 +11,9 @@ beyond a limit or loses its worker costs its own result and nothing else: it com
             else:
                 print(outcome.error)
 
-The function must be one of a module, and it, the items and the results must pickle. What it
-works with should be imported before the pool is made, and the pool be made before any thread is
-started: its workers are then forked, in milliseconds each.
+The function must belong to a module, and it, the items and the results must pickle. Import what
+it needs before making the pool, and make the pool before starting any thread: its workers are then
+forked, in milliseconds each.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ from .worker_process import (
 
 # A worker as its parent sees it: a task goes in, its value or its error comes out.
 #
-# Contract: one task at a time. A worker that died or was killed is done with; whoever needs it
-# starts another. It ends with its parent: a pipe without another end is the end of its work.
+# Contract: one task at a time. A worker that died or was killed is not restarted; its user starts
+# another. It ends with its parent, when its pipe is closed.
 
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
 LOADED_MACHINE = 10.0
-"""After how many times the processor time of a task one looks whether its worker still works."""
+"""The multiple of a task's processor time after which its worker is checked for being stuck."""
 
 TIDY_SECONDS = 1.0
-"""What a worker at a terminal has to end by itself after an interrupt."""
+"""Seconds that a worker at a terminal has to end by itself after an interrupt."""
 
 START_SECONDS = 60.0
-"""What starting may take, besides."""
+"""Seconds that starting may take, besides."""
 
 
 class TaskWorker:
-    """A process that runs tasks."""
+    """A process that runs tasks, one at a time."""
 
     def __init__(self, *, terminal: bool = False) -> None:
-        """Start it; with `terminal` it has this process' standard files, and may wait for them."""
+        """Start it; with `terminal` it shares this process' standard files and may read them."""
         self._process, self.connection = start_process(terminal=terminal)
         self._terminal = terminal
         self._request: TaskRequest | None = None
@@ -75,7 +75,7 @@ class TaskWorker:
         self._owner = os.getpid()
         self._end = weakref.finalize(self, _ended, self._process, self.connection, self._owner)
         self.grown = 0
-        """Bytes of data that it has more than at its start."""
+        """Bytes of data by which it has grown since its start."""
 
     @property
     def pid(self) -> int:
@@ -84,13 +84,13 @@ class TaskWorker:
 
     @property
     def alive(self) -> bool:
-        """Whether it takes tasks; that of a process which this one was forked from does not."""
+        """Whether it takes tasks; not a worker inherited by a fork."""
         return self._end.alive and self._owner == os.getpid()
 
     @property
     def idle(self) -> bool:
         """Whether it is alive and waits for a task, as far as can be seen without asking it."""
-        # It says nothing unasked: what can be read is the end of its pipe.
+        # It sends nothing unasked: if anything can be read, it is the end of its pipe.
         return self.alive and not self._hung_up(0)
 
     @property
@@ -100,14 +100,14 @@ class TaskWorker:
 
     @property
     def due(self) -> float | None:
-        """When to ask whether it is stuck, by the monotonic clock; None where it may wait."""
+        """When to check whether it is stuck, by the monotonic clock, or None if it may wait."""
         return self._due
 
     def stuck(self) -> bool:
-        """Whether it is due, does nothing, and has done nothing since one last looked.
+        """Whether it is due, does nothing, and has done nothing since the last check.
 
-        A machine under load makes a worker late: that is no reason to end it, and what it computes
-        is counted by its own clocks. Where the system does not tell what it does, being due is all.
+        A machine under load makes a worker late: that is not a reason to end it, and its own clocks
+        count what it computes. If the system does not report its activity, being due is enough.
         """
         if self._due is None or monotonic() < self._due:
             return False
@@ -125,20 +125,20 @@ class TaskWorker:
         file: str | None = None,
         named: Mapping[str, object] = NOTHING,
     ) -> None:
-        """Give it a task. Raises what pickle does for arguments that cannot be sent."""
+        """Send it a task. Raises the errors of pickle for arguments that cannot be sent."""
         self._request = TaskRequest(function, arguments, named, limits, file)
         content = pickle_value(self._request)
         self._due = self._seen = None
         if limits.seconds is not None and not self._terminal:
             self._due = monotonic() + limits.seconds * LOADED_MACHINE + START_SECONDS
-        # A worker that is dead already shows when its answer is read.
+        # A worker that is dead already is noticed when its answer is read.
         with suppress(BrokenPipeError, ConnectionResetError):
             self.connection.send_bytes(content)
 
     def answer(self) -> object:
         """Return the value of its task.
 
-        Raises what the task raised, and TaskLimitError or WorkerDiedError where it has no end.
+        Raises the task's own exception, or TaskLimitError or WorkerDiedError if it did not end.
         """
         request = cast("TaskRequest", self._request)
         self._request = None
@@ -157,8 +157,8 @@ class TaskWorker:
         except (EOFError, ConnectionError):
             fault = of_death(self._buried(), request.limits, request.file)
         except BaseException:
-            # As an interrupt: whatever it works at, nobody waits for it. One with this process'
-            # terminal has heard of it, too, and may tidy up.
+            # As by an interrupt: nobody waits for its result any more. A worker at this process'
+            # terminal was interrupted, too, and may clean up.
             if self._terminal:
                 self._hung_up(TIDY_SECONDS)
             self.close()
@@ -177,12 +177,12 @@ class TaskWorker:
         file: str | None = None,
         named: Mapping[str, Any] = NOTHING,
     ) -> object:
-        """Run one task and give its value. Raises as `answer` does."""
+        """Run one task and return its value. Raises as `answer` does."""
         self.submit(function, *arguments, limits=limits, file=file, named=named)
         return self.answer()
 
     def close(self) -> None:
-        """End it, now."""
+        """End it at once."""
         self._end()
 
     def _hung_up(self, seconds: float) -> bool:
@@ -191,7 +191,7 @@ class TaskWorker:
         return True
 
     def _buried(self) -> int:
-        """Return the exit code of a worker that has hung up."""
+        """Return the exit code of a worker that has closed its pipe."""
         self._end.detach()
         self.connection.close()
         return self._process.wait()
@@ -205,11 +205,11 @@ def _ended(process: WorkerProcess, connection: Connection, owner: int) -> None:
         process.wait()
 
 
-# What is closed where a `with` statement ends: processes, threads, connections.
+# Context managers that are closed where a `with` statement ends.
 
 
 class ClosedAtExit(ABC):
-    """A context manager that gives itself, and is closed at the end."""
+    """A context manager that returns itself and is closed at the end."""
 
     def __enter__(self) -> Self:
         return self
@@ -224,24 +224,24 @@ class ClosedAtExit(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End what it has begun."""
+        """End everything that it has begun."""
 
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 GROWN_TOO_LARGE = 300_000_000
-"""Bytes by which a worker may grow over its tasks before another takes its place."""
+"""Bytes by which a worker may grow over its tasks before it is replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome(Generic[Value]):
-    """What became of one task."""
+    """The outcome of one task."""
 
     value: Value | None = None
-    """What the function gave; None where there is an error."""
+    """The value that the function returned, or None if there is an error."""
     error: AutoparserError | None = None
-    """What the function raised, which limit it went beyond, or how its worker died."""
+    """The error of the function, the limit that it went beyond, or how its worker died."""
 
     def result(self) -> Value:
         """Return the value. Raises the error."""
@@ -254,14 +254,14 @@ class WorkerPool(ClosedAtExit):
     """Workers for tasks of a kind. A context manager."""
 
     def __init__(self, workers: int | None = None, *, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Start so many workers; None: as many as are worth while."""
+        """Start so many workers, or by default as many as are worthwhile."""
         count = workers or usual_jobs()
         self.limits = limits
         self._idle = deque(TaskWorker() for _ in range(count))
         self._busy: dict[Connection, tuple[int, TaskWorker]] = {}
 
     def close(self) -> None:
-        """End the workers, whatever they are at."""
+        """End the workers, whatever they are doing."""
         for worker in (*self._idle, *(worker for _, worker in self._busy.values())):
             worker.close()
         self._idle.clear()
@@ -274,9 +274,9 @@ class WorkerPool(ClosedAtExit):
         *,
         name: Callable[[Item], str] | None = None,
     ) -> Generator[TaskOutcome[Value]]:
-        """Give the outcome for each item, in their order, as soon as it and those before are there.
+        """Yield the outcome of each item, in order, as soon as it and those before are done.
 
-        `name` gives what errors name as the file. One map at a time: its workers are the pool's.
+        `name` returns the file name for errors. Only one map at a time: the workers are shared.
         """
         waiting = enumerate(items)
         done: dict[int, TaskOutcome[Value]] = {}
@@ -294,7 +294,7 @@ class WorkerPool(ClosedAtExit):
                 elif not more and not done:
                     return
         finally:
-            # Left early: what is under way is nobody's.
+            # Left early: nobody waits for the tasks under way.
             for _, worker in self._busy.values():
                 worker.close()
                 self._idle.append(TaskWorker())
@@ -310,7 +310,7 @@ class WorkerPool(ClosedAtExit):
         for at, item in waiting:
             worker = self._idle.popleft()
             if not worker.idle:
-                # It died since, of which this item is not the cause.
+                # It died in the meantime, not because of this item.
                 worker.close()
                 worker = TaskWorker()
             file = None if name is None else name(item)

@@ -1,8 +1,10 @@
-"""Starting a process that serves, and how it ended.
+"""Start a process that serves tasks, exchange values with it, and observe how it ends.
 
-A process with one thread forks: the engine is in memory already, so that costs milliseconds. In
-one with several, a fork may inherit a lock that nobody will ever release, so a new Python is
-started there, and where there is no fork.
+    parent: start_process -> TaskRequest, pickled -> worker: serve_tasks -> WorkerReply, pickled
+
+A process with one thread forks: the engine is in memory already, so this takes milliseconds. With
+several threads, a fork may inherit a lock that is never released, so a new Python is started then,
+and on systems without fork.
 """
 
 from __future__ import annotations
@@ -31,22 +33,22 @@ from autoparser.analysis.core.errors import Limit
 from .worker_guard import data_bytes, hold_to_limits
 from .worker_limits import LimitReached, Limits, TaskLimitReached, limit_error, of_fault
 
-# What a worker and its parent send each other: pickled values.
+# Messages between a worker and its parent: pickled values.
 #
-# Contract: a worker runs the engine on untrusted templates, and is not a sandbox itself: what
-# comes from it is unpickled, as from a part of this program. Frozen mappings are pickled as such.
+# Contract: a worker runs the engine on untrusted templates and is not a sandbox itself: its replies
+# are unpickled as coming from this program. Frozen mappings are pickled as such.
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRequest:
-    """A task: a function of a module, its arguments, and what it may take."""
+    """A task: a function of a module, its arguments, and its limits."""
 
     function: Callable[..., object]
     arguments: tuple[object, ...]
     named: Mapping[str, object]
     limits: Limits
     file: str | None
-    """What the task is about, as errors name it."""
+    """The subject of the task, as errors name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +57,16 @@ class WorkerReply:
 
     value: object = None
     error: BaseException | None = None
-    """What it raised; None where it gave a value."""
+    """The exception that it raised, or None if it returned a value."""
     grown: int = 0
-    """Bytes of data that the worker has more than when it began to serve; 0 where unknown."""
+    """Bytes of data that the worker has more than when it began to serve, or 0 if unknown."""
 
 
 def pickle_value(value: object) -> bytes:
-    """Pickle a value. Raises what pickle does for a value that cannot be."""
+    """Pickle a value. Raises the errors of pickle for a value that cannot be pickled."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
-    # Of its own, so that what other code pickles is as it was.
+    # A table of its own, so that pickling in other code stays as it was.
     pickler.dispatch_table = {**dispatch_table, MappingProxyType: _frozen}
     with _no_collection():
         pickler.dump(value)
@@ -72,14 +74,14 @@ def pickle_value(value: object) -> bytes:
 
 
 def unpickle_value(content: bytes) -> Any:
-    """Return the value that was pickled."""
+    """Unpickle a value."""
     with _no_collection():
         return pickle.loads(content)  # noqa: S301 - from this program's own worker
 
 
 @contextmanager
 def _no_collection() -> Generator[None]:
-    """Look for no garbage: thousands of objects come, and none of them is any."""
+    """Pause garbage collection while thousands of objects are made that are all in use."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -98,7 +100,7 @@ def _refrozen(value: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(value)
 
 
-# The worker's side: it takes requests from its pipe until the parent hangs up.
+# The worker's side: it answers requests from its pipe until the parent closes it.
 
 
 _STANDARD = (0, 1, 2)
@@ -106,11 +108,11 @@ _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 
 def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
-    """Run tasks until the pipe closes. An interrupt is the parent's affair, unless it says so."""
+    """Run tasks until the pipe closes, ignoring interrupts unless `interruptible`."""
     if not interruptible:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
-        # Whoever started this process has held them back until here.
+        # The process that started this one has blocked them until here.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # Read once a task: the system takes its time to tell.
     had = has = data_bytes()
@@ -127,11 +129,11 @@ def serve_tasks(connection: Connection, *, interruptible: bool = False) -> None:
 
 
 def let_go(keep: int, *, output: bool) -> None:
-    """Give back the files that a fork shares with its parent, but for the pipe `keep`.
+    """Let go of the files that a fork shares with its parent, except for the pipe `keep`.
 
-    Each number goes on to be taken, by the null device: an object of the parent's that still
-    believes in it could close another's file. Standard error stays, and with `output` all three and
-    what `handed_on` has.
+    Each number stays in use, for the null device: an object of the parent's that still refers to it
+    could otherwise close another file. Standard error is kept, and with `output` all three standard
+    files and those of `handed_on`.
     """
     sink = os.open(os.devnull, os.O_RDWR)
     kept = {keep, sink, 2, *((0, 1, *handed_on()) if output else ())}
@@ -142,9 +144,9 @@ def let_go(keep: int, *, output: bool) -> None:
 
 
 def handed_on() -> list[int]:
-    """Return the files that whoever started this process has handed on, such as a shell's `<(…)`.
+    """Return the files inherited from the program that started this one, such as a shell's `<(…)`.
 
-    Python lets no program that it starts inherit what it has opened itself.
+    Python lets no program that it starts inherit files that it has opened itself.
     """
     return [number for number in _open_files() if number not in _STANDARD and _inherits(number)]
 
@@ -164,7 +166,7 @@ def _open_files() -> list[int]:
 
 
 def _answer(content: bytes, has: int | None) -> WorkerReply:
-    """Run one task. What it raises is part of the answer."""
+    """Run one task; an exception becomes part of the answer."""
     file: str | None = None
     limits = Limits()
     try:
@@ -172,7 +174,7 @@ def _answer(content: bytes, has: int | None) -> WorkerReply:
         file, limits = request.file, request.limits
         with hold_to_limits(limits, has):
             value = request.function(*request.arguments, **request.named)
-            # Here, so that a result too large to send is within the limits, too.
+            # Pickled here, so that the limits hold for a result too large to send, too.
             return WorkerReply(value=pickle_value(value))
     except (TaskLimitReached, LimitReached):
         error: BaseException = limit_error(Limit.TASK_TIME, limits, file)
@@ -222,9 +224,9 @@ def _connection(number: int) -> Connection:
     return Connection(number)
 
 
-# What another process does, as the kernel tells it: whether it works, and how much it has worked.
+# The activity of another process, from the kernel: whether it works, and its processor time.
 #
-# Why not ``psutil``: it would be a dependency of every installation for one line of one file.
+# Not by ``psutil``: it would be a dependency of every installation for one line of one file.
 
 
 _USER_TICKS, _SYSTEM_TICKS = 11, 12
@@ -233,7 +235,7 @@ _USER_TICKS, _SYSTEM_TICKS = 11, 12
 
 @dataclass(frozen=True, slots=True)
 class ProcessActivity:
-    """What a process does at a moment."""
+    """The activity of a process at one moment."""
 
     state: str
     """A letter of proc_pid_stat(5), such as ``S`` for one that sleeps."""
@@ -242,17 +244,17 @@ class ProcessActivity:
 
     @property
     def running(self) -> bool:
-        """Whether it runs or would if it were its turn, or waits for a disk."""
+        """Whether it runs, is ready to run, or waits for a disk."""
         return self.state in ("R", "D")
 
 
 def activity_of(pid: int) -> ProcessActivity | None:
-    """Return what a process does; None where the system does not say."""
+    """Return the activity of a process, or None if the system does not report it."""
     try:
         content = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name before stands in brackets, and may hold anything.
+    # The name before is in brackets and may contain anything.
     fields = content.rpartition(b")")[2].split()
     return ProcessActivity(
         fields[0].decode(), int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])
@@ -294,7 +296,7 @@ class _Forked:
                 _, status = os.waitpid(self.pid, 0)
                 self._status = os.waitstatus_to_exitcode(status)
             except ChildProcessError:
-                # Somebody else has waited for it, as a handler of SIGCHLD may.
+                # Other code has waited for it, as a handler of SIGCHLD may.
                 self._status = 0
         return self._status
 
@@ -331,7 +333,7 @@ def _may_fork() -> bool:
     if not hasattr(os, "fork") or threading.active_count() > 1:
         return False
     try:
-        # Those of libraries, of which Python does not know.
+        # Threads of libraries, which Python does not know.
         return len(os.listdir(_TASKS)) == 1  # noqa: PTH208 - a count alone
     except OSError:
         return True
