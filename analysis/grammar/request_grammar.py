@@ -1,8 +1,10 @@
-r"""The grammar of one request, to be written for the engine that decodes.
+r"""Make the grammar of one request, and write it for the engine that decodes.
 
-What a grammar holds a model to once its reasoning is closed, where the reasoning is free.
+    request, format -> grammar_of -> Grammar -> lark | gbnf | structural_tag | accepts | parser
 
-Of the rows of a turn that begin in reasoning, what stands after its closer is left:
+`Grammar` is written when a form of it is requested. Where reasoning is free, the
+grammar holds after it: of the rows of a turn that begin in reasoning, the part after its closer
+remains:
 
     REASONING «\n</think>\n\n» CONTENT    is    «\n\n» CONTENT
 """
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 
 
 def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
-    """Return what may be written after the reasoning's closer, and the closer.
+    """Return the turn that may follow the reasoning's closer, and the closer.
 
     Raises GrammarError for a turn that the prompt has not left in its reasoning.
     """
@@ -81,7 +83,7 @@ def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
 
 
 def _after(row: StrictRow, close: str) -> StrictRow | None:
-    """Return what a row has after the reasoning's closer; None where it does not begin with it."""
+    """Return the part of a row after the reasoning's closer, or None unless it begins with it."""
     for at, item in enumerate(row.items):
         if isinstance(item, str) and close in item:
             rest = item.partition(close)[2]
@@ -332,7 +334,7 @@ class Grammar(Shown):
         return [*texts, *self.stop_strings]
 
 
-# From a request in OpenAI's words to its grammar.
+# From a request in OpenAI's terms to its grammar.
 
 
 def grammar_of(
@@ -386,7 +388,7 @@ def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
         try:
             return grammar_of(formats, tools).slices(opaque)
         except AutoparserError:
-            # This format has no calls that a grammar can say: there is its content still.
+            # The calls of this format cannot be written as a grammar; its content still can.
             continue
     return ()
 
@@ -413,7 +415,7 @@ def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
 
 
 def _written(schema: Json) -> Json:
-    """Return the same schema in words that grammars can be held to."""
+    """Return the same schema in keywords that grammars can be held to."""
     return with_names_told_apart(without_free_names(schema))
 
 
