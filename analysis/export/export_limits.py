@@ -1,4 +1,4 @@
-"""What an export holds, and what its target cannot express."""
+"""Describe an export, and the parts that its target cannot express."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TemplateDialect(StrEnum):
 
 
 class MessagePiece(StrEnum):
-    """A part of a message, as far as a target can lack it alone."""
+    """A part of a message that a target may lack alone."""
 
     REASONING = "reasoning"
     CONTENT = "content"
@@ -91,18 +91,18 @@ class ExportLimit:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A format in the words of another program."""
+    """A format as a document of another program."""
 
     document: Mapping[str, Json]
-    """What the target reads, as JSON values."""
+    """The document that the target reads, as JSON values."""
     limits: tuple[ExportLimit, ...] = ()
-    """What it does not express; empty: it expresses the whole format."""
+    """The parts that it does not express; empty if it expresses the whole format."""
     needs_tools: bool = False
     """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
     plain_names: bool = False
     """Names of arguments are read where they are plain words: between no signs that tell them."""
     dialect: TemplateDialect = TemplateDialect.COMMON
-    """Who reads the document."""
+    """The readers of the document."""
 
     @property
     def whole(self) -> bool:
