@@ -110,11 +110,11 @@ class Export:
         return not self.limits
 
     def lacks(self, piece: MessagePiece) -> bool:
-        """Whether a part is not expressed."""
+        """Return whether a part is not expressed."""
         return any(limit.piece is piece for limit in self.limits)
 
     def promises(self, message: Message) -> bool:
-        """Whether all of a message is expressed, its calls' ids aside."""
+        """Return whether all of a message is expressed, its calls' ids aside."""
         if any(limit.concerns(message) for limit in self.limits):
             return False
         names = (name for call in message.calls for name in call.arguments)

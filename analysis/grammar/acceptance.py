@@ -41,7 +41,7 @@ class GrammarDialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextAcceptance:
-    """What a grammar makes of a text."""
+    """The result of checking a text against a grammar."""
 
     accepted: bool
     tokens: int
@@ -51,9 +51,9 @@ class TextAcceptance:
     place: int
     """The character at which the first one that was refused begins; else the text's length."""
     refused: str | None = None
-    """The text of the token that was refused; None: none was, but the text ends too early."""
+    """The text of the refused token, or None if the text only ends too early."""
     part: SpanKind | None = None
-    """What the parser takes the text before that place for, in its last part."""
+    """The parser's kind of the last part of the text before that place."""
     call: str = ""
     """The function that was being called there, where its name was read."""
     argument: str = ""

@@ -293,7 +293,7 @@ class CharacterQuoting(StrEnum):
 
     @property
     def quote(self) -> str:
-        """What stands before and after a string."""
+        """The text before and after a string."""
         return "" if self is CharacterQuoting.BARE else '"'
 
     def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
@@ -325,7 +325,7 @@ _PLAIN = CodePoints.of((0x20, LAST)) - CodePoints.among('"\\')
 _PRINTABLE_ASCII = CodePoints.of((0x20, 0x7E)) - CodePoints.among('"\\')
 _PLANE_0 = CodePoints.of((0, 0xFFFF))
 _LOW_BITS = 0x3FF
-"""What of a code point the second half of a surrogate pair holds."""
+"""The bits of a code point that the second half of a surrogate pair holds."""
 
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
@@ -373,7 +373,7 @@ class JsonTokens:
     key_separator: str = ": "
     quoting: CharacterQuoting = CharacterQuoting.JSON
     indent: str = ""
-    """What one level adds to a line; empty: all stands on one line."""
+    """The indentation of one level; empty if all is on one line."""
 
     @property
     def begin_object(self) -> str:

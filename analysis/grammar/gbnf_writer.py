@@ -516,7 +516,7 @@ def _after(read: str) -> str:
 def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
     """Return the shape of a text restricted so that no text is taken for its end, or stripped.
 
-    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    Raises UnheldKeywordError if some might be: GBNF has no "and not".
     """
     regex = shape.single()
     letters = CodePoints() if regex is None else regex_alphabet(regex)

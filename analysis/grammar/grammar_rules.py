@@ -203,7 +203,7 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
 
 
 def refers_to(node: Node) -> bool:
-    """Whether a node refers to a rule by its name."""
+    """Return whether a node refers to a rule by its name."""
     match node:
         case RuleReference():
             return True

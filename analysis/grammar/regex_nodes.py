@@ -316,7 +316,7 @@ def _from_row(row: tuple[CodePoints, ...]) -> Regex:
 
 
 def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
-    """Return what matches the same texts but some; None: no text is left.
+    """Return an expression of the same texts but some, or None if no text is left.
 
     `a[b-z]*` without `ax` is a tree of beginnings: after `a` comes nothing, one of `b-wyz` and
     the rest, or `x` and one of `b-z` at least.

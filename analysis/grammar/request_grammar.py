@@ -104,7 +104,7 @@ def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
 
 @dataclass(frozen=True, repr=False)
 class Grammar(Shown):
-    """What a model may write for one request: no more than the template would write."""
+    """Constrains a model for one request to no more than the template would write."""
 
     shown_as: ClassVar[str] = "grammar"
 
@@ -115,12 +115,12 @@ class Grammar(Shown):
     required: bool = False
     """Whether a call has to be written."""
     json_schema: Json = None
-    """What content has to be; None: free text."""
+    """The schema of content, or None for free text."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
     loosen: bool | None = False
     """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
-    None: of those tools that do not ask to be held `strict`."""
+    None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
     """The tools that ask for it."""
 
@@ -134,7 +134,7 @@ class Grammar(Shown):
     def after_reasoning(self) -> tuple[Grammar, str]:
         """Return the grammar of what follows the reasoning, and the text that closes that.
 
-        For a model that thinks freely. Raises GrammarError where the prompt does not leave it in
+        For a model that thinks freely. Raises GrammarError if the prompt does not leave it in
         its reasoning.
         """
         turn, close = after_reasoning(self.turn)
@@ -143,7 +143,7 @@ class Grammar(Shown):
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.
 
-        Raises GrammarError where the template writes nothing that the request asks for, and
+        Raises GrammarError if the template writes nothing that the request asks for, and
         SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
         nothing tells calls from other text.
         """
@@ -246,7 +246,7 @@ class Grammar(Shown):
         *,
         dialect: GrammarDialect = GrammarDialect.LARK,
     ) -> TextAcceptance:
-        """Say whether a text is accepted, and else where, and what was allowed there.
+        """Return whether a text is accepted, and else where, and what was allowed there.
 
         llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
         `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
@@ -270,7 +270,7 @@ class Grammar(Shown):
     def structural_tag(self) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError where there are no calls, and for arguments that no tag can say.
+        Raises GrammarError if there are no calls, and for arguments that no tag can say.
         """
         return self._tag.written
 
@@ -290,9 +290,9 @@ class Grammar(Shown):
 
     @cached_property
     def server_triggers(self) -> tuple[GrammarTrigger, ...]:
-        """What begins calls and nothing else, in the forms that a server looks for.
+        """The beginnings of calls and of nothing else, in the forms that a server looks for.
 
-        None where there are no calls, or where nothing tells them from other text: then a lazy
+        None if there are no calls, or if nothing tells them from other text: then a lazy
         grammar cannot be written, and says why.
         """
         try:

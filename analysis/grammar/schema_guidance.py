@@ -183,9 +183,9 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
 
 @lru_cache(maxsize=512)
 def has_text(shape: StringShape) -> bool:
-    """Whether a text meets a shape, where several expressions have to match it at once.
+    """Return whether a text meets a shape, where several expressions have to match it at once.
 
-    Raises UnheldKeywordError where llguidance cannot tell: nor would it load such a grammar.
+    Raises UnheldKeywordError if llguidance cannot tell: nor would it load such a grammar.
     """
     if shape.most is not None and shape.most < shape.least:
         return False

@@ -122,7 +122,7 @@ Flat: TypeAlias = Callable[[Json], list[Schema]]
 
 
 def meets_schema(value: Json, schema: Schema, flat: Flat) -> bool:
-    """Whether a value meets a flat schema."""
+    """Return whether a value meets a flat schema."""
     if "type" in schema and not types_of(value) & {*map(str, schemas_of(schema, "type"))}:
         return False
     if "enum" in schema and value_identity(value) not in map(
@@ -246,7 +246,7 @@ def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: in
 
 
 def _below(first: Schema, second: Schema) -> bool:
-    """Whether all numbers of one lie below those of the other."""
+    """Return whether all numbers of one lie below those of the other."""
     for high, high_open in (("maximum", False), ("exclusiveMaximum", True)):
         for low, low_open in (("minimum", False), ("exclusiveMinimum", True)):
             end, start = first.get(high), second.get(low)

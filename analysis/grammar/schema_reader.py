@@ -136,7 +136,7 @@ class SchemaReader:
         return [only]
 
     def _tell_apart(self, options: list[Json], schema: Schema) -> None:
-        """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+        """Raise UnheldKeywordError if two schemas of a ``oneOf`` may both hold."""
         tell_apart(options, self.document, place_of(schema, ROOT))
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
@@ -155,13 +155,13 @@ class SchemaReader:
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
-        """Whether the object without members meets a schema."""
+        """Return whether the object without members meets a schema."""
         if schema.keys() <= _OPEN:
             return not schema.get("required")
         return not schema_validator(self.alone(schema))({})
 
     def may_be_met(self, schema: Json, levels: int = 4) -> bool:
-        """Whether a value may meet a schema; False only where none does.
+        """Return whether a value may meet a schema; False only where none does.
 
         Members of members are asked about down to so many levels.
         """
@@ -244,7 +244,7 @@ _BESIDE: Mapping[JsonType, tuple[str, ...]] = {
     JsonType.ARRAY: ("items", "minItems"),
     JsonType.OBJECT: ("properties", "additionalProperties", "required"),
 }
-"""What an ``allOf`` cannot say, either: it holds what was not joined."""
+"""Keywords that an ``allOf``, which holds what was not joined, must not have either."""
 _PLURALS = {
     kind: {JsonType.BOOLEAN: "true and false", JsonType.NULL: "null"}.get(kind, f"{kind}s")
     for kind in JsonType

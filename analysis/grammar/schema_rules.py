@@ -288,7 +288,7 @@ def text_rules(
 ) -> str | None:
     """Do the same for a notation that writes strings bare: without quotes, without escapes.
 
-    Only the value itself is bare; what is inside arrays and objects is JSON. None: any text is a
+    Only the value itself is bare; values in arrays and objects are JSON. None means any text is a
     value, so that only what follows can say where it ends. Raises SchemaError also for lengths of
     such a text.
     """

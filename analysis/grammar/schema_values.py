@@ -139,9 +139,9 @@ class ObjectMembers:
     pointer: str
 
     def expression(self, tokens: JsonTokens) -> str | None:
-        """Return the object's expression; None where no object has these members.
+        """Return the object's expression, or None if no object has these members.
 
-        Raises SchemaError where several unknown members would have to have different names.
+        Raises SchemaError if several unknown members would have to have different names.
         """
         body = _Chain(self, tokens).written()
         if body is None:
@@ -272,9 +272,9 @@ def string_expression(
     *,
     wish: str = "string",
 ) -> str | None:
-    """Return the rule of a schema's strings, with their quotes; None where there are none.
+    """Return the rule of a schema's strings, with their quotes, or None if there are none.
 
-    Raises SchemaError for a pattern that is none, that is not regular, or that is longer or
+    Raises SchemaError for a pattern that is malformed, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.
     """
     regex = string_regex(schema, pointer)
@@ -348,9 +348,9 @@ class Writer(Protocol):
 
 
 def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | None:
-    """Read the members; None where one that is required can have no value or name.
+    """Read the members; return None if a required one can have no value or name.
 
-    Raises SchemaError where a name's schema would depend on a pattern in ways that cannot be
+    Raises SchemaError if a name's schema would depend on a pattern in ways that cannot be
     written.
     """
     reading = _Reading(schema, pointer, writer)

@@ -168,9 +168,9 @@ class StringShape:
         return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
 
     def single(self) -> Regex | None:
-        """Return all of it as one expression; None where no text meets it.
+        """Return all of it as one expression, or None if no text meets it.
 
-        Raises UnheldKeywordError where several expressions would have to match at once.
+        Raises UnheldKeywordError if several expressions would have to match at once.
         """
         if self.most is not None and self.most < self.least:
             return None
@@ -246,15 +246,15 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
 
 
 def is_filled(shape: StringShape) -> bool:
-    """Whether all that a shape says is that a text is not empty."""
+    """Return whether all that a shape says is that a text is not empty."""
     return not shape.patterns and (shape.least, shape.most) == (1, None)
 
 
 def string_shape(schema: Schema, pointer: str) -> StringShape:
     """Read the keywords for strings of a schema, and of what holds beside it in its ``allOf``.
 
-    Raises UnheldKeywordError for a pattern that is none or not regular, and for a format that is
-    not regular.
+    Raises UnheldKeywordError for a pattern that is malformed or not regular, and for a format that
+    is not regular.
     """
     pointer = place_of(schema, pointer)
     found = [

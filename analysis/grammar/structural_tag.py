@@ -251,7 +251,7 @@ def write_structural_tag(
 def _triggered(
     turn: TurnTree, tags: CallTags, triggers: Sequence[GrammarTrigger]
 ) -> TagFormat | None:
-    """Write tags that may stand anywhere in free text; None where no texts tell them from it."""
+    """Write tags that may stand anywhere in free text, or None if no texts tell them from it."""
     section = tags.section()
     if section is None and tags.calls.section_open.strip():
         # Of calls that nothing closes xgrammar cannot tell where they end.

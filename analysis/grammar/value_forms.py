@@ -66,7 +66,7 @@ class BareValue:
         return found
 
     def _gives_back(self, value: Json, notation: ValueNotation) -> bool:
-        """Whether a string that is written as it stands is read as that string."""
+        """Return whether a string that is written as it stands is read as that string."""
         if not isinstance(value, str) or not is_bare(notation.string):
             return True
         types = None if self.kinds == ANY else frozenset(map(str, self.kinds))
@@ -164,7 +164,7 @@ def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
 def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     """Return the ways to write a value, each once, its texts told from its other values.
 
-    `closes` are texts that end a value. Raises UnheldKeywordError where that cannot be.
+    `closes` are texts that end a value. Raises UnheldKeywordError if that cannot be.
     """
     known = set(ways)
     # A text of a shape is also one of any shape, and a reader might not see which it reads.
@@ -198,7 +198,7 @@ def _of_any_shape(way: Path) -> Path:
 
 
 def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
-    """Raise UnheldKeywordError where a text may begin as a value that is written in parts.
+    """Raise UnheldKeywordError if a text may begin as a value that is written in parts.
 
     Readers take the longest text that something begins with: where three letters may stand, `[1,`
     is such a text, and `[1, 2]` is refused.
@@ -226,7 +226,7 @@ def _constants_in_tokens(ways: Sequence[Path], firsts: Sequence[Item]) -> list[P
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
-    """Return a constant as JSON where other values of its type may stand; None: it is one of them.
+    """Return a constant as JSON if other values of its type may stand; None if it is one of them.
 
     Readers take the longest text that something begins with: after `[1` they would wait for the
     rest of `[1, 1]`, and refuse `[10]`. Of two texts in quotes, the quote would be cut off.
