@@ -63,7 +63,7 @@ class ExportLimit:
     """The strings concerned hold one of these; empty: all strings."""
 
     def concerns(self, message: Message) -> bool:
-        """Whether a message has what is not expressed; ids never spoil the rest of a message."""
+        """Return whether a message has an unexpressed part; ids never spoil the rest of it."""
         match self.piece:
             case MessagePiece.REASONING:
                 return bool(message.reasoning)

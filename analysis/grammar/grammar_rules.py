@@ -195,7 +195,7 @@ def choice_of(*options: Node) -> Node:
 
 
 def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
-    """Whether a text begins as an escape of the pattern before it does, maybe after a blank."""
+    """Return whether a text, maybe after a blank, begins like an escape of the pattern before."""
     if not isinstance(node, LiteralNode):
         return False
     begins = {node.text[:1], node.text.lstrip()[:1]}

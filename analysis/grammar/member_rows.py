@@ -1,8 +1,8 @@
 """Write the members of an object: those that its schema names in their order, then others.
 
-`MemberRules` makes the rules for the members of one object, from each place on. Where every member
-is a text and a rule, and the texts part uncut, `MemberRow` writes all as one row; the row helpers
-between them describe one entry: the text around its value, and its close.
+`MemberRules` makes the rules for the members of one object, from each place on. Where one is
+required, every member is a text and a rule, and the texts part uncut, `MemberRow` writes all as one
+row. The functions between them describe one entry: the text around its value, and its close.
 
 Where a format sorts members, others may stand before and between them, too.
 

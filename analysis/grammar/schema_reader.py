@@ -161,7 +161,7 @@ class SchemaReader:
         return not schema_validator(self.alone(schema))({})
 
     def may_be_met(self, schema: Json, levels: int = 4) -> bool:
-        """Return whether a value may meet a schema; False only where none does.
+        """Return whether a value may meet a schema; False only if none does.
 
         Members of members are asked about down to so many levels.
         """

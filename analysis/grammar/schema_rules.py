@@ -1,6 +1,6 @@
 """Write a schema's values as GBNF rules.
 
-    schema -> SchemaDocument -> Resolver.options -> Converter.value -> rules, an expression
+    schema -> SchemaDocument -> Converter.value, by Resolver.options -> rules, an expression
 
 `schema_rules` writes values as JSON, `text_rules` writes strings bare. Names of rules come from the
 schema's own names (`wish_for`); a recursive schema must have a finite value (`Ending`).
