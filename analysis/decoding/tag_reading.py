@@ -41,7 +41,7 @@ from .constraints import ConstraintError, Whitespace, lark_grammar, read_schema,
 # A part is read into `Ways`: a function from the ways to go on after it to the ways to write it and
 # go on. So the close of free text is known where the free text is written, and adjacent fixed texts
 # are one text, as an added token may lie across their border. Take any text and then `</a>`:
-# `free(())(fixed(("</a>",))(end))` is the one path `(Prose(), "</a>")`.
+# `free(())(fixed(("</a>",))(end))` is the one path `(FreeProse(), "</a>")`.
 
 
 MOST_PATHS = 64

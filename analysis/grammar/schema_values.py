@@ -68,7 +68,7 @@ class Items:
         return body
 
     def _tail(self, count: int, most: int | None, tokens: JsonTokens) -> str:
-        """Return the items after the leading ones, of which there are `keyword_count`."""
+        """Return the items after the leading ones, of which there are `count`."""
         room = None if most is None else most - count
         if self.others is None or room == 0:
             return ""
@@ -177,7 +177,7 @@ class _Chain:
         return member.value is not None and (most is None or count < most)
 
     def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
-        """Return what may follow `keyword_count` members, this one being the next that is known."""
+        """Return what may follow `count` members, this one being the next that is known."""
         left_out = None if member.required else rests[count]
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
@@ -197,7 +197,7 @@ class _Chain:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:
-        """Return what may follow `keyword_count` members where no more are known."""
+        """Return what may follow `count` members where no more are known."""
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count
