@@ -1,4 +1,11 @@
-"""One answer judged: accepted, ended, read cleanly, valid, and written so by the template."""
+"""Judge answers to a request: accepted, ended, read cleanly, valid, and rendered the same.
+
+DecodingTrial (request) -> walks -> DecodedAnswer -> AnswerJudge -> JudgedAnswer -> DecodingReport
+
+`AnswerJudge` checks one answer by the grammar, the parser, the schemas and the template's own
+rendering, in this order. `judge_answers` judges and counts many; `DecodingTrial` holds a request
+with its grammar, parser and tokenizer, and writes random walks.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +56,10 @@ class AnswerJudge:
         compiled: GrammarObject,
         turns: TurnWriter,
     ) -> None:
-        """Judge by a grammar and a parser of one request, and by what the template writes.
+        """Judge by the grammar and the parser of one request, and by the template's turns.
 
-        `format_` is what the request's prompt belongs to, `compiled` the grammar's state before the
-        first token, `turns` the template's turns after the prompt.
+        `format_` is the format that the request's prompt belongs to, `compiled` the grammar's state
+        before the first token, `turns` the template's turns after the prompt.
         """
         self._grammar = grammar
         self._parser = parser
@@ -62,13 +69,13 @@ class AnswerJudge:
 
     @property
     def unknown_formats(self) -> tuple[str, ...]:
-        """The formats of strings that were met so far, and that nothing here could assert."""
+        """The string formats found so far that nothing here could assert."""
         return tuple(sorted(self._unknown_formats))
 
     def judge(self, text: str, tokens: Sequence[int], *, ended: bool = True) -> AnswerJudgment:
         """Judge an answer; `tokens` are those of its text, without the one that ends it.
 
-        Of an answer that was cut, nothing more is asked than that the grammar accepts it so far.
+        An answer that was cut only has to be accepted by the grammar so far.
         """
         refused = self._refusal(tokens, ended=ended)
         if refused:
@@ -82,7 +89,7 @@ class AnswerJudge:
             return AnswerJudgment(complaints, calls=calls)
         found = self._rewriter.compare(text, parsed)
         if found.rendering is MessageRendering.SAME and (dropped := dropped_parts(text, parsed)):
-            # The text was rendered with them, and who is given the message has not got them.
+            # The text was rendered with them, but the message that a caller gets lacks them.
             words = f"the parser drops the {dropped}, which is whitespace alone"
             return AnswerJudgment((), MessageRendering.WHITESPACE, words, calls)
         if found.rendering is MessageRendering.OTHER:
@@ -104,7 +111,7 @@ class AnswerJudge:
             yield AnswerComplaint(AnswerFault.NOT_READ, f"the message's status is {parsed.status}")
         for span in parsed.spans:
             junk = text[span.start : span.end]
-            # Whitespace after the end is the template's own.
+            # Whitespace after the end belongs to the template.
             if span.kind is SpanKind.JUNK and not junk.isspace():
                 yield AnswerComplaint(AnswerFault.JUNK, repr(junk))
         for call in parsed.tool_calls:
@@ -153,7 +160,7 @@ class AnswerJudge:
 
 
 def _read_object(text: str) -> tuple[Mapping[str, Json], str]:
-    """Read arguments; return what is wrong with them instead, where they are not a JSON object."""
+    """Read arguments; return an error text with no arguments if they are not a JSON object."""
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -174,22 +181,22 @@ def _invalid_content(check: Validate, content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedAnswer:
-    """What was written once."""
+    """One answer."""
 
     name: str
-    """By which it is told, such as `walk 3`."""
+    """A label such as `walk 3`."""
     text: str
     tokens: tuple[int, ...] = ()
-    """Without the one that ends it."""
+    """The tokens, without the one that ends the answer."""
     ended: bool = True
     forced: int = 0
-    """Tokens that were the only ones allowed."""
+    """Number of tokens that were the only ones allowed."""
     broken: str = ""
-    """How the grammar contradicted itself while it was written; empty: it did not."""
+    """How the grammar contradicted itself while the answer was written; empty if it did not."""
     served: bool = False
     """Whether a server wrote it: then `tokens` are bytes, and not the tokens of its model."""
     usage: int | None = None
-    """How many tokens the server says that it wrote; None where it does not say."""
+    """Number of tokens that the server reports, or None if it reports none."""
 
     @property
     def length(self) -> int | None:
@@ -199,7 +206,7 @@ class DecodedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """One answer, and what was found out about it."""
+    """One answer with its judgment."""
 
     answer: DecodedAnswer
     judgement: AnswerJudgment
@@ -207,7 +214,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnswerExample:
-    """One answer with a fault, or with what the template does not write so."""
+    """One answer with a fault, or with a part that the template writes otherwise."""
 
     name: str
     detail: str
@@ -235,22 +242,22 @@ class DecodingReport:
 
     @property
     def clean(self) -> int:
-        """Those with which nothing is wrong, and which the template writes so."""
+        """Number of answers without a fault that the template writes the same."""
         return sum(one.judgement.clean for one in self.each)
 
     @property
     def wrong(self) -> int:
-        """Those with a fault."""
+        """Number of answers with a fault."""
         return sum(bool(one.judgement.complaints) for one in self.each)
 
     @property
     def not_asked(self) -> int:
-        """Those of which the template does not say how they are written after the prompt."""
+        """Number of answers for which the template does not show how it writes them."""
         return sum(one.judgement.not_asked for one in self.each)
 
     @property
     def reformed(self) -> int:
-        """Those without a fault that the template writes otherwise, as it may."""
+        """Number of answers without a fault that the template writes otherwise, as it may."""
         return self.answers - self.clean - self.wrong - self.not_asked
 
     @property
@@ -265,29 +272,29 @@ class DecodingReport:
 
     @property
     def tokens(self) -> int | None:
-        """Of all answers, or None where a server does not say how many it wrote."""
+        """Number of tokens of all answers, or None if a server does not report its own."""
         lengths = [one.answer.length for one in self.each]
         known = [each for each in lengths if each is not None]
         return sum(known) if len(known) == len(lengths) else None
 
     @property
     def forced(self) -> int:
-        """Tokens that were the only ones allowed."""
+        """Number of tokens that were the only ones allowed."""
         return sum(one.answer.forced for one in self.each)
 
     @property
     def calling(self) -> int:
-        """Answers that hold calls."""
+        """Number of answers that hold calls."""
         return sum(one.judgement.calls > 0 for one in self.each)
 
     @property
     def calls(self) -> int:
-        """Calls in all answers."""
+        """Number of calls in all answers."""
         return sum(one.judgement.calls for one in self.each)
 
     @property
     def faults(self) -> Mapping[AnswerFault, int]:
-        """Answers by what is wrong with them; one may count more than once."""
+        """Number of answers by fault; an answer may count more than once."""
         found = Counter(fault for one in self.each for fault in one.judgement.faults)
         return {fault: found[fault] for fault in AnswerFault if found[fault]}
 
@@ -303,13 +310,13 @@ class DecodingReport:
 
     @property
     def renderings(self) -> Mapping[MessageRendering, int]:
-        """What the template makes of the answers without an earlier fault."""
+        """Number of answers without an earlier fault by how the template renders them."""
         found = Counter(one.judgement.rendering for one in self.each)
         return {each: found[each] for each in MessageRendering if found[each]}
 
     @property
     def differences(self) -> Mapping[MessageRendering, AnswerExample]:
-        """Of the answers that are neither clean nor wrong, the shortest of each kind."""
+        """The shortest answer of each kind that is neither clean nor wrong."""
         found: dict[MessageRendering, AnswerExample] = {}
         for one in sorted(self.each, key=lambda one: len(one.answer.text)):
             rendering, difference = one.judgement.rendering, one.judgement.difference
@@ -336,11 +343,11 @@ def judge_answers(
     return DecodingReport(tuple(each), judge.unknown_formats)
 
 
-# Everything that answers to one request are written and judged with.
+# A request with all that is needed to write and judge answers to it.
 
 
 HASTE = (0.05, 0.2, 0.5)
-"""How likely a walk closes what it may close: some walks are long, most are short."""
+"""Probabilities that a walk closes what it may close: some walks are long, most are short."""
 
 
 @dataclass(frozen=True)
@@ -348,18 +355,18 @@ class DecodingTrial:
     """A request with its grammar, its parser, and the tokenizer of the model."""
 
     begun: Begun
-    """What the request's prompt belongs to."""
+    """The format that the request's prompt belongs to."""
     grammar: Grammar
     parser: OutputParser
-    """Of the same request."""
+    """The parser of the same request."""
     tokenizer: ModelTokenizer
     turns: TemplateTurns | NoTurns
     """The template's turns after the request's prompt; or why it cannot be asked."""
     prompt: str | None = None
-    """The prompt that was given, or its tail; None: the one that `turns` renders."""
+    """The prompt that was given, or its tail, or None for the one that `turns` renders."""
     free_reasoning: bool = False
-    """Whether the grammar holds only from where the reasoning is closed, as engines have it that
-    wait for that; an answer does not end before."""
+    """Whether the grammar holds only after the reasoning is closed, as in engines that wait for it;
+    an answer does not end before that."""
 
     @cached_property
     def compiled(self) -> GrammarObject:
@@ -392,7 +399,7 @@ class DecodingTrial:
     def asked(self) -> str:
         """The prompt that a model or a server is given.
 
-        Raises AutoparserError where none was given and the template refuses to render one.
+        Raises AutoparserError if none was given and the template refuses to render one.
         """
         if self.prompt is not None:
             return self.prompt
@@ -410,11 +417,11 @@ class DecodingTrial:
 
     @cached_property
     def fit(self) -> MarkerFit:
-        """Which of the format's markers are not tokens of this tokenizer."""
+        """The format's markers that are not tokens of this tokenizer."""
         return marker_fit(self.grammar, self.tokenizer)
 
     def walks(self, count: int, *, seed: int, limit: int) -> Iterator[DecodedAnswer]:
-        """Walk through the grammar at random, each walk by a seed of its own, `seed` the first.
+        """Walk through the grammar at random; the seeds count up from `seed`.
 
         `limit` is in tokens. Raises as `compiled` does.
         """

@@ -1,8 +1,9 @@
-"""Answers of a server with OpenAI's `/v1/completions`, held to the grammar by its own engine.
+"""Get answers from a model of transformers, or from a server, under a request's grammar.
 
-Each engine has a request field of its own for a grammar (vLLM 0.11: `structured_outputs`, SGLang
-0.5: `ebnf`, llama.cpp's server: `grammar`); all three take GBNF. Markers must come back as text,
-so that special tokens are asked to be kept.
+A server with OpenAI's `/v1/completions` constrains them with its own engine. Each engine has its
+own request field for a grammar (vLLM 0.11: `structured_outputs`, SGLang 0.5: `ebnf`, llama.cpp's
+server: `grammar`); all three take GBNF. Markers must come back as text, so requests ask to keep
+special tokens.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .matcher_grammar import FreeGrammar, GrammarObject
 
 
 WARM_UP = 2
-"""Tokens that are written before the time is taken: the first ones load what the device runs."""
+"""Tokens written before time is measured: the first ones load what the device runs."""
 
 
 class ModelError(AutoparserError):
@@ -46,11 +47,11 @@ class LoadedModel:
     network: Any
     """A `PreTrainedModel`."""
     device: str
-    """The device's own name where it has one."""
+    """The device's own name if it has one."""
 
     @property
     def width(self) -> int:
-        """How many tokens its logits are for."""
+        """The number of tokens that its logits cover."""
         width: int = self.network.config.get_text_config().vocab_size
         return width
 
@@ -69,10 +70,10 @@ class ModelFigures:
 
 
 def load_model(directory: Path, device: str) -> LoadedModel:
-    """Load a model from its directory; nothing is fetched.
+    """Load a model from its directory; nothing is downloaded.
 
-    `device` is cpu, cuda, or auto. Raises DeviceError where torch, transformers or the device is
-    missing, ModelError where there is no model.
+    `device` is cpu, cuda, or auto. Raises DeviceError if torch, transformers or the device is
+    missing, ModelError if there is no model.
     """
     chosen = choose_device(device)
     try:
@@ -105,7 +106,7 @@ def _name(device: Any) -> str:
 
 
 class ModelWriter:
-    """Writes a model's answers to one prompt, and takes the time."""
+    """Writes a model's answers to one prompt, and measures the time."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class ModelWriter:
         limit: int,
         masked: bool = True,
     ) -> None:
-        """`limit` is in tokens of an answer; `masked=False` lets the model write what it likes."""
+        """`limit` is in tokens of an answer; with `masked=False` the model writes unconstrained."""
         self._trial = trial
         self._model = model
         self._prompt = trial.tokenizer.encode(prompt) or [trial.tokenizer.eos_id]
@@ -130,7 +131,7 @@ class ModelWriter:
         self._seconds = 0.0
 
     def answers(self, count: int) -> Iterator[DecodedAnswer]:
-        """Write so many answers, a batch at a time; each batch has a seed of its own."""
+        """Write `count` answers, a batch at a time; each batch has a seed of its own."""
         self._written(1, self._seed, WARM_UP)
         for start in range(0, count, self._batch):
             size = min(self._batch, count - start)
@@ -142,7 +143,7 @@ class ModelWriter:
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens of all answers of a batch together, a second; 0 before any was written."""
+        """Tokens of all answers of a batch together per second; 0 before any was written."""
         return self._tokens / self._seconds if self._seconds else 0.0
 
     def _written(self, size: int, seed: int, limit: int) -> tuple[list[DecodedAnswer], float]:
@@ -169,7 +170,7 @@ class ModelWriter:
 
 PATH = "/v1/completions"
 SHOWN = 200
-"""Characters of a server's own words that are shown."""
+"""Maximum number of characters shown of a server's own words."""
 
 
 class ServerError(AutoparserError):
@@ -185,7 +186,7 @@ class ServerEngine(StrEnum):
 
 
 def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
-    """Return the fields of a request that hold the answer to a grammar; raises as `gbnf` does."""
+    """Return the request fields that constrain the answer to a grammar; raises as `gbnf` does."""
     text, kept = grammar.gbnf(), marker_fields(engine, grammar)
     match engine:
         case ServerEngine.VLLM:
@@ -197,7 +198,7 @@ def grammar_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
 
 
 def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
-    """Return the fields that take the prompt as it is, and keep the markers in the answer."""
+    """Return the fields that take the prompt unchanged, and keep the markers in the answer."""
     match engine:
         case ServerEngine.VLLM:
             return {
@@ -213,18 +214,18 @@ def marker_fields(engine: ServerEngine, grammar: Grammar) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class CompletionServer:
-    """A server and how it is asked."""
+    """A completion server and the way to ask it."""
 
     url: str
     """With or without `/v1`."""
     engine: ServerEngine
     model: str = ""
-    """The name of its model; empty where it serves one alone and asks for no name."""
+    """The name of its model; empty if it serves only one and needs no name."""
     timeout: float = 120.0
-    """Seconds to wait for it at a time."""
+    """Maximum wait in seconds for each response."""
 
     def complete(self, body: Mapping[str, Json]) -> tuple[str, bool, int | None]:
-        """Ask for one completion: its text, whether it ended by itself, and its tokens if told.
+        """Request one completion: its text, whether it ended by itself, and its tokens if reported.
 
         Raises ServerError.
         """
@@ -253,12 +254,12 @@ class CompletionServer:
         return self._read(content)
 
     def check(self) -> None:
-        """Raise ServerError for what is not an address."""
+        """Raise ServerError for an invalid address."""
         _ = self.address
 
     @property
     def address(self) -> str:
-        """Where completions are asked for. Raises ServerError for what is not an address."""
+        """The URL of completions. Raises ServerError for an invalid address."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ServerError(
@@ -315,7 +316,7 @@ def server_answers(
 ) -> Iterator[DecodedAnswer]:
     """Ask a server for answers to one prompt, one at a time. Raises ServerError.
 
-    What comes is text, which does not tell a marker from text that looks like one: the trial's
+    They are text, which does not distinguish a marker from text that looks like one: the trial's
     tokenizer has to be one of bytes alone.
     """
     fields = grammar_fields(server.engine, trial.grammar)

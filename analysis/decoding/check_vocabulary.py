@@ -1,4 +1,4 @@
-"""The tokenizer of a check: one made for a format, what a given one lacks, the way out of texts."""
+"""Provide a check's tokenizer: made for a format; its missing markers; texts that close."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 def made_tokenizer(
     grammar: Grammar, *, markers: bool = True, stops: bool = False
 ) -> ModelTokenizer:
-    """Make a tokenizer of one token a byte, and one for each of the format's markers.
+    """Make a tokenizer of one token per byte, and one for each of the format's markers.
 
     Without `markers`, they are text. With `stops`, those that end turns end an answer, as with a
     model's own tokenizer.
@@ -47,18 +47,18 @@ def made_tokenizer(
 
 @dataclass(frozen=True, slots=True)
 class MarkerFit:
-    """How a tokenizer has the markers of a format."""
+    """How a tokenizer represents the markers of a format."""
 
     plain: tuple[str, ...] = ()
-    """Markers that hold no token of their own: text like any other."""
+    """Markers without a token of their own: text like any other."""
     frame: tuple[str, ...] = ()
-    """Those of them that begin or end a turn, which the tokenizer of the model has as tokens."""
+    """Those of them that begin or end a turn, which the model's own tokenizer has as tokens."""
 
 
 def marker_fit(grammar: Grammar, tokenizer: ModelTokenizer) -> MarkerFit:
-    """Look for the format's markers in a vocabulary.
+    """Find the format's markers in a vocabulary.
 
-    A longer marker may be put together of a token and text; that is as good.
+    A longer marker may be composed of a token and text; that is as good.
     """
     known = [token.text for token in tokenizer.added if token.text.strip()]
     frame = _frame(grammar)
@@ -81,7 +81,7 @@ def _markers(grammar: Grammar) -> tuple[str, ...]:
 
 
 def _is_whole(marker: str) -> bool:
-    """Say whether a marker is closed and holds nothing that changes: it could be a token."""
+    """Return whether a marker is closed and has no variable part: it could be a token."""
     closed = category(marker[-1:] or " ") in ("Pe", "Pf", "Sm")
     return closed and "=" not in marker and '"' not in marker
 
@@ -89,7 +89,7 @@ def _is_whole(marker: str) -> bool:
 def closing_texts(rules: GrammarRules, calls: CallFormat | None = None) -> tuple[str, ...]:
     """Collect the texts of a grammar by which a walk finds its way out of free text.
 
-    Where `calls` sort arguments, made-up names may stand before one that is required, without end:
+    If `calls` sort arguments, made-up names may stand before a required one, without end:
     a walk finds its way to the close by the names that a schema declares.
     """
     closes: dict[str, None] = {}
@@ -109,7 +109,7 @@ def _names_beside(node: Node, named: Mapping[str, Node]) -> Iterator[str]:
 
 
 def _firsts(node: Node, named: Mapping[str, Node]) -> Iterator[Node]:
-    """Return what alternatives begin with, those of the rules that they refer to as well."""
+    """Return the first nodes of alternatives, including those of the rules that they refer to."""
     left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
     for option in left:
         match option:

@@ -1,4 +1,10 @@
-"""What an answer is held to: exactly one of JSON schema, regex, grammar, structural tag."""
+"""Read constraints on an answer: exactly one of JSON schema, regex, grammar, structural tag.
+
+    request fields -> one_constraint -> Constraint (kind, text in normal form)
+
+Schemas are read, given their whitespace and normalized; grammars in Lark and GBNF are brought into
+the form that llguidance takes for one tokenizer. Equal constraints need one compilation.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +38,7 @@ from autoparser.analysis.grammar.string_ways import lark_string
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
-# What is refused: a constraint that cannot be, a token that a constraint does not allow.
+# Errors: a constraint that cannot be compiled, a token that a constraint does not allow.
 
 
 class ConstraintError(AutoparserError):
@@ -43,7 +49,7 @@ class RefusedTokenError(AutoparserError):
     """A token was written that the constraint does not allow; the state is as before it."""
 
 
-# A JSON schema as a constraint: read, given its whitespace, and put into one form.
+# JSON schemas as constraints: read, given their whitespace, and normalized.
 
 
 ANY_JSON = "$$ANY$$"
@@ -53,7 +59,7 @@ Whitespace = str
 """Between JSON's tokens: ``flexible`` (any), ``compact`` (none), else a regex for it."""
 
 _ORDERED = frozenset({"properties"})
-"""Keywords whose members are written in their order, so that the order is part of the meaning."""
+"""Keywords whose members are written in their order, which is therefore part of the meaning."""
 _VALUES = frozenset({"const", "default", "enum", "examples", "x-guidance"})
 """Keywords that hold values, not schemas."""
 
@@ -61,7 +67,7 @@ _VALUES = frozenset({"const", "default", "enum", "examples", "x-guidance"})
 def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
     """Read a schema: an object, its JSON text, ``$$ANY$$``, true, or a class of pydantic.
 
-    Raises ``ConstraintError`` for anything else; ``false`` too, since no answer fits it.
+    Raises ``ConstraintError`` for anything else, and for ``false``, since no answer fits it.
     """
     method = getattr(schema, "model_json_schema", None)
     if callable(method):
@@ -85,9 +91,9 @@ def read_schema(schema: object, place: str = "json_schema") -> dict[str, Any]:
 
 
 def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str, Any]:
-    """Tell llguidance the whitespace, where the schema does not (its ``x-guidance``).
+    """Add the whitespace to a schema for llguidance, unless it has its own (``x-guidance``).
 
-    Raises ``ConstraintError`` for a regex where the installed llguidance does not hold to one.
+    Raises ``ConstraintError`` for a regex that the installed llguidance does not honor.
     """
     options: dict[str, Any]
     if whitespace not in ("flexible", "compact") and not _holds_patterns():
@@ -107,7 +113,7 @@ def with_whitespace(schema: dict[str, Any], whitespace: Whitespace) -> dict[str,
 
 @cache
 def _holds_patterns() -> bool:
-    """Ask llguidance whether it refuses what a pattern does not have; 1.7 lets it repeat."""
+    """Return whether llguidance matches a whitespace pattern once; 1.7 lets it repeat."""
     from llguidance import LLMatcher, LLTokenizer  # noqa: PLC0415 - slow to import
 
     one_blank = {"whitespace_flexible": True, "whitespace_pattern": " ?"}
@@ -118,7 +124,7 @@ def _holds_patterns() -> bool:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """Write a schema in one form: keywords sorted, for two spellings of one schema.
+    """Write a schema in normal form, with sorted keywords: two spellings give one text.
 
     The order of ``properties`` stays: it is the order in which they are written.
     """
@@ -147,9 +153,9 @@ _UNICODE_ESCAPE = re.compile(r"\\(?:\\|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 
 
 def lark_grammar(text: str, opaque: OpaqueTokens) -> str:
-    """Return the grammar in Lark: as it is, or from GBNF with added tokens as ``<[id]>``.
+    """Return the grammar in Lark: unchanged, or from GBNF with added tokens as ``<[id]>``.
 
-    A text in Lark is its author's, who writes tokens as ``<[id]>``. GBNF knows no tokens, so its
+    The author of a text in Lark writes tokens as ``<[id]>``. GBNF has no tokens, so its
     literals are split where the tokenizer has some. Raises ``ConstraintError`` for bad GBNF.
     """
     if is_lark_syntax(text):
@@ -173,15 +179,15 @@ _DISPATCH = re.compile(
     r"loop_after_dispatch=false, excludes=\((?P<texts>.*)\)\)$",
     re.MULTILINE,
 )
-"""Any text but these, as xgrammar's EBNF says it and structural tags have it."""
+"""Any text but these, as in xgrammar's EBNF and in structural tags."""
 _LITERAL = r'"((?:[^"\\]|\\.)*)"'
 
 
 def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
-    """Write texts that xgrammar's ``TagDispatch`` ends as states, which any GBNF has.
+    """Write the texts that xgrammar's ``TagDispatch`` ends as states, which any GBNF has.
 
-    What closes such a text is written by characters, as the states are: llguidance takes the
-    longest literal, and would not go back.
+    The close of such a text is written by characters, as the states are: llguidance takes the
+    longest literal, and would not backtrack.
     """
     for dispatch in list(_DISPATCH.finditer(text)):
         name = dispatch["name"]
@@ -202,7 +208,7 @@ def _without_dispatch(text: str, opaque: OpaqueTokens) -> str:
 
 
 def _closed_by_characters(text: str, name: str, opaque: OpaqueTokens) -> str:
-    """Write each literal behind a rule as one a character, but for added tokens."""
+    """Write each literal behind a rule as single characters, but for added tokens."""
 
     def written(row: re.Match[str]) -> str:
         pieces = opaque.pieces(_literal_text(row[1]))
@@ -290,7 +296,7 @@ class ConstraintKind(Enum):
     JSON_SCHEMA = "json_schema"
     REGEX = "regex"
     EBNF = "ebnf"
-    """A grammar in Lark (as llguidance reads it) or GBNF; the text itself tells which."""
+    """A grammar in Lark (as llguidance reads it) or GBNF, detected from the text."""
     STRUCTURAL_TAG = "structural_tag"
 
 
@@ -304,28 +310,28 @@ class Constraint:
 
     @classmethod
     def json_schema(cls, schema: object, *, whitespace: Whitespace = "flexible") -> Constraint:
-        """Hold the answer to a JSON schema (see ``read_schema`` for what it may be)."""
+        """Constrain the answer to a JSON schema (see ``read_schema`` for its forms)."""
         made = with_whitespace(read_schema(schema), whitespace)
         return cls(ConstraintKind.JSON_SCHEMA, schema_text(made))
 
     @classmethod
     def regex(cls, pattern: str) -> Constraint:
-        """Hold the whole answer to a regex (of Rust's syntax: no look-around)."""
+        """Constrain the whole answer to a regex (of Rust's syntax: no look-around)."""
         return cls(ConstraintKind.REGEX, _text(pattern, "regex"))
 
     @classmethod
     def ebnf(cls, grammar: str) -> Constraint:
-        """Hold the whole answer to a grammar in Lark or in GBNF."""
+        """Constrain the whole answer to a grammar in Lark or in GBNF."""
         return cls(ConstraintKind.EBNF, _text(grammar, "ebnf"))
 
     @classmethod
     def of_request(cls, grammar: Grammar, tokenizer: ModelTokenizer) -> Constraint:
-        """Hold the whole answer to what a template would write; raises as ``Grammar.lark`` does."""
+        """Constrain the whole answer to a request's grammar; raises as ``Grammar.lark`` does."""
         return cls.ebnf(grammar.lark(tokenizer))
 
     @classmethod
     def structural_tag(cls, tag: object, *, whitespace: Whitespace = "flexible") -> Constraint:
-        """Leave the answer free but for what stands in tags.
+        """Constrain only the text inside tags.
 
         ``tag`` is SGLang's ``{"structures", "triggers"}`` or ``{"type": "structural_tag",
         "format"}``, as an object or as JSON. ``whitespace`` is that of its JSON.
@@ -356,9 +362,9 @@ def one_constraint(
     tool_choice: object = None,
     whitespace: Whitespace = "flexible",
 ) -> Constraint | None:
-    """Read a request's fields: at most one constraint; None where the answer is free.
+    """Read a request's fields; return its one constraint, or None if the answer is free.
 
-    ``response_format`` is the API's object. ``tool_choice`` is given where the request's tools
+    ``response_format`` is the API's object. ``tool_choice`` is given if the request's tools
     make a constraint of their own (``required``, or one tool by name); that excludes all others.
     Raises ``ConstraintError``, which names the two that contradict each other.
     """
@@ -421,7 +427,7 @@ def _response_format(given: Mapping[str, Any] | None) -> tuple[str, object] | No
         case "regex" | "ebnf" as kind:
             return kind, given.get(kind)
         case "structural_tag":
-            # What is not the tag's, such as the API's own fields, does no harm there.
+            # Other fields, such as the API's own, do no harm there.
             return "structural_tag", given
         case other:
             raise ConstraintError(

@@ -1,9 +1,9 @@
-"""The factory of grammar objects: one compilation a constraint, a copy of it a request.
+"""Make grammar objects: one compilation per constraint, a copy of it per request.
 
 A compilation runs in a thread pool; the first request for a constraint starts it, the others wait
-for the same one, and what it gives takes its place in the cache. A failure is kept there as well:
-a constraint and a tokenizer decide it alone, so a second try could not end otherwise. The cache
-lives as long as the backend and holds the constraints that were used last.
+for the same one, and its result replaces it in the cache. A failure is cached as well:
+a constraint and a tokenizer alone decide it, so a second try could not end otherwise. The cache
+lives as long as the backend and holds the most recently used constraints.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GateKey = tuple[Constraint, str, str, ReasoningOpening, bool]
 
 
 class GrammarBackend(ClosedAtExit):
-    """Compiles constraints for one tokenizer through llguidance, and keeps them."""
+    """Compiles constraints for one tokenizer through llguidance, and caches them."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class GrammarBackend(ClosedAtExit):
         capacity: int = 256,
         slices: Sequence[str] = (),
     ) -> None:
-        """``capacity`` is how many constraints are cached, ``workers`` the threads that compile.
+        """``capacity`` is the number of cached constraints, ``workers`` that of compiling threads.
 
-        ``slices`` are those of the format (``Grammar.slices``); none of them: llguidance's own.
+        ``slices`` are those of the format (``Grammar.slices``); empty means llguidance's own.
         """
         self.tokenizer = tokenizer
-        # Loaded here, so that what is wrong with it shows before the first request.
+        # Loaded here, so that its errors show before the first request.
         self._ll = tokenizer.ll_with(slices)
         self._capacity = capacity
         self._executor = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
@@ -58,7 +58,7 @@ class GrammarBackend(ClosedAtExit):
         self._cache: OrderedDict[Constraint, _Compiled | Future[_Compiled]] = OrderedDict()
         self._gates: OrderedDict[_GateKey, ReasoningGate] = OrderedDict()
         self._statistics = StatisticsCounter()
-        # Its messages would print the whole state, with the text that was written.
+        # Verbose messages would print the whole state, with the text that was written.
         self._limits = LLParserLimits(verbose_errors=False)
         self._dispatch: dict[ConstraintKind, Callable[[str], str]] = {
             ConstraintKind.JSON_SCHEMA: self.dispatch_json,
@@ -68,13 +68,13 @@ class GrammarBackend(ClosedAtExit):
         }
 
     def close(self) -> None:
-        """Stop compiling; grammar objects that were given out go on."""
+        """Stop compiling; grammar objects in use remain valid."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
     def grammar(self, constraint: Constraint | Grammar) -> MatcherGrammar:
-        """Return a grammar object of its own for a request; wait where it is being compiled.
+        """Return a grammar object of its own for a request; wait while it is being compiled.
 
-        ``constraint`` may be what ``Analysis.grammar`` gives. Raises ``ConstraintError`` if it
+        ``constraint`` may be the result of ``Analysis.grammar``. Raises ``ConstraintError`` if it
         cannot be compiled, and for such a grammar as its ``lark`` does.
         """
         found = self._find(self._constraint(constraint))
@@ -91,7 +91,7 @@ class GrammarBackend(ClosedAtExit):
     ) -> ReasoningGate:
         """Return a grammar object that waits for the end of the reasoning (see ``ReasoningGate``).
 
-        What a gate learns of a constraint and a marker is kept for the next request.
+        Facts that a gate finds of a constraint and a marker are cached for the next request.
         """
         constraint = self._constraint(constraint)
         grammar = self.grammar(constraint)
@@ -108,7 +108,7 @@ class GrammarBackend(ClosedAtExit):
             return gate.clone()
 
     def submit(self, constraint: Constraint | Grammar) -> Future[MatcherGrammar]:
-        """Ask for a grammar object without waiting; the future holds it, or the error."""
+        """Request a grammar object without waiting; the future holds it, or the error."""
         promised: Future[MatcherGrammar] = Future()
         found = self._find(self._constraint(constraint))
         if isinstance(found, Future):
@@ -119,7 +119,7 @@ class GrammarBackend(ClosedAtExit):
 
     @property
     def statistics(self) -> GrammarStatistics:
-        """What was compiled, hit and filled so far, by all requests together."""
+        """The compilations, cache hits and masks so far, by all requests together."""
         return self._statistics.now()
 
     def dispatch_json(self, text: str) -> str:
@@ -155,17 +155,17 @@ class GrammarBackend(ClosedAtExit):
             self._cache[constraint] = future
             while len(self._cache) > self._capacity:
                 self._cache.popitem(last=False)
-        # Outside of the lock: a compilation that is done already calls back at once.
+        # Outside of the lock: a compilation that is already done calls back at once.
         future.add_done_callback(lambda done: self._keep(constraint, done))
         return future
 
     def _keep(self, constraint: Constraint, done: Future[_Compiled]) -> None:
-        """Let a finished compilation take the place of its future."""
+        """Replace a future by its finished compilation."""
         with self._lock:
             if self._cache.get(constraint) is not done:
                 return
             if done.cancelled() or done.exception() is not None:
-                # A fault of this program, no answer to keep.
+                # A fault of this program, which must not be cached.
                 del self._cache[constraint]
             else:
                 self._cache[constraint] = done.result()
@@ -184,7 +184,7 @@ class GrammarBackend(ClosedAtExit):
 
     def _made(self, constraint: Constraint) -> MatcherGrammar:
         grammar = self._dispatch[constraint.kind](constraint.text)
-        # Validating first would cost a second compilation; a matcher says the same once it is made.
+        # Validating first would cost a second compilation; a finished matcher reports the same.
         matcher = LLMatcher(self._ll, grammar, log_level=0, limits=self._limits)
         if matcher.is_error():
             raise ConstraintError(
@@ -203,14 +203,14 @@ def _fulfil(promised: Future[MatcherGrammar], compiled: Callable[[], _Compiled])
 
 def _copy(compiled: _Compiled) -> MatcherGrammar:
     if isinstance(compiled, ConstraintError):
-        # A new one each time: what is raised carries the way that it was raised on.
+        # A new one each time, since a raised error carries its traceback.
         raise ConstraintError(
             compiled.message, file=compiled.file, place=compiled.place, hint=compiled.hint
         )
     return compiled.clone()
 
 
-# The reasoning gate of a turn: what opens and closes reasoning, and where the prompt stands.
+# The reasoning gate of a turn: the markers of reasoning, and how the prompt leaves it.
 
 
 def reasoning_gate_of(
@@ -218,16 +218,16 @@ def reasoning_gate_of(
 ) -> ReasoningGate:
     """Make the gate of a turn of a format: the constraint holds from where content begins.
 
-    All that stands between the two ends the reasoning: not only `<|end|>`, where a header comes
-    before the content, but `<|end|><|start|>assistant<|channel|>final<|message|>`. Where the turn
+    All text between the two ends the reasoning: not only `<|end|>`, if a header comes
+    before the content, but `<|end|><|start|>assistant<|channel|>final<|message|>`. If the turn
     has no reasoning, or the prompt has closed it, the constraint holds at once. Raises
-    ``ConstraintError`` where no text ends the reasoning, and as ``backend.grammar`` does.
+    ``ConstraintError`` if no text ends the reasoning, and as ``backend.grammar`` does.
     """
     reasoning = turn.reasoning
     if reasoning is None or turn.start is TurnStart.CONTENT:
         return backend.reasoning_grammar(constraint, end="", opening=ReasoningOpening.CLOSED)
     opened = turn.start is TurnStart.REASONING or reasoning.leads
-    # What the prompt leaves to the model: whitespace, or the whole header.
+    # The part that the prompt leaves to the model: whitespace, or the whole header.
     before = reasoning.open.before if turn.unwritten else ""
     if turn.start is TurnStart.TURN:
         before = turn.header.core + turn.header.after
@@ -240,7 +240,7 @@ def reasoning_gate_of(
 
 
 def _between(format_: TurnFormat) -> str:
-    """Return what stands between reasoning and content, but for the whitespace around it."""
+    """Return the text between reasoning and content, without the whitespace around it."""
     layout = format_.layouts.get(Presence(reasoning=True, content=True))
     if layout is None or layout.parts[:2] != (TurnPart.REASONING, TurnPart.CONTENT):
         return ""

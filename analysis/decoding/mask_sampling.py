@@ -1,8 +1,8 @@
-"""Masked sampling: a grammar object says what may come, a sampler says what does.
+"""Sample under masks: a grammar object allows tokens, a sampler chooses among them.
 
-The loop is the one of an engine: masks are filled for all answers that still run, the sampler
-chooses a token for each, each grammar takes its token; an answer ends with a token that ends it,
-or at the limit.
+The loop is that of an engine: masks are filled for all unfinished answers, the sampler
+chooses a token for each, and each grammar accepts its token; an answer ends with a token that ends
+it, or at the limit. `RandomSampler` needs no model; `ModelSampler` asks one of transformers.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class MaskedWalk:
     """One answer, written under a mask."""
 
     tokens: tuple[int, ...]
-    """Without the token that ends the answer."""
+    """The tokens, without the one that ends the answer."""
     text: str
     ended: bool
-    """Whether it ended where the grammar allows it; False: the limit cut it."""
+    """Whether it ended where the grammar allows it, not at the limit."""
     forced: int
-    """Tokens that were the only ones allowed, the end among them."""
+    """Number of tokens that were the only ones allowed, the end among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class WaitingAnswer:
     """An answer that waits for its next token."""
 
     place: int
-    """Which of the answers it is."""
+    """The index of the answer."""
     tokens: Sequence[int]
-    """What it has written so far."""
+    """The tokens written so far."""
     row: MaskRow
     """Its row of the mask."""
 
 
 class TokenSampler(Protocol):
-    """What chooses tokens: at random, or by a model."""
+    """Protocol for token samplers: random, or a model."""
 
     def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
-        """Choose the next token of each answer that still runs, among those its row allows.
+        """Choose the next token of each unfinished answer, among those its row allows.
 
         ``mask`` is all rows, ``(answers, words)`` of int32; each turn's ``row`` is one of them.
         """
@@ -80,8 +80,8 @@ def masked_walks(
 ) -> list[MaskedWalk]:
     """Write an answer for each of ``grammars`` (fresh objects, changed here), side by side.
 
-    Raises ``ConstraintError`` where a grammar allows no token at all, and ``RefusedTokenError``
-    where it refuses one that its mask allowed: both are faults of the grammar.
+    Raises ``ConstraintError`` if a grammar allows no token at all, and ``RefusedTokenError``
+    if it refuses one that its mask allowed: both are faults of the grammar.
     """
     if not grammars:
         return []
@@ -120,7 +120,7 @@ def masked_walks(
 
 
 def _only_one(row: MaskRow, written: Sequence[int]) -> bool:
-    """Say whether the row allows one token alone; it has to allow one at least."""
+    """Return whether the row allows exactly one token; raises if it allows none."""
     count = count_allowed(row)
     if not count:
         raise ConstraintError(
@@ -129,24 +129,23 @@ def _only_one(row: MaskRow, written: Sequence[int]) -> bool:
     return count == 1
 
 
-# A sampler that needs no model: tokens at random, to an end.
+# A sampler that needs no model: random tokens that reach an end.
 #
-# Uniform over the mask alone would never end: of a hundred thousand tokens that may stand in a
-# string, one closes it. So at each step, first of all that is allowed:
+# Uniform sampling over the mask alone would practically never end: of a hundred thousand tokens
+# that may stand in a string, one closes it. So each step takes the first of these that is allowed:
 #
-# 1. a text that was begun to close something is written on; 2. where the answer may end, it does
-# with probability ``ending``; 3. with probability ``closing``, and more likely the longer the
-# answer is, a text is written that closes something (``closers``: by default what closes JSON's
-# values; give a format's own, such as the ends of its arguments); 4. else any allowed token, each
-# as likely as the others.
+# 1. a begun closing text is continued; 2. where the answer may end, it does with probability
+# ``ending``; 3. with probability ``closing``, and more likely the longer the answer is, a closing
+# text is written (``closers``: by default the texts that close JSON's values; pass a format's own,
+# such as the ends of its arguments); 4. else any allowed token, all equally likely.
 
 
 JSON_CLOSERS = ('"', "]", "}")
 
 PATIENCE = 2000
-"""Divides an answer's tokens into how likely it closes what can be closed."""
+"""Divides the length of an answer in tokens to give its probability of closing."""
 MOST = 0.6
-"""No more likely than this: what closes may be no text that a sampler was told of."""
+"""Maximum of that probability: the right close may be a text that the sampler does not know."""
 TRIES = 16
 """Draws from the whole vocabulary before the allowed tokens are listed."""
 
@@ -202,20 +201,20 @@ class RandomSampler:
         return self._random.choice(list(allowed_tokens(row)))
 
 
-# A sampler that asks a causal model of transformers; needs torch, which is asked for when used.
+# A sampler that asks a causal model of transformers; needs torch, which is imported when used.
 #
-# Logits stay where the model is: the mask travels there as words, and is spread to one value a
+# Logits stay on the model's device: the mask travels there as words, and is expanded to one value a
 # token on the device.
 
 
 class DeviceError(AutoparserError):
-    """Torch is missing, or the device that was asked for."""
+    """Torch is missing, or the requested device."""
 
 
 def choose_device(wanted: str = "auto") -> Any:
-    """Return torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA where it is.
+    """Return torch's device for ``cpu``, ``cuda`` (``cuda:1``), or ``auto``: CUDA if available.
 
-    Raises ``DeviceError`` where torch or the device is not there.
+    Raises ``DeviceError`` if torch or the device is not available.
     """
     torch = _torch()
     if wanted == "auto":
@@ -256,7 +255,7 @@ def apply_mask(logits: Any, mask: Any) -> Any:
 class ModelSampler:
     """Samples from a model's distribution under the mask, a batch of answers at once.
 
-    One sampler writes one batch: the key-value cache holds what its answers have so far.
+    A sampler writes one batch: the key-value cache holds its answers so far.
     """
 
     def __init__(
@@ -271,7 +270,7 @@ class ModelSampler:
     ) -> None:
         """``prompts`` has the tokens of each answer's prompt, none of them empty.
 
-        ``masked=False`` leaves the mask unused: what the model would write by itself.
+        With ``masked=False`` the mask is ignored: the model writes unconstrained.
         """
         torch = _torch()
         self._torch = torch
@@ -283,14 +282,14 @@ class ModelSampler:
         self._generator = torch.Generator(device=self._device).manual_seed(seed)
         self._cache: Any = None
         longest = max(len(prompt) for prompt in prompts)
-        # On the left, so that the last column is the last token of every prompt.
+        # Left padding, so that the last column is the last token of every prompt.
         padded = [[pad_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts]
         self._next = torch.tensor(padded, device=self._device)
         real = [[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts]
         self._attention = torch.tensor(real, device=self._device)
 
     def choose(self, turns: Sequence[WaitingAnswer], mask: memoryview) -> Sequence[int]:
-        """Choose the next token of each answer; those that have ended are fed padding."""
+        """Choose the next token of each answer; finished answers are fed padding."""
         torch = self._torch
         rows = self._next.shape[0]
         with torch.inference_mode():
@@ -318,7 +317,7 @@ class ModelSampler:
         return tokens
 
     def _feed(self, rows: int, turns: Sequence[WaitingAnswer], tokens: Sequence[int]) -> None:
-        """Keep what was chosen as the model's next input."""
+        """Keep the chosen tokens as the model's next input."""
         torch = self._torch
         fed = [self._pad_id] * rows
         for turn, token in zip(turns, tokens, strict=True):
@@ -330,14 +329,14 @@ class ModelSampler:
 
 @dataclass(frozen=True, slots=True)
 class WalkSpeed:
-    """What a batch of answers cost."""
+    """The time that a batch of answers took."""
 
     walks: tuple[MaskedWalk, ...]
     seconds: float
 
     @property
     def tokens_per_second(self) -> float:
-        """Tokens of all answers together, a second."""
+        """Tokens of all answers together per second."""
         return sum(len(walk.tokens) for walk in self.walks) / self.seconds
 
 
@@ -347,7 +346,7 @@ def measure_walks(
     sampler: ModelSampler,
     limit: int,
 ) -> WalkSpeed:
-    """Write a batch of answers and take the time; the device has finished when it is taken."""
+    """Write a batch of answers and measure the time, which includes the device's work."""
     torch = _torch()
     started = perf_counter()
     written = tuple(masked_walks(grammars, tokenizer, sampler, limit))

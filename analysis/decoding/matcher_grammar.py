@@ -1,4 +1,9 @@
-"""The state of one request under a constraint: masks out, tokens in, and back again."""
+"""Keep the state of one request under a constraint: fill masks, accept tokens, roll back.
+
+`GrammarObject` is the protocol that an engine uses; `MatcherGrammar` implements it on llguidance's
+matcher, `FreeGrammar` allows everything. Masks are rows of bits in any memory (`MaskRow`), and
+`StatisticsCounter` counts for all requests of a backend.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import ConstraintError, ConstraintKind, RefusedTokenError
 
-# What a backend has done so far: compilations, hits, masks, forced tokens.
+# Statistics of a backend: compilations, cache hits, masks, forced tokens.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,13 @@ class GrammarStatistics:
     accepted: int = 0
     """Tokens that were accepted by a grammar."""
     forced: int = 0
-    """Tokens that ``forced_tokens`` gave, with no model asked."""
+    """Tokens that ``forced_tokens`` returned, without a model."""
     dispatched: Mapping[ConstraintKind, int] = field(default_factory=dict[ConstraintKind, int])
     """Compilations by the kind of the constraint."""
 
 
 class StatisticsCounter:
-    """Counts for all requests of a backend, whatever thread they run in."""
+    """Counts for all requests of a backend, in any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -69,13 +74,13 @@ class StatisticsCounter:
             self._counts["failures"] += failed
 
     def used(self, *, masks: int, mask_seconds: float, accepted: int, forced: int) -> None:
-        """Count what one grammar object did."""
+        """Count the work of one grammar object."""
         with self._lock:
             self._mask_seconds += mask_seconds
             self._counts.update(masks=masks, accepted=accepted, forced=forced)
 
     def now(self) -> GrammarStatistics:
-        """Return the figures of this moment."""
+        """Return the current figures."""
         with self._lock:
             return GrammarStatistics(
                 hits=self._counts["hits"],
@@ -90,7 +95,7 @@ class StatisticsCounter:
             )
 
 
-# Rows of token masks in anybody's memory: numpy arrays, torch tensors, plain buffers.
+# Rows of token masks in any memory: numpy arrays, torch tensors, plain buffers.
 #
 # A mask is rows of int32 words, a bit a token, lowest bit first, 1 for a token that is allowed:
 # the layout of llguidance, xgrammar and the engines that use them.
@@ -121,7 +126,7 @@ def new_mask(rows: int, words: int) -> memoryview:
 
 
 def row_of(mask: Any, index: int) -> MaskRow:
-    """Find row ``index`` of a mask: ``(rows, words)`` int32, C-contiguous, on the CPU.
+    """Return row ``index`` of a mask: ``(rows, words)`` int32, C-contiguous, on the CPU.
 
     Raises ``MaskError``.
     """
@@ -167,7 +172,7 @@ def row_words(row: MaskRow) -> ctypes.Array[ctypes.c_uint32]:
 
 
 def is_allowed(row: MaskRow, token: int) -> bool:
-    """Say whether the row allows ``token``."""
+    """Return whether the row allows ``token``."""
     word = ctypes.c_uint32.from_address(row.address + token // 32 * WORD_BYTES).value
     return bool(word >> token % 32 & 1)
 
@@ -200,7 +205,7 @@ def clear_mask(row: MaskRow) -> None:
 
 
 def count_allowed(row: MaskRow) -> int:
-    """Say how many tokens the row allows."""
+    """Return how many tokens the row allows."""
     words = ctypes.string_at(row.address, row.words * WORD_BYTES)
     return int.from_bytes(words, "little").bit_count()
 
@@ -216,7 +221,7 @@ def allowed_tokens(row: MaskRow) -> Iterator[int]:
 
 
 class GrammarObject(Protocol):
-    """What an engine holds for one request; not to be shared between threads."""
+    """The constraint state of one request; not to be shared between threads."""
 
     @property
     def tokenizer(self) -> ModelTokenizer:
@@ -224,7 +229,7 @@ class GrammarObject(Protocol):
         ...
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
-        """Write into row ``index`` of ``mask`` which tokens may come next.
+        """Write the mask of the tokens that may come next into row ``index`` of ``mask``.
 
         ``mask`` is ``(rows, words)`` of int32 on the CPU: a numpy array, a torch tensor, or any
         buffer. Words after the vocabulary become 0.
@@ -232,40 +237,40 @@ class GrammarObject(Protocol):
         ...
 
     def accept_token(self, token: int) -> None:
-        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         ...
 
     def try_accept(self, token: int) -> bool:
-        """Take the next token, or leave the state as it is and say False."""
+        """Accept a token, or return False and leave the state unchanged."""
         ...
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens, an end of the answer among them."""
+        """Undo the last ``count`` tokens, an end of the answer among them."""
         ...
 
     def is_accepting(self) -> bool:
-        """Say whether the answer may end here."""
+        """Return whether the answer may end here."""
         ...
 
     def is_terminated(self) -> bool:
-        """Say whether nothing but the end can follow, or it has come already."""
+        """Return whether nothing but the end can follow, or it has come already."""
         ...
 
     def reset(self) -> None:
-        """Go back to the state before the first token."""
+        """Return to the state before the first token."""
         ...
 
     def clone(self) -> GrammarObject:
-        """Return a second object in the same state, which goes its own way."""
+        """Return an independent copy in the same state."""
         ...
 
     def forced_tokens(self) -> list[int]:
-        """Return tokens that have to come next whatever a model says; they are not taken yet."""
+        """Return the tokens that must come next for any model; they are not accepted yet."""
         ...
 
 
 class CountedTokens(ABC):
-    """What every grammar object knows of the tokens that it took."""
+    """Base of grammar objects: counts the accepted tokens."""
 
     def __init__(self, tokenizer: ModelTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -279,15 +284,15 @@ class CountedTokens(ABC):
 
     @abstractmethod
     def try_accept(self, token: int) -> bool:
-        """Take the next token, or leave the state as it is and say False."""
+        """Accept a token, or return False and leave the state unchanged."""
 
     def accept_token(self, token: int) -> None:
-        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         if not self.try_accept(token):
             raise token_refusal(self._tokenizer, token, self._taken)
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens, an end of the answer among them."""
+        """Undo the last ``count`` tokens, an end of the answer among them."""
         check_rollback(count, self._taken)
         self._taken -= count
         self._take_back(count - (self._ended and count > 0))
@@ -295,7 +300,7 @@ class CountedTokens(ABC):
 
     @abstractmethod
     def _take_back(self, count: int) -> None:
-        """Take back tokens before the end of the answer."""
+        """Undo tokens before the end of the answer."""
 
 
 class MatcherGrammar(CountedTokens):
@@ -313,7 +318,7 @@ class MatcherGrammar(CountedTokens):
         self._row_bytes = tokenizer.mask_words * WORD_BYTES
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
-        """Write into row ``index`` of ``mask`` which tokens may come next."""
+        """Write the mask of the tokens that may come next into row ``index`` of ``mask``."""
         row = row_of(mask, index)
         words = self._tokenizer.mask_words
         if row.words < words:
@@ -338,8 +343,8 @@ class MatcherGrammar(CountedTokens):
             )
 
     def try_accept(self, token: int) -> bool:
-        """Take the next token, or leave the state as it is and say False."""
-        # An id out of the vocabulary would be an error that the matcher never leaves.
+        """Accept a token, or return False and leave the state unchanged."""
+        # An id outside the vocabulary would put the matcher into a permanent error.
         if self._ended or not 0 <= token < self._tokenizer.vocab_size:
             return False
         # The matcher never sees the end: it would not always count it.
@@ -359,25 +364,25 @@ class MatcherGrammar(CountedTokens):
             )
 
     def is_accepting(self) -> bool:
-        """Say whether the answer may end here."""
+        """Return whether the answer may end here."""
         return self._matcher.is_accepting()
 
     def is_terminated(self) -> bool:
-        """Say whether nothing but the end can follow, or it has come already."""
+        """Return whether nothing but the end can follow, or it has come already."""
         return self._ended or self._matcher.is_stopped()
 
     def reset(self) -> None:
-        """Go back to the state before the first token."""
+        """Return to the state before the first token."""
         self.rollback(self._taken)
 
     def clone(self) -> MatcherGrammar:
-        """Return a second object in the same state, which goes its own way."""
+        """Return an independent copy in the same state."""
         other = MatcherGrammar(self._matcher.deep_copy(), self._tokenizer, self._statistics)
         other._taken, other._ended = self._taken, self._ended
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Return tokens that have to come next whatever a model says; they are not taken yet."""
+        """Return the tokens that must come next for any model; they are not accepted yet."""
         forced = [] if self._ended else list(self._matcher.compute_ff_tokens())
         if forced and self._statistics is not None:
             self._statistics.used(masks=0, mask_seconds=0.0, accepted=0, forced=len(forced))
@@ -385,7 +390,7 @@ class MatcherGrammar(CountedTokens):
 
 
 def token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedTokenError:
-    """Say which token was refused, and where."""
+    """Return the error that names the refused token, and its position."""
     known = 0 <= token < tokenizer.vocab_size
     text = tokenizer.bytes_of(token).decode(errors="replace") if known else "not in the vocabulary"
     return RefusedTokenError(
@@ -396,7 +401,7 @@ def token_refusal(tokenizer: ModelTokenizer, token: int, taken: int) -> RefusedT
 
 
 def check_rollback(count: int, taken: int) -> None:
-    """Refuse to go back after the first token."""
+    """Refuse to roll back beyond the first token."""
     if not 0 <= count <= taken:
         raise ConstraintError(f"cannot take back {count} tokens of {taken}")
 
@@ -410,10 +415,10 @@ def one_message(message: str) -> str:
 
 
 class FreeGrammar(CountedTokens):
-    """Any tokens, until one ends the answer."""
+    """Allows any tokens, until one ends the answer."""
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
-        """Allow every token of the vocabulary; after the end, the ends alone."""
+        """Allow every token of the vocabulary; after the end, only end tokens."""
         row = row_of(mask, index)
         if self._ended:
             allow_only(row, self._tokenizer.eos_ids)
@@ -421,7 +426,7 @@ class FreeGrammar(CountedTokens):
             allow_all(row, self._tokenizer.vocab_size)
 
     def try_accept(self, token: int) -> bool:
-        """Take the next token unless the answer has ended."""
+        """Accept a token unless the answer has ended."""
         if self._ended or not 0 <= token < self._tokenizer.vocab_size:
             return False
         self._taken += 1
@@ -429,26 +434,26 @@ class FreeGrammar(CountedTokens):
         return True
 
     def _take_back(self, count: int) -> None:
-        """Do nothing: no token has left anything."""
+        """Do nothing: tokens leave no state."""
 
     def is_accepting(self) -> bool:
-        """Say that the answer may end here, as it may anywhere."""
+        """Return True: the answer may end anywhere."""
         return True
 
     def is_terminated(self) -> bool:
-        """Say whether the end has come."""
+        """Return whether the end has come."""
         return self._ended
 
     def reset(self) -> None:
-        """Go back to the state before the first token."""
+        """Return to the state before the first token."""
         self._taken, self._ended = 0, False
 
     def clone(self) -> FreeGrammar:
-        """Return a second object in the same state."""
+        """Return an independent copy in the same state."""
         other = FreeGrammar(self._tokenizer)
         other._taken, other._ended = self._taken, self._ended
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Return nothing: no token has to come."""
+        """Return an empty list: no token is forced."""
         return []

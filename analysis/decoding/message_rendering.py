@@ -1,9 +1,11 @@
-"""The message that was read, written again, against the text that it was read from.
+"""Compare the message read from an answer, written again, with the text it was read from.
 
-The template writes it: as the next turn of the same conversation, under the same setting. Only
-where that is the prompt, the answer to the letter, and the end of a turn, is it the same text. A
-model may stop before that end. Some templates drop or reform what they are given; what that is has
-a name of its own (`MessageRendering`), and words for the smallest difference.
+    answer -> parser -> message -> TurnWriter -> turn, compared with the answer -> RenderedAgain
+
+The template writes the message as the next turn of the same conversation, under the same settings.
+Only the prompt, the exact answer and the end of a turn count as the same text; a model may stop
+before that end. Some templates drop or change parts of the message: each kind of change is a
+`MessageRendering`, with words for the smallest difference.
 
 >>> answer = '{"note": "2^10"}'          # where the template has `|replace("^", "")`
 >>> rewriter.compare(answer, parser.parse(answer)).difference
@@ -32,17 +34,17 @@ from autoparser.analysis.parsing.parsed_message import ParsedCall, ParsedMessage
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import TurnStart
 
-# What of a message a template does not write as it was read: the smallest difference, in words.
+# The smallest difference between a message and what a template writes of it, in words.
 
 
 _SHOWN = 40
-"""Characters that are shown of each text from where they part."""
+"""Number of characters shown of each text from where they part."""
 _LOOKED_AT = 200
-"""Characters from there on in which the smallest difference is looked for."""
+"""Number of characters from there on that are searched for the smallest difference."""
 
 
 def message_difference(text: str, parsed: ParsedMessage, again: str, read: ParsedMessage) -> str:
-    """Name the first part of a message that is written otherwise; empty: all say the same."""
+    """Describe the first part of a message that is written otherwise; empty if all parts agree."""
     try:
         one, other = message_of(parsed, text), message_of(read, again)
     except (ValueError, RecursionError):
@@ -51,7 +53,7 @@ def message_difference(text: str, parsed: ParsedMessage, again: str, read: Parse
 
 
 def dropped_parts(text: str, parsed: ParsedMessage) -> str:
-    """Name the parts that the text has and the message has not; empty: the message has all."""
+    """Name the parts that the text has and the message lacks; empty if the message has all."""
     one, other = message_of(parsed, text), message_of(parsed)
     parts = ("reasoning", "content")
     return " and the ".join(part for part in parts if getattr(one, part) != getattr(other, part))
@@ -105,7 +107,7 @@ def _shown(value: Json) -> str:
 
 
 def _of_text(one: str, other: str, where: str) -> Iterator[str]:
-    """Name what of a text is lost, put in, or put in its place."""
+    """Describe the parts of a text that are lost, inserted or replaced."""
     if one == other:
         return
     if not other.strip():
@@ -125,7 +127,7 @@ def _of_text(one: str, other: str, where: str) -> Iterator[str]:
 
 
 def first_difference(text: str, again: str) -> str:
-    """Show where two texts part; empty where they do not."""
+    """Show where two texts part; empty if they are equal."""
     if text == again:
         return ""
     at = prefix_length(text, again)
@@ -133,11 +135,11 @@ def first_difference(text: str, again: str) -> str:
     return f"after {text[max(0, at - _SHOWN) : at]!r} stands {here}, rendered {there}"
 
 
-# What can be wrong with an answer: a closed list, and the words for one case of it.
+# Ways in which an answer can be wrong, and the details of one case.
 
 
 class AnswerFault(StrEnum):
-    """What an answer under a grammar must not be."""
+    """Ways in which a constrained answer can be invalid."""
 
     REFUSED = "is not accepted by the grammar"
     NOT_ENDED = "does not end"
@@ -150,7 +152,7 @@ class AnswerFault(StrEnum):
 
 
 class MessageRendering(StrEnum):
-    """What the template makes of the message that an answer was read as."""
+    """How the template renders the message that was read from an answer."""
 
     SAME = "the same text"
     WHITESPACE = "the same but for whitespace that the template strips or adds, or the parser drops"
@@ -167,12 +169,12 @@ class MessageRendering(StrEnum):
 
     @property
     def asked(self) -> bool:
-        """Whether the template says how the answer is written after the prompt."""
+        """Whether the template shows how the answer is written after the prompt."""
         return self not in (MessageRendering.UNPROMPTED, MessageRendering.UNWRITTEN)
 
     @property
     def same_text(self) -> bool:
-        """Whether the answer is part of the turn to the letter, but for dropped reasoning."""
+        """Whether the answer is an exact part of the turn, but for dropped reasoning."""
         return self in (
             MessageRendering.SAME,
             MessageRendering.BEGINNING,
@@ -188,26 +190,26 @@ class AnswerComplaint:
 
     fault: AnswerFault
     detail: str
-    """What exactly, in words; it may quote the answer."""
+    """The details, in words; may quote the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudgment:
-    """What was found out about one answer."""
+    """The judgment on one answer."""
 
     complaints: tuple[AnswerComplaint, ...]
     rendering: MessageRendering | None = None
-    """None where an earlier fault leaves nothing to render."""
+    """None if an earlier fault leaves nothing to render."""
     difference: str = ""
-    """What the template does not write so; empty where it writes the same text."""
+    """The part that the template writes otherwise; empty if it writes the same text."""
     calls: int = 0
-    """How many calls were read."""
+    """The number of calls that were read."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong, and the template writes this text as its turn, to the letter.
+        """Whether nothing is wrong, and the template writes exactly this text as its turn.
 
-        What the prompt alone closes is no part of the answer.
+        A block that the prompt alone opens and closes is not part of the answer.
         """
         return not self.complaints and self.rendering in (
             MessageRendering.SAME,
@@ -216,7 +218,7 @@ class AnswerJudgment:
 
     @property
     def not_asked(self) -> bool:
-        """Whether the template does not say how this is written after the prompt."""
+        """Whether the template does not show how this is written after the prompt."""
         return self.rendering is not None and not self.complaints and not self.rendering.asked
 
     @property
@@ -230,20 +232,20 @@ _NO_REASONING = "the template does not write the reasoning"
 
 
 class TurnWriter(Protocol):
-    """Who writes turns again: the template, or a format in its place."""
+    """Protocol for writers of turns: the template, or a format in its place."""
 
     def written(self, message: Message) -> WrittenTurn:
         """Write a message as the turn that follows the prompt."""
         ...
 
     def beginning(self, message: Message, text: str) -> str:
-        """Return as much of a turn's text as turns of these parts begin with."""
+        """Return the part of a turn's text that all turns with these parts begin with."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FormatTurns:
-    """Turns as a format writes them, for explanations of what was read by it."""
+    """Writes turns by a format, to explain what was read by it."""
 
     begun: Begun
 
@@ -257,41 +259,41 @@ class FormatTurns:
             return WrittenTurn(prompt, "", refusal=str(error))
 
     def beginning(self, message: Message, text: str) -> str:
-        """Return what the format writes before the first part."""
+        """Return the text that the format writes before the first part."""
         first = self.begun.format.layouts[message.presence].literals[0]
         return first if text.startswith(first) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class NoTurns:
-    """What stands for a template that cannot be asked."""
+    """Stands in for a template that cannot be asked."""
 
     reason: str
 
     def written(self, message: Message) -> WrittenTurn:
-        """Write nothing, and say why."""
+        """Write nothing, and give the reason."""
         del message
         return WrittenTurn("", "", refusal=self.reason)
 
     def beginning(self, message: Message, text: str) -> str:
-        """Return nothing."""
+        """Return an empty string."""
         del message, text
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedAgain:
-    """What became of a message that was read."""
+    """The rendering of a message that was read."""
 
     rendering: MessageRendering
     difference: str = ""
-    """What is not written so, or why nothing could be asked; empty for the same text."""
+    """What is written otherwise, or why nothing could be asked; empty for the same text."""
     again: str | None = None
-    """What stands after the prompt instead of the answer; None: the message is refused."""
+    """The text after the prompt in place of the answer, or None if the message is refused."""
 
 
 class AnswerRewriter:
-    """Compares answers to one request with what is written of their messages."""
+    """Compares the answers to one request with the turns written of their messages."""
 
     def __init__(
         self,
@@ -300,7 +302,7 @@ class AnswerRewriter:
         parser: OutputParser,
         tools: Mapping[str, Json] | None = None,
     ) -> None:
-        """`format_` tells what may end a turn, `parser` is the one that the answers are read by.
+        """`format_` has the texts that may end a turn, `parser` is the one that reads the answers.
 
         With `tools`, the parameters' schemas by name, arguments whose names are made up may stand
         elsewhere than the template writes them: where it sorts them, no grammar can.
@@ -309,12 +311,12 @@ class AnswerRewriter:
         self._tools = tools
         self._parser = parser
         ends = (text for end in format_.ends for text in (end.text, end.historic or ""))
-        # Whitespace before the string that stops a model is for the model to write.
+        # A model writes the whitespace before its stop string itself.
         stops = (end.lstrip() or end for end in (*ends, *format_.stop_strings))
         self._ends = tuple(dict.fromkeys(filter(None, stops)))
 
     def compare(self, text: str, parsed: ParsedMessage) -> RenderedAgain:
-        """Say what is written of the message, and where that is other text."""
+        """Compare what is written of the message with the answer, and describe the difference."""
         message = message_of(parsed, text)
         if not all(_finite(dict(call.arguments)) for call in message.calls):
             reason = "a number in it is beyond what a template can be given"
@@ -348,7 +350,7 @@ class AnswerRewriter:
         parsed: ParsedMessage,
         read: ParsedMessage,
     ) -> MessageRendering:
-        """Say what kind of another text stands there."""
+        """Classify the text that is written in place of the answer."""
         skipped = 1 if dropped else 0
         if _values(read)[skipped:] != _values(parsed)[skipped:]:
             return MessageRendering.OTHER
@@ -368,7 +370,7 @@ class AnswerRewriter:
         return MessageRendering.OTHER
 
     def _keeps_declared_order(self, one: ParsedMessage, other: ParsedMessage) -> bool:
-        """Whether two messages with equal arguments have the declared ones in one order."""
+        """Return whether two messages with equal arguments have the declared ones in one order."""
         if self._tools is None:
             return False
         for call, again in zip(one.tool_calls, other.tool_calls, strict=True):
@@ -385,7 +387,7 @@ class AnswerRewriter:
     def _dropped(
         self, turn: WrittenTurn, message: Message, text: str, parsed: ParsedMessage
     ) -> int:
-        """Return where the text begins that is compared, after reasoning that is not written."""
+        """Return the offset where comparison begins, after reasoning that is not written."""
         if not message.reasoning and self._parser.turn.start is not TurnStart.REASONING:
             return 0
         bare = replace(message, reasoning="")
@@ -394,7 +396,7 @@ class AnswerRewriter:
         return self._behind_reasoning(text, parsed)
 
     def _behind_reasoning(self, text: str, parsed: ParsedMessage) -> int:
-        """Return the position after the reasoning, its close and the whitespace after it."""
+        """Return the offset after the reasoning, its close and the whitespace after it."""
         at = max((span.end for span in parsed.spans if span.kind is SpanKind.REASONING), default=0)
         block = self._parser.turn.reasoning
         close = "" if block is None else block.close.core
@@ -411,10 +413,10 @@ class AnswerRewriter:
         *,
         whole: bool = True,
     ) -> MessageRendering | None:
-        """Look for the answer, the whole one or its end, at the end of the turn; None: not there.
+        """Find the answer, or the end of it, at the end of the turn; return None if absent.
 
-        Else what stands before it decides: the prompt and nothing else, more than that, as every
-        turn of these parts has it, or a part of the prompt.
+        Otherwise the text before it decides: exactly the prompt; more than that, as every turn of
+        these parts has it; or a part of the prompt.
         """
         found = [
             self._lead_of(turn, message, ended, answer, form) for ended in self._ended(turn.whole)
@@ -443,7 +445,7 @@ class AnswerRewriter:
         if before.startswith(prompt):
             return MessageRendering.BEGINNING if begun else None
         if prompt.startswith(before):
-            # An answer that repeats what the prompt has written is another text.
+            # An answer that repeats text of the prompt is another text.
             rest = prompt[len(before) :]
             if not before.startswith(least) or wanted.startswith(rest):
                 return None
@@ -453,8 +455,8 @@ class AnswerRewriter:
     def _closes(self, written: str) -> bool:
         """Return whether this is a block of reasoning with nothing in it.
 
-        Templates end the prompts of models that are not to think with one, and write none in turns
-        without reasoning. What such a model writes is the turn behind its header.
+        Templates end the prompts of models that must not think with one, and write none in turns
+        without reasoning. Such a model writes the turn after its header.
         """
         block = self._parser.turn.reasoning
         return block is not None and _squeezed(written) == _squeezed(
@@ -462,7 +464,7 @@ class AnswerRewriter:
         )
 
     def _ended(self, turn: str) -> Iterator[str]:
-        """Return a turn with its end, without the end's last whitespace, and without the end."""
+        """Return a turn with its end, with the end's trailing whitespace cut, and without it."""
         yield turn
         for end in self._ends:
             if turn.endswith(end):
@@ -480,13 +482,13 @@ def _lead_words(lead: MessageRendering, turn: WrittenTurn, text: str) -> str:
 
 
 def _pairs(arguments: str) -> list[tuple[str, Json]]:
-    """Return the arguments of a call, those that are written twice as well."""
+    """Return the arguments of a call, including duplicates."""
     found: list[tuple[str, Json]] = json.loads(arguments, object_pairs_hook=list)
     return found
 
 
 def _repeats(call: ParsedCall) -> bool:
-    """Whether a name is written twice in a call: no template writes what is read of it so."""
+    """Return whether a call repeats a name; no template writes what is read of it that way."""
     repeated = False
 
     def note(pairs: list[tuple[str, Json]]) -> None:
@@ -498,7 +500,7 @@ def _repeats(call: ParsedCall) -> bool:
 
 
 def _finite(value: Json) -> bool:
-    """Say whether no number in a value is beyond what a template can be given."""
+    """Return whether all numbers in a value are finite; a template takes no others."""
     match value:
         case float():
             return isfinite(value)
@@ -511,7 +513,7 @@ def _finite(value: Json) -> bool:
 
 
 def _values(parsed: ParsedMessage) -> tuple[object, ...]:
-    """Return what a message says, without the whitespace at the edges of its texts."""
+    """Return the parts of a message, their texts stripped."""
     calls = [
         (call.name, json.dumps(_stripped(json.loads(call.arguments)), sort_keys=True))
         for call in parsed.tool_calls
@@ -532,7 +534,7 @@ def _stripped(value: Json) -> Json:
 
 
 def _markup(text: str, parsed: ParsedMessage, start: int) -> str:
-    """Return a text from there on without its arguments and the numbers of its calls."""
+    """Return a text from an offset on without its arguments and the numbers of its calls."""
     values = (SpanKind.ARGUMENTS, SpanKind.ID)
     kept = (span for span in parsed.spans if span.kind not in values)
     return "".join(text[max(start, span.start) : span.end] for span in kept)

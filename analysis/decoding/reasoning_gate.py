@@ -1,9 +1,11 @@
-"""A constraint that waits for the end of the reasoning.
+"""Delay a constraint until the reasoning ends.
 
-While the model thinks every token is allowed. From the end of its thinking on, the constraint
+    prompt -> reasoning, any token -> end marker -> constrained text
+
+While the model thinks, every token is allowed. From the end of its thinking on, the constraint
 holds, from its beginning: the marker that ends the thinking is not part of the constrained text,
-what stands after it is, even in the same token. A token that would end the thinking and go on with
-text that the constraint refuses is therefore not allowed.
+but the text after it is, even in the same token. So a token that would end the thinking and go on
+with text that the constraint refuses is not allowed.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ class ReasoningOpening(Enum):
     CLOSED = "closed"
     """The prompt has closed it, or there is none: the constraint holds at once."""
     ABSENT = "absent"
-    """The prompt says nothing: the model may open it with its first words, or not at all."""
+    """The prompt does neither: the model may open it with its first words, or not at all."""
 
 
 class _Phase(Enum):
     UNDECIDED = auto()
-    """What was written may become the marker that opens the thinking, or an answer."""
+    """The text so far may become the marker that opens the thinking, or an answer."""
     THINKING = auto()
     BOUND = auto()
     """The constraint decides."""
@@ -53,26 +55,26 @@ class _Phase(Enum):
 class _State:
     phase: _Phase
     matched: int = 0
-    """Bytes of the marker that stand: of the opening one if undecided, else of the closing one."""
+    """Matched bytes of the marker: of the opening one if undecided, else of the closing one."""
     fits: bool = True
-    """While undecided: whether the constraint took what was written so far."""
+    """While undecided: whether the constraint accepted the text so far."""
     pending: tuple[int, ...] = ()
-    """While undecided: the tokens that the constraint took."""
+    """While undecided: the tokens that the constraint accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What one token changed, to take it back."""
+    """The change of one token, to undo it."""
 
     before: _State
     given: int = 0
-    """Tokens that the constraint took for this one."""
+    """Number of tokens that the constraint accepted for this one."""
     opened: bool = False
-    """Whether it opened the thinking, and what was pending was dropped."""
+    """Whether it opened the thinking, so that pending tokens were dropped."""
 
 
 class ReasoningGate:
-    """A grammar object that leaves the reasoning free; it wraps the one that comes after."""
+    """A grammar object that leaves the reasoning free; it wraps that of the text after it."""
 
     def __init__(
         self,
@@ -83,11 +85,11 @@ class ReasoningGate:
         opening: ReasoningOpening = ReasoningOpening.OPEN,
         may_end: bool = True,
     ) -> None:
-        """``end`` closes the thinking; ``start`` opens it where the prompt has not.
+        """``end`` closes the thinking; ``start`` opens it if the prompt has not.
 
-        ``may_end`` says whether an answer may end within the thinking.
+        ``may_end`` is whether an answer may end within the thinking.
 
-        ``grammar`` is a fresh one; from here on it is the gate's. Give the markers without the
+        ``grammar`` is a fresh one, which the gate owns from here on. Pass the markers without the
         whitespace at their edges: a model may write that otherwise than the template does.
         Raises ``ConstraintError`` for an empty marker that would be needed.
         """
@@ -120,11 +122,11 @@ class ReasoningGate:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether the model is in its reasoning for certain."""
+        """Whether the model is certainly in its reasoning."""
         return self._state.phase is _Phase.THINKING
 
     def fill_vocab_mask(self, mask: Any, index: int = 0) -> None:
-        """Write into row ``index`` of ``mask`` which tokens may come next."""
+        """Write the mask of the tokens that may come next into row ``index`` of ``mask``."""
         row = row_of(mask, index)
         match self._state.phase:
             case _Phase.BOUND:
@@ -146,7 +148,7 @@ class ReasoningGate:
                 allow_only(row, self.tokenizer.eos_ids)
 
     def try_accept(self, token: int) -> bool:
-        """Take the next token, or leave the state as it is and say False."""
+        """Accept a token, or return False and leave the state unchanged."""
         if not 0 <= token < self.tokenizer.vocab_size:
             return False
         step: _Step | None = None
@@ -165,12 +167,12 @@ class ReasoningGate:
         return True
 
     def accept_token(self, token: int) -> None:
-        """Take the next token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
+        """Accept a token; ``RefusedTokenError`` if it is not allowed, the state unchanged."""
         if not self.try_accept(token):
             raise token_refusal(self.tokenizer, token, len(self._steps))
 
     def rollback(self, count: int) -> None:
-        """Take back the last ``count`` tokens, across the border of the thinking if need be."""
+        """Undo the last ``count`` tokens, across the end of the thinking if need be."""
         check_rollback(count, len(self._steps))
         for _ in range(count):
             step = self._steps.pop()
@@ -180,7 +182,7 @@ class ReasoningGate:
             self._state = step.before
 
     def is_accepting(self) -> bool:
-        """Say whether the answer may end here; in the thinking nothing is bound."""
+        """Return whether the answer may end here; the thinking itself is unconstrained."""
         match self._state.phase:
             case _Phase.BOUND:
                 return self._grammar.is_accepting()
@@ -192,18 +194,18 @@ class ReasoningGate:
                 return True
 
     def is_terminated(self) -> bool:
-        """Say whether nothing but the end can follow, or it has come already."""
+        """Return whether nothing but the end can follow, or it has come already."""
         if self._state.phase is _Phase.BOUND:
             return self._grammar.is_terminated()
         return self._state.phase is _Phase.ENDED
 
     def reset(self) -> None:
-        """Go back to the state before the first token."""
+        """Return to the state before the first token."""
         self._grammar.reset()
         self._state, self._steps = self._first, []
 
     def clone(self) -> ReasoningGate:
-        """Return a second object in the same state, which goes its own way."""
+        """Return an independent copy in the same state."""
         other = object.__new__(ReasoningGate)
         other.__dict__ |= self.__dict__
         other._grammar = self._grammar.clone()
@@ -211,7 +213,7 @@ class ReasoningGate:
         return other
 
     def forced_tokens(self) -> list[int]:
-        """Return tokens that have to come next whatever a model says; none before it is bound."""
+        """Return the tokens that must come next; empty before the constraint holds."""
         return self._grammar.forced_tokens() if self._state.phase is _Phase.BOUND else []
 
     def _bound(self, token: int) -> _Step | None:
@@ -220,7 +222,7 @@ class ReasoningGate:
         return _Step(self._state, given=1)
 
     def _thinking(self, token: int, *, behind: bytes | None = None) -> _Step | None:
-        """Take a token of the thinking; ``after`` is its text where it has opened that itself."""
+        """Accept a token of the thinking; ``behind`` is its rest if it opened the thinking."""
         before = self._state
         if token in self.tokenizer.eos_ids:
             if not self._may_end:
@@ -255,7 +257,7 @@ class ReasoningGate:
         return _Step(before, given=1)
 
     def _opened(self, token: int, behind: bytes) -> _Step | None:
-        """Begin the thinking; what was taken as a beginning of the answer was none."""
+        """Begin the thinking; text accepted as the beginning of an answer was not one."""
         before = self._state
         self._grammar.rollback(len(before.pending))
         step = self._thinking(token, behind=behind)
@@ -265,7 +267,7 @@ class ReasoningGate:
         return _Step(before, step.given, opened=True)
 
     def _give(self, text: bytes) -> int | None:
-        """Let the constraint take text that stands after the end of the thinking."""
+        """Pass text after the end of the thinking to the constraint."""
         tokens = self.tokenizer.encode_plain(text) if text else []
         for done, token in enumerate(tokens):
             if not self._grammar.try_accept(token):
@@ -274,7 +276,7 @@ class ReasoningGate:
         return len(tokens)
 
     def _opening_tokens(self) -> list[int]:
-        """Return the tokens that go on with the opening marker, or end it."""
+        """Return the tokens that continue the opening marker, or complete it."""
         index = self.tokenizer.index
         left = self._start.text[self._state.matched :]
         found = [token for size in range(1, len(left)) for token in index.equal_to(left[:size])]
@@ -296,7 +298,7 @@ class ReasoningGate:
         return self._refused[matched]
 
     def _would_take(self, text: bytes) -> bool:
-        """Say whether the constraint takes ``text`` first of all."""
+        """Return whether the constraint accepts ``text`` from its beginning."""
         self._grammar.rollback(len(self._state.pending))
         given = self._give(text)
         self._grammar.rollback(given or 0)

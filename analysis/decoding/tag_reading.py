@@ -1,8 +1,10 @@
-"""A structural tag's JSON, in either shape, as a grammar; errors name the place in it.
+"""Read a structural tag's JSON, in either shape, as a grammar; errors name the place in it.
+
+    JSON -> _TagReader -> Ways (TagGrammar) -> GrammarRules -> text for llguidance
 
 Two shapes are read: SGLang's ``{"structures": [{"begin", "schema", "end"}], "triggers": [...]}``,
 and ``{"type": "structural_tag", "format": {...}}`` with the formats that xgrammar documents
-(0.2.8, ``xgrammar.structural_tag``). What llguidance has no form for is refused by name.
+(0.2.8, ``xgrammar.structural_tag``). A format that llguidance cannot express is refused by name.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 from .constraints import ConstraintError, Whitespace, lark_grammar, read_schema, with_whitespace
 
-# A structural tag as nodes of a grammar: free text up to what closes it, and what is bound.
+# A structural tag as nodes of a grammar: free text up to its close, and bound parts.
 #
-# A part is read into `Ways`: from the ways to go on after it to the ways to write it and go on.
-# So what closes free text is known where the free text is written, and fixed texts that meet are
-# one text, as an added token may lie across their border. Take any text and then `</a>`:
-# `free(())(fixed(("</a>",))(end))` is the one path `(Prose(), "</a>")`.
+# A part is read into `Ways`: a function from the ways to go on after it to the ways to write it and
+# go on. So the close of free text is known where the free text is written, and adjacent fixed texts
+# are one text, as an added token may lie across their border. Take any text and then `</a>`:
+# `free(())(fixed(("</a>",))(end))` is the one path `(FreeProse(), "</a>")`.
 
 
 MOST_PATHS = 64
-"""Ways to go on that are kept apart; more of them become a rule."""
+"""Maximum number of ways to go on that are kept apart; more of them become a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,9 @@ class TagContinuation:
 
     @property
     def closes(self) -> tuple[str, ...]:
-        """The fixed texts that come next; empty where the answer ends or fits no free text.
+        """The fixed texts that come next; empty if the answer ends or fits no free text.
 
-        Raises ``ConstraintError`` where something else may come as well.
+        Raises ``ConstraintError`` if something else may come as well.
         """
         texts = tuple(path[0] for path in self.paths if path and isinstance(path[0], str))
         if texts and len(texts) < len(self.paths):
@@ -78,12 +80,12 @@ Ways: TypeAlias = Callable[[TagContinuation], list[Path]]
 
 @dataclass(frozen=True, slots=True)
 class TriggerArm:
-    """What is bound once ``trigger`` was written in free text."""
+    """The parts that are bound once ``trigger`` was written in free text."""
 
     trigger: str
     tags: tuple[tuple[str, Ways], ...]
-    """The texts that may go on from the trigger, each with the trigger itself before it, and what
-    follows each."""
+    """The texts that may continue the trigger, each with the trigger itself before it, and the part
+    that follows each."""
 
 
 class TagGrammar:
@@ -102,7 +104,7 @@ class TagGrammar:
         return self._table.brancher.branch(paths)
 
     def fixed(self, options: Sequence[str]) -> Ways:
-        """Write one of some texts; an empty one may stand among them."""
+        """Write one of some texts; an empty one may be among them."""
         return lambda behind: [
             join_path(option, *path) for option in options for path in self._few(behind.paths)
         ]
@@ -111,11 +113,11 @@ class TagGrammar:
         return paths if len(paths) <= MOST_PATHS else [(self._branch(paths),)]
 
     def bound(self, node: Node) -> Ways:
-        """Write what a node of a grammar writes."""
+        """Write a node of a grammar."""
         return lambda behind: [join_path(node, *path) for path in behind.paths]
 
     def matching(self, regex: str) -> Ways:
-        """Write a text of a regex; where fixed text follows, up to the first time that it comes."""
+        """Write a match of a regex, up to the first fixed text that may follow, if any."""
         pattern = regex_to_lark(regex, use_ascii="")
 
         def ways(behind: TagContinuation) -> list[Path]:
@@ -156,7 +158,7 @@ class TagGrammar:
     def repeated(
         self, part: Ways, least: int, most: int | None, separator: str | None = None
     ) -> Ways:
-        """Write a part again and again; with a separator at least 0 or 1 times."""
+        """Repeat a part; with a separator the minimum is 0 or 1."""
 
         def ways(behind: TagContinuation) -> list[Path]:
             node = self._branch(part(TagContinuation(last=most == 1 and behind.nothing)))
@@ -178,8 +180,8 @@ class TagGrammar:
     ) -> Ways:
         """Write free text in which triggers lead into arms.
 
-        ``starts_with_arm``: an arm comes first, before any free text. ``once``: nothing but what
-        stands after the whole follows the first arm.
+        ``starts_with_arm``: an arm comes first, before any free text. ``once``: after the first arm
+        only the text after the whole may follow.
         """
         cut = {trigger: tags for arm in arms for trigger, tags in self._cut_at_tokens(arm).items()}
 
@@ -207,7 +209,7 @@ class TagGrammar:
         return ways
 
     def _arms(self, cut: dict[str, list[tuple[str, Ways]]], behind: TagContinuation) -> list[Path]:
-        """Return the ways through the arms: after its trigger each is one node, and bound."""
+        """Return the ways through the arms: after its trigger each is one bound node."""
         return [
             (
                 trigger,
@@ -219,7 +221,7 @@ class TagGrammar:
         ]
 
     def _cut_at_tokens(self, arm: TriggerArm) -> dict[str, list[tuple[str, Ways]]]:
-        """Let a trigger that ends inside an opaque token of a begin go on to that token's end.
+        """Extend a trigger that ends inside an opaque token of a begin to the end of that token.
 
         The model writes the whole token; its first characters alone never come.
         """
@@ -239,7 +241,7 @@ class TagGrammar:
     def _prose(
         self, behind: TagContinuation, triggers: Sequence[str], excludes: Sequence[str]
     ) -> FreeProse:
-        """Return free text; what ends it, leads out of it or is kept out is not a token in it."""
+        """Return free text without the tokens that end it, lead out of it or are excluded."""
         closes = behind.closes
         if not closes and not behind.nothing:
             raise ConstraintError(
@@ -266,7 +268,7 @@ class TagGrammar:
 
 
 _WITHOUT_MEANING: dict[str, object] = {"style": "json", "any_order": False, "excludes": []}
-"""What a ``json_schema`` format may say of itself without changing what ``%json`` takes."""
+"""Members of a ``json_schema`` format whose value does not change what ``%json`` takes."""
 
 
 def structural_grammar(
@@ -377,7 +379,7 @@ class _TagReader:
         return self.made.bound(JsonValue(schema, style=None))
 
     def token(self, given: object, place: str) -> str:
-        """Return the text of a token, named by itself or by its id."""
+        """Return the text of a token, identified by its text or its id."""
         for token in self.made.tokenizer.added:
             if given in {token.id, token.text}:
                 return token.text
@@ -473,7 +475,7 @@ class _TagReader:
 def _arms(
     triggers: tuple[str, ...], tags: list[tuple[str, Ways]], place: str
 ) -> tuple[TriggerArm, ...]:
-    """Put the tags to their triggers: each begins with exactly one."""
+    """Assign the tags to their triggers: each begins with exactly one."""
     members: dict[str, list[tuple[str, Ways]]] = {trigger: [] for trigger in triggers}
     for number, (begin, body) in enumerate(tags):
         fitting = [trigger for trigger in triggers if trigger and begin.startswith(trigger)]

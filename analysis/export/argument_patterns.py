@@ -1,4 +1,8 @@
-r"""How the target reads a call's arguments: as JSON, as its JSON with quirks, or pair by pair.
+r"""Choose how the target reads a call's arguments: as JSON, as JSON with quirks, or pair by pair.
+
+`arguments_reader` builds the parsers of the target that could read an `ArgumentFormat` and
+returns the one with the least loss. Losses are found by trying: the battery's values are written
+by the notation and read as transformers' parser reads them (`value_losses`).
 
 For example `<parameter=days>3</parameter>` is read pair by pair:
 
@@ -10,12 +14,10 @@ For example `<parameter=days>3</parameter>` is read pair by pair:
     >>> print(reader.settings["tag_pattern"])
     <parameter=(?P<key>[^\n]+?)>\n?(?P<value>.*?)\n?</parameter>
 
-Which values come out right: what the notation writes, read as transformers' parser reads it.
+The target's content parsers are few: text, JSON, JSON or else text. A text is then typed by the
+schema of its parameter, if the tools are given (`_coerce` in transformers' `response_parser.py`).
 
-Its content parsers are few: text, JSON, JSON or else text. A text is then typed by the schema of
-its parameter, where the tools are given (`_coerce` in transformers' `response_parser.py`).
-
-For example, where all but arrays come back as they were:
+For example, where all but arrays come back unchanged:
 
     >>> value_losses(lambda value: not isinstance(value, list), unwritten=[]).types
     frozenset({<JsonType.ARRAY: 'array'>})
@@ -46,7 +48,7 @@ _PLAIN = "plain words"
 _CONTAINERS = (JsonType.ARRAY, JsonType.OBJECT)
 
 Reads = Callable[[Json], bool]
-"""Whether a value that is written comes back."""
+"""Returns whether a value comes back as it was written."""
 
 
 def load_json(text: str) -> Json:
@@ -56,7 +58,7 @@ def load_json(text: str) -> Json:
 
 
 def type_text(value: Json, kind: JsonType) -> Json:
-    """Type a text by its parameter's schema; what is not text stays."""
+    """Convert a text by its parameter's schema; a value that is not text is unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -83,18 +85,18 @@ class ValueLosses:
 
     types: frozenset[JsonType] = frozenset()
     characters: str = ""
-    """Strings that hold one of these are lost, while others are not."""
+    """Characters whose presence in a string loses it."""
     odd_strings: bool = False
-    """Some strings are lost, and no single character is to blame."""
+    """Whether some strings are lost for which no single character is to blame."""
 
     @property
     def weight(self) -> int:
-        """How much is lost, to choose the better of two ways to read."""
+        """The amount of loss, to choose the better of two ways to read."""
         strings = bool(self.characters) + 2 * self.odd_strings
         return 4 * len(self.types) + strings + 8 * (JsonType.STRING in self.types)
 
     def limits(self, why: str) -> Iterator[ExportLimit]:
-        """Say what is lost, and why."""
+        """Describe the losses, and why they occur."""
         if self.types:
             words = ", ".join(sorted(self.types))
             yield ExportLimit(MessagePiece.TYPES, f"{words}: {why}", self.types)
@@ -133,7 +135,7 @@ def _holds(text: str, characters: str) -> bool:
 
 
 def _spoiled(value: Json, lost: set[JsonType], characters: str) -> bool:
-    """Whether a value inside is lost by itself."""
+    """Return whether a value inside is lost by itself."""
     items = value if isinstance(value, list) else value.values() if isinstance(value, dict) else ()
     return any(
         (type_of(item) in lost and type_of(item) not in _CONTAINERS)
@@ -155,13 +157,13 @@ class ContentParser:
     limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     empty: bool = True
-    """It reads nothing at all as no arguments."""
+    """Whether it reads an empty text as no arguments."""
     any_names: bool = False
-    """It reads names of arguments that are no plain words."""
+    """Whether it reads argument names that are not plain words."""
 
     @property
     def weight(self) -> int:
-        """How much it does not read, to choose the better of two."""
+        """The amount that it does not read, to choose the better of two."""
         return sum(
             _ALL if limit.piece is MessagePiece.ARGUMENTS else 4 * len(limit.types) + 1
             for limit in self.limits
@@ -191,7 +193,7 @@ def arguments_reader(arguments: ArgumentFormat) -> ContentParser:
 
 
 def _whole(arguments: ArgumentFormat) -> ContentParser | None:
-    """Read all as JSON; None where not even strings are."""
+    """Read all as JSON; return None if not even strings come back."""
     lost = value_losses(lambda value: _reads_as_json(arguments, value), _unwritten(arguments))
     if not lost.weight:
         return ContentParser("json", empty=False)
@@ -227,7 +229,7 @@ def _reads_as_json(arguments: ArgumentFormat, value: Json) -> bool:
 
 
 def _dialect(arguments: ArgumentFormat) -> ContentParser | None:
-    """Read all as JSON with quirks, which are bare keys and quotes of its own."""
+    """Read all as JSON with quirks: bare keys and special quotes."""
     values, members = arguments.members.values or arguments.values, arguments.members
     text, objects = values.string, (members, values.object)
     if (values.array.open, values.array.close) != ("[", "]") or members.typed:
@@ -284,7 +286,7 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
         ("text", value_losses(_read_by(values, quoted=False, text=True), _unwritten(arguments))),
         ("either", value_losses(_read_by(values, quoted=True, text=True), _unwritten(arguments))),
     )
-    # Where something is not JSON, the strict way fails on all of the message.
+    # Where something is not JSON, the strict way fails on the whole message.
     way, lost = min(
         (each for each in ways if each[0] != "json" or not each[1].weight),
         key=lambda each: each[1].weight,
@@ -308,12 +310,12 @@ def _pairs(arguments: ArgumentFormat) -> ContentParser | None:
 
 
 def _begin_alike(rows: Sequence[Row]) -> bool:
-    """Whether what stands before the value is the same in all rows."""
+    """Return whether the text before the value is the same in all rows."""
     return len({row[: row.index(RowSlot.VALUE)] for row in rows}) == 1
 
 
 def _told_before(before: Row) -> bool:
-    """Whether a word stands before a name, so that no name is taken for the text of a value."""
+    """Return whether a word precedes a name, so that no name is taken for the text of a value."""
     literal = before[-1] if before else ""
     return not isinstance(literal, RowSlot) and any(char.isalnum() for char in literal)
 
@@ -332,7 +334,7 @@ def _why(values: ValueNotation, lost: ValueLosses) -> str:
 
 
 def _told_apart(row: Row, members: ContainerNotation) -> bool:
-    """Whether it shows where a value of a row ends."""
+    """Return whether the end of a value of a row is recognizable."""
     closer = row[-1]
     if not isinstance(closer, RowSlot) and closer.strip():
         return True
@@ -364,7 +366,7 @@ def _read_by(values: ValueNotation, *, quoted: bool, text: bool) -> Callable[[Js
 
 
 def _inside(text: StringText, value: str) -> str:
-    """Return what stands between a string's quotes."""
+    """Return the text between a string's quotes."""
     written = text.write(value)
     if text.escape is StringEscape.PYTHON:
         written = written[len(text.open) + 1 : len(written) - len(text.close) - 1]
@@ -386,7 +388,7 @@ def _pair_patterns(
 ) -> Iterator[str]:
     """Return a pattern for the rows that begin alike, whatever closes them.
 
-    It is `alone` where all of them do.
+    It is `alone` if all of them do.
     """
     value = _value_pattern(values.string, unquote=unquote)
     closers: dict[str, list[str]] = {}
@@ -402,14 +404,14 @@ def _pair_patterns(
 
 
 def _is_marker(piece: str | RowSlot) -> bool:
-    """Whether a piece closes a value by itself, being nothing that a value may well hold."""
+    """Return whether a piece closes a value by itself, since a value is unlikely to hold it."""
     return not isinstance(piece, RowSlot) and bool(TemplateLiteral.of(piece).markers)
 
 
 def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bool) -> str:
-    """Match what of a row stands before its value, or after it.
+    """Match the text of a row before its value, or after it.
 
-    It is `alone` where all rows begin alike.
+    It is `alone` if all rows begin alike.
     """
     pieces: list[str] = []
     for at, piece in enumerate(row):
@@ -425,10 +427,10 @@ def _row_pattern(row: Row, before: Row, members: ContainerNotation, *, alone: bo
 
 
 def _key_pattern(row: Row, at: int, members: ContainerNotation, *, alone: bool) -> str:
-    """Match a name: any, after a word that tells that one follows, for what follows it ends it.
+    """Match any name after a word that announces one, since the text that follows ends it.
 
-    Where rows begin in several ways, one name could go on to where the next row of another kind
-    has its own: it has nothing of the character that begins what follows names.
+    If rows begin in several ways, one name could extend to the name of the next row of another
+    kind: so it excludes the first character of the text that follows names.
     """
     if not _told_before(row[:at]):
         return _KEY
@@ -456,7 +458,7 @@ def _edged(text: str, *, last: bool) -> str:
 
 
 def _end_of_value(rows: Sequence[Row], members: ContainerNotation) -> str:
-    """Look for the next pair or the end of all, where nothing sure closes a value."""
+    """Look ahead to the next pair or the end of all, if nothing certain closes a value."""
     follows: list[str] = []
     for row in rows:
         head = "" if isinstance(row[0], RowSlot) else _edged(row[0].lstrip(), last=False)
@@ -476,13 +478,13 @@ _ANY_VALUE = "(?P<value>.*?)"
 
 def _value_pattern(text: StringText, *, unquote: bool) -> str:
     if not unquote:
-        # What closes a value may stand inside a string.
+        # The text that closes a value may stand inside a string.
         return r'(?P<value>(?:"(?:\\.|[^"\\])*"|[^"])*?)' if text.open == '"' else _ANY_VALUE
     return any_pattern(_value_patterns(text))
 
 
 def _value_patterns(text: StringText) -> Iterator[str]:
-    """Return patterns for a value, the quotes of a string left out."""
+    """Return patterns for a value, without the quotes of a string."""
     if text.guard is not None:
         yield f"{exact_pattern(text.guard.open)}(?P<value>.*?){exact_pattern(text.guard.close)}"
     if text.escape is StringEscape.PYTHON:

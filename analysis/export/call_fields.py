@@ -1,6 +1,7 @@
-r"""Calls that are literals and slots in a row: the target captures what stands before arguments.
+r"""Read calls in the target: rows of literals and slots (`row_field`), or JSON (`json_field`).
 
-For example, of `<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
+In a row the target captures the slots before the arguments, as in
+`<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
 
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
@@ -12,9 +13,8 @@ For example, of `<tool_call>\n<function=f>\n…</function>\n</tool_call>`:
     >>> field.settings["transform"]["function"]
     {'name': '{name}', 'arguments': '{content}'}
 
-Calls that are JSON as a whole: the target's `json` reads them, a transform arranges them.
-
-For example, of `<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>`:
+The target's `json` reads calls that are JSON as a whole, and a transform arranges them, as in
+`<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>`:
 
     >>> from autoparser import analyze, load_template
     >>> calls = analyze(load_template("fixtures/templates/j1-json-in-tags.jinja")).format.calls
@@ -53,7 +53,7 @@ from .field_patterns import (
 
 
 def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsField | None:
-    """Read each call, or the array of all, as JSON; None where that does not give them back."""
+    """Read each call, or the array of all, as JSON; return None if that does not give them back."""
     if fields.fun_name_is_key:
         return None
     paths = (*_path(fields, fields.name_field), *_path(fields, fields.args_field))
@@ -65,13 +65,13 @@ def json_field(calls: CallFormat, fields: JsonFields, end: TurnEnds) -> CallsFie
     array = _array(calls, fields, end, limits)
     if array is not None:
         return array
-    # Objects that touch each other would be told apart by nothing but their braces.
+    # Only braces would separate objects that touch each other.
     touching = not (fields.after.strip() or calls.separator) and calls.limit is CallLimit.MANY
     return None if touching else _object(calls, fields, end, limits)
 
 
 def _limits(calls: CallFormat, fields: JsonFields) -> tuple[ExportLimit, ...] | None:
-    """Say what of the battery's calls is lost; None where it is too much."""
+    """Return the losses in the battery's calls, or None if they are too many."""
     limits: dict[ExportLimit, None] = {}
     for case in battery_messages():
         for call in case.message.calls:
@@ -127,7 +127,7 @@ def _transform(fields: JsonFields, root: str) -> dict[str, Json]:
 def _array(
     calls: CallFormat, fields: JsonFields, end: TurnEnds, limits: tuple[ExportLimit, ...]
 ) -> CallsField | None:
-    """Read all calls as one array; None where they stand in none."""
+    """Read all calls as one array; return None if there is no array."""
     opening, closing = calls.section_open.strip(), calls.section_close.strip()
     if fields.before.strip() or fields.after.strip() or calls.later_close:
         return None
@@ -182,7 +182,7 @@ def _object(
 
 
 def _head(calls: CallFormat) -> str:
-    """Match how the JSON of a call begins: with its first key, where that is written."""
+    """Match the beginning of a call's JSON, with its first key if that is written."""
     first = calls.row[0]
     text = "" if isinstance(first, RowSlot) else first
     key = text[text.find("{") + 1 :].lstrip() if "{" in text else ""
@@ -191,9 +191,9 @@ def _head(calls: CallFormat) -> str:
 
 
 def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
-    """Read each call by the literals around its name; None where the name is not to be found.
+    """Read each call by the literals around its name; return None if the name cannot be found.
 
-    `turn` matches where a turn begins, `end` what ends it.
+    `turn` matches the beginning of a turn, `end` its end.
     """
     if calls.row.count(RowSlot.ARGUMENTS) != 1:
         return None
@@ -257,7 +257,7 @@ def row_field(calls: CallFormat, turn: str, end: TurnEnds) -> CallsField | None:
 
 
 def _follows(calls: CallFormat, head: Sequence[str | RowSlot], after: str, braced: bool) -> str:
-    """Look ahead to the arguments, where no literal shows that the name has ended."""
+    """Look ahead to the arguments, if no literal shows that the name has ended."""
     literal = head[-1]
     if not braced and not isinstance(literal, RowSlot) and literal.strip():
         return ""
@@ -270,7 +270,7 @@ _KEY = "zkey"
 
 
 def _body_end(calls: CallFormat, reader: ContentParser) -> str:
-    """Match how the arguments always end."""
+    """Match the invariable end of the arguments."""
     if reader.content == "json":
         return "" if reader.limits else exact_pattern(calls.arguments.write({_KEY: 1})[-1:])
     return exact_pattern(calls.arguments.members.close.strip())
@@ -284,7 +284,7 @@ def _ids(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
 
 
 def _closers(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
-    """Say which strings end a call that nothing but its name opens and a mere sign closes."""
+    """Return the strings that end a call that only its name opens and a mere sign closes."""
     close = TemplateLiteral.of(tail[0] if tail and not isinstance(tail[0], RowSlot) else "")
     if not close.core or close.is_marker or close.mark:
         return ()
@@ -294,13 +294,13 @@ def _closers(tail: Sequence[str | RowSlot]) -> tuple[ExportLimit, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Seam:
-    """What stands right around the arguments, calls without any among them."""
+    """The text right around the arguments, for calls without arguments, too."""
 
     before: str = ""
     after: str = ""
-    """In place of what the row has after the arguments; empty: nothing is in its place."""
+    """Replaces the text of the row after the arguments; empty if nothing does."""
     taken: int = 0
-    """How many pieces of the row `before` stands for."""
+    """How many pieces of the row `before` replaces."""
     limit: ExportLimit | None = None
 
 
@@ -310,7 +310,7 @@ def _seam(
     tail: Sequence[str | RowSlot],
     reader: ContentParser,
 ) -> _Seam:
-    """Find patterns that hold for a call without arguments, too."""
+    """Return patterns that hold for a call without arguments, too."""
     empty = calls.empty_row
     if empty is None:
         if not reader.empty and not _is_empty_object(calls.arguments.write({})):
@@ -360,7 +360,7 @@ def _squashed(text: str) -> str:
 
 
 def _with_braces(calls: CallFormat) -> CallFormat | None:
-    """Take the braces around the arguments for a part of them."""
+    """Move the braces around the arguments into the arguments."""
     at = calls.row.index(RowSlot.ARGUMENTS)
     if not 0 < at < len(calls.row) - 1 or calls.arguments.members.open:
         return None
@@ -375,7 +375,7 @@ def _with_braces(calls: CallFormat) -> CallFormat | None:
 
 
 def _captures(calls: CallFormat, head: Sequence[str | RowSlot]) -> str:
-    """Match what stands before the arguments, and capture the name and the id in it."""
+    """Match the text before the arguments, and capture the name and the id in it."""
     named = {RowSlot.NAME: f"(?P<name>{WORD})", RowSlot.ID: f"(?P<id>{WORD})"}
     if calls.naming is not None:
         name = f"(?P<name>{WORD if calls.id_row else _PLAIN_WORD})"
@@ -385,15 +385,15 @@ def _captures(calls: CallFormat, head: Sequence[str | RowSlot]) -> str:
 
 
 _PLAIN_WORD = r"""[\w-]*?[^\W\d][\w-]*?"""
-"""A name within an id of which no render shows how it is put together: it is not a number."""
+"""A name within an id whose composition no render shows: it is not a number."""
 
 
 def _pattern(
     row: Sequence[str | RowSlot], named: Mapping[RowSlot, str] | None = None, *, inner: bool = False
 ) -> str:
-    """Match a piece of a call's row; `inner` says that arguments stand right before it.
+    """Match a piece of a call's row; `inner` is whether arguments stand right before it.
 
-    `named` has the patterns that capture a slot where it first stands.
+    `named` has the patterns that capture a slot at its first place.
     """
     pieces: list[str] = []
     for at, piece in enumerate(row):

@@ -1,4 +1,4 @@
-"""What an export holds, and what its target cannot express."""
+"""Describe an export, and the parts that its target cannot express."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TemplateDialect(StrEnum):
 
 
 class MessagePiece(StrEnum):
-    """A part of a message, as far as a target can lack it alone."""
+    """A part of a message that a target may lack alone."""
 
     REASONING = "reasoning"
     CONTENT = "content"
@@ -63,7 +63,7 @@ class ExportLimit:
     """The strings concerned hold one of these; empty: all strings."""
 
     def concerns(self, message: Message) -> bool:
-        """Whether a message has what is not expressed; ids never spoil the rest of a message."""
+        """Return whether a message has an unexpressed part; ids never spoil the rest of it."""
         match self.piece:
             case MessagePiece.REASONING:
                 return bool(message.reasoning)
@@ -91,18 +91,18 @@ class ExportLimit:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A format in the words of another program."""
+    """A format as a document of another program."""
 
     document: Mapping[str, Json]
-    """What the target reads, as JSON values."""
+    """The document that the target reads, as JSON values."""
     limits: tuple[ExportLimit, ...] = ()
-    """What it does not express; empty: it expresses the whole format."""
+    """The parts that it does not express; empty if it expresses the whole format."""
     needs_tools: bool = False
     """Arguments are typed by the tools' schemas: without the tools, they are all texts."""
     plain_names: bool = False
     """Names of arguments are read where they are plain words: between no signs that tell them."""
     dialect: TemplateDialect = TemplateDialect.COMMON
-    """Who reads the document."""
+    """The readers of the document."""
 
     @property
     def whole(self) -> bool:
@@ -110,11 +110,11 @@ class Export:
         return not self.limits
 
     def lacks(self, piece: MessagePiece) -> bool:
-        """Whether a part is not expressed."""
+        """Return whether a part is not expressed."""
         return any(limit.piece is piece for limit in self.limits)
 
     def promises(self, message: Message) -> bool:
-        """Whether all of a message is expressed, its calls' ids aside."""
+        """Return whether all of a message is expressed, its calls' ids aside."""
         if any(limit.concerns(message) for limit in self.limits):
             return False
         names = (name for call in message.calls for name in call.arguments)

@@ -1,9 +1,11 @@
-r"""Regular expressions as transformers' parser searches them, from literals.
+r"""Build regular expressions from literals, as transformers' parser searches them.
 
-A pattern is searched for again with every piece of text that comes, as a partial match, and what
-may still become a match is held back. An optional end is not: once the text goes on otherwise,
+    TurnFormat -> joints_of -> joints; format, turn, joints -> TargetSurroundings -> patterns
+
+A pattern is searched for again with every piece of text that comes, as a partial match, and text
+that may still become a match is held back. An optional end is not: once the text goes on otherwise,
 the match without it counts. So nothing optional stands at a pattern's end here, except
-whitespace of which every beginning matches, too.
+whitespace of which every prefix matches, too.
 
 For example:
 
@@ -12,9 +14,9 @@ For example:
     >>> any_pattern(["a", "b"]), optional_pattern("a"), behind_pattern("a")
     ('(?:a|b)', '(?:a)?', '(?<=a\\s*)')
 
-The texts that stand around the parts of a turn, collected from all its layouts.
+Joints are the texts around the parts of a turn, collected from all its layouts.
 
-For example, what stands after reasoning:
+For example, the texts after reasoning:
 
     >>> from autoparser import analyze, load_template
     >>> template = load_template("fixtures/templates/a1-function-parameter.jinja")
@@ -25,7 +27,7 @@ For example, what stands after reasoning:
     None '\n</think>\n\n<|im_end|>\n'
     calls '\n</think>\n\n'
 
-What the fields of one document need to know of the whole turn.
+`TargetSurroundings` holds what the fields of one document need to know of the whole turn.
 
 For example, of a turn whose header the prompt has written:
 
@@ -63,17 +65,17 @@ from .export_limits import ExportLimit
 
 @dataclass(frozen=True, slots=True)
 class TargetJoint:
-    """What is written between two neighbours."""
+    """The text written between two neighbors."""
 
     left: TurnPart | None
-    """None: the turn begins here, after its header."""
+    """The part before it, or None at the beginning of the turn, after its header."""
     right: TurnPart | None
-    """None: the turn ends here."""
+    """The part after it, or None at the end of the turn."""
     text: str
 
     @property
     def blank(self) -> bool:
-        """Whether it is whitespace alone, or nothing."""
+        """Whether it is whitespace alone, or empty."""
         return not self.text.strip()
 
 
@@ -108,7 +110,7 @@ def joints_between(
     left: Sequence[TurnPart | None],
     right: Sequence[TurnPart | None],
 ) -> Iterator[TargetJoint]:
-    """Return the joints whose neighbours are among these."""
+    """Return the joints whose neighbors are among these."""
     for joint in joints:
         if joint.left in left and joint.right in right:
             yield joint
@@ -118,7 +120,7 @@ ANY: Sequence[TurnPart | None] = (None, *TurnPart)
 
 
 def closing_text(calls: CallFormat) -> str:
-    """Return what is written after the last slot of the last call."""
+    """Return the text written after the last slot of the last call."""
     last = calls.row[-1]
     return ("" if isinstance(last, RowSlot) else last) + calls.section_close
 
@@ -140,11 +142,11 @@ _SPACES = re.compile(r"\s+")
 ANY_SPACE = r"\s*"
 
 WORD = r"""[^\s{}\[\]<>"']+?"""
-"""A name or an id, up to what follows it."""
+"""A name or an id, up to the text that follows it."""
 
 
 def exact_pattern(text: str) -> str:
-    """Match a text as it is."""
+    """Match a text exactly."""
     return "".join(f"\\{char}" if char in _SPECIAL else _NAMED.get(char, char) for char in text)
 
 
@@ -155,12 +157,12 @@ def at_most(space: str) -> str:
 
 
 def widest_pattern(spaces: Iterable[str]) -> str:
-    """Match each of several pieces of whitespace, where one of them holds the others."""
+    """Match each of several pieces of whitespace, if one of them holds the others."""
     return at_most(max(spaces, key=len, default=""))
 
 
 def loose_pattern(text: str) -> str:
-    """Match a text, whatever whitespace stands at its edges and where it breaks lines."""
+    """Match a text with any whitespace at its edges and at its line breaks."""
     literal = TemplateLiteral.of(text)
     pieces: list[str] = []
     at = 0
@@ -175,7 +177,7 @@ def loose_pattern(text: str) -> str:
 
 
 def any_pattern(patterns: Iterable[str]) -> str:
-    """Match one of several patterns; empty where there is none."""
+    """Match one of several patterns; empty if there are none."""
     found = list(dict.fromkeys(pattern for pattern in patterns if pattern))
     return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})" if found else ""
 
@@ -186,7 +188,7 @@ def behind_pattern(pattern: str) -> str:
 
 
 def anchor_field(key: str, pattern: str) -> dict[str, str]:
-    """Return a pattern under its key: as a literal where it is one, which streams without delay."""
+    """Return a pattern under its key, as a literal if it is one, which streams without delay."""
     text = _literal(pattern)
     return {f"{key}_pattern": pattern} if text is None else {key: text}
 
@@ -226,38 +228,38 @@ def optional_pattern(pattern: str) -> str:
     return f"(?:{pattern})?" if pattern else ""
 
 
-# What the ways to read calls have in common: a field, and where one call ends.
+# The common parts of the ways to read calls: a field, and the end of one call.
 
 
 @dataclass(frozen=True, slots=True)
 class CallsField:
-    """How calls are read; whitespace around them is not in the patterns."""
+    """The reading of calls; whitespace around them is not in the patterns."""
 
     open: str
-    """Opens a call, or the first of them, and captures what the transform names."""
+    """Opens a call, or the first of them, and captures the groups that the transform names."""
     ahead: str
     """The same without captures, to look ahead."""
     close: str
-    """Closes a call; empty where only the end of the text does."""
+    """Closes a call; empty if only the end of the text does."""
     behind: str
-    """What stands after a call that was closed, to look back."""
+    """Matches the text after a call that was closed, to look back."""
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
     limits: tuple[ExportLimit, ...] = ()
     needs_tools: bool = False
     section_close: str = ""
-    """Closes all calls, where that is not part of what closes one."""
+    """Closes all calls, unless that is part of the close of one."""
     separator: str = ""
-    """What stands between two calls, where it is more than whitespace."""
+    """The text between two calls, if it is more than whitespace."""
     plain_names: bool = False
-    """Names of arguments are read where they are plain words."""
+    """Whether only names of arguments that are plain words are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnds:
-    """What ends a turn: an engine stops there, and does not pass it on."""
+    """The ends of a turn: an engine stops there, and does not pass them on."""
 
     pattern: str
-    """Matches it; empty where only the end of the text does."""
+    """Matches one; empty if only the end of the text ends a turn."""
     texts: tuple[str, ...]
 
     @property
@@ -266,7 +268,7 @@ class TurnEnds:
         return any_pattern([rf"(?=\s*{self.pattern})" if self.pattern else "", r"\s*\Z"])
 
     def stopped(self, text: str) -> str:
-        """Match what is passed on of a text that ends the turn; empty where it does not end it."""
+        """Match the part of a text that a stopped engine passes on; empty unless it ends a turn."""
         text = text.rstrip()
         rests = [text.removesuffix(each) for each in self.texts if text.endswith(each)]
         return rf"{loose_pattern(min(rests, key=len).strip())}\s*\Z" if rests else ""
@@ -296,9 +298,9 @@ def frame_patterns(
 ) -> FramedPatterns:
     """Put the section around the patterns of one call.
 
-    `opened` and `ahead` match what opens a call, with its captures and without; `marked` says
-    whether they begin with a literal. `after` matches what closes it; `body_end` matches how what
-    is between always ends, empty where it may end in any way.
+    `opened` and `ahead` match the text that opens a call, with its captures and without; `marked`
+    is whether they begin with a literal. `after` matches the text that closes it; `body_end`
+    matches the invariable end of the text between, empty if it may end in any way.
     """
     section_open, section_close = (
         loose_pattern(calls.section_open.strip()),
@@ -309,19 +311,19 @@ def frame_patterns(
     if section_open and marked:
         first, first_ahead = rf"(?:{section_open}\s*)?{opened}", rf"(?:{section_open}\s*)?{ahead}"
     elif section_open:
-        # Only in a section that is open: elsewhere, nothing shows that this is a call.
+        # Only in an open section: elsewhere, nothing shows that this is a call.
         inside = rf"(?:(?!{section_close}).)*" if section_close else ".*"
         back = behind_pattern(f"{section_open}{inside}{separator or after or body_end}")
         first, first_ahead = rf"(?:{section_open}\s*|{back}){opened}", rf"{section_open}\s*{ahead}"
     next_call = rf"{separator}\s*{ahead}" if separator else ahead
     last = rf"(?<={body_end}\s*)" if body_end else ""
     if after and _BRACKETS.fullmatch(after):
-        # Brackets close much: these are the call's if what follows a call follows them.
+        # Brackets close much: these are the call's if the text after a call follows them.
         follows = any_pattern([section_close, next_call, end.pattern])
         close = any_pattern([rf"{last}{after}(?=\s*{follows})", rf"{last}{after}\s*\Z"])
         return FramedPatterns(first, first_ahead, close, after, section_close, separator)
     if after:
-        # What closes only later calls is to the target what closes all.
+        # The target takes a close of later calls alone for the close of all.
         later = calls.later_close
         closing = any_pattern([section_close, loose_pattern(later.strip()), end.stopped(later)])
         close = f"{last}{any_pattern([after, end.stopped(closing_text(calls))])}"
@@ -348,13 +350,13 @@ class TargetSurroundings:
     turn: TurnTree
     joints: tuple[TargetJoint, ...]
     calls: CallsField | None = None
-    """None: none are written, or the target cannot read them."""
+    """The calls, or None if none are written, or the target cannot read them."""
     reasoning: MarkerBlock | None = None
-    """None: there is none, or the target cannot read it."""
+    """The reasoning, or None if there is none, or the target cannot read it."""
 
     @property
     def begins(self) -> str:
-        """Match where a turn begins: the text's beginning, or a header that the model writes."""
+        """Match the beginning of a turn: that of the text, or a header that the model writes."""
         header = self.turn.header.core
         return rf"(?:\A|{exact_pattern(header)})" if self.writes_header else r"\A"
 
@@ -374,7 +376,7 @@ class TargetSurroundings:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """What ends a turn; one that begins with another adds nothing to it."""
+        """The texts that end a turn; one that begins with another is redundant."""
         cores = tuple(dict.fromkeys(end.core for end in self.turn.ends if end.core))
         return tuple(
             core
@@ -384,10 +386,10 @@ class TargetSurroundings:
 
     @property
     def end(self) -> str:
-        """Match what ends a turn, the end of the text aside; empty where nothing does."""
+        """Match the texts that end a turn, the end of the text aside; empty if there are none."""
         header = self.turn.header.core
         going_on = rf"(?!\s*{exact_pattern(header)})" if self.turn.goes_on and header else ""
-        # Where one marker ends a turn and begins the next, the first one in the text begins it.
+        # If one marker ends a turn and begins the next, the first one in the text is a beginning.
         begun = r"(?!\A)" if header in self.ends else ""
         found = any_pattern(
             f"{exact_pattern(core)}{_no_call(core, self.format.calls)}" for core in self.ends
@@ -396,7 +398,7 @@ class TargetSurroundings:
 
     @property
     def explicit(self) -> bool:
-        """Whether content is always opened, so that what stands outside is nothing."""
+        """Whether content is always opened, so that text outside is not content."""
         joints = list(joints_between(self.joints, left=ANY, right=[TurnPart.CONTENT]))
         return bool(self.turn.content.open.core) and all(self._opened(joint) for joint in joints)
 
@@ -419,14 +421,14 @@ class TargetSurroundings:
             yield self.calls.behind
 
     def gap(self, part: TurnPart, *, left: bool, written: Sequence[str]) -> str:
-        """Match the whitespace at an edge of a part: what is written, or all that is stripped."""
+        """Match the whitespace at an edge of a part: as written, or all that is stripped."""
         edges = self._edges(part, left=left)
         if edges == {EdgeStrip.WHITESPACE}:
             return ANY_SPACE
         return r"\n*" if edges <= _NEWLINES and edges else widest_pattern(written)
 
     def stripped(self, part: TurnPart) -> bool:
-        """Whether both edges of a part are stripped whenever it is written."""
+        """Return whether both edges of a part are stripped whenever it is written."""
         both = self._edges(part, left=True) | self._edges(part, left=False)
         return both == {EdgeStrip.WHITESPACE}
 
@@ -440,7 +442,7 @@ _NEWLINES = {EdgeStrip.WHITESPACE, EdgeStrip.NEWLINES}
 
 
 def _no_call(end: str, calls: CallFormat | None) -> str:
-    """Look that what ends a turn does not open a call, where calls are opened by the same."""
+    """Look ahead to exclude an end of a turn that opens a call, if both are the same text."""
     opening = "" if calls is None else calls.opening.strip()
     rest = opening.removeprefix(end).strip()
     return rf"(?!\s*{loose_pattern(rest)})" if opening.startswith(end) and rest else ""

@@ -1,4 +1,10 @@
-"""Trying an export out: the target's own parser reads what the template writes of the battery."""
+"""Export a format as transformers' `response_template`, and try the export out.
+
+    TurnFormat -> response_template -> Export (document, limits) -> try_out -> ExportTrial
+
+`try_out` lets the target's own parser read what the template writes of the battery, and lets the
+template write what was read.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +54,18 @@ if TYPE_CHECKING:
 
 # transformers' `response_template`: from a format to the document that a tokenizer carries.
 #
-# The document's fields are searched for in the text after the last header of the prompt, the
-# prompt's own beginning of the turn included; see `utils/chat_parsing` of transformers 5.23.
+# The document's fields are searched for in the text after the last header of the prompt, including
+# the beginning of the turn in the prompt; see `utils/chat_parsing` of transformers 5.23.
 
 
 def response_template(
     format_: TurnFormat, dialect: TemplateDialect = TemplateDialect.COMMON, eos: str = ""
 ) -> Export:
-    """Write a format as a `response_template`, and say what that cannot express.
+    """Write a format as a `response_template`, with the limits of what it can express.
 
-    `eos` is the token that ends an output whatever the template writes; empty where none does.
+    `eos` is the token that ends an output whatever the template writes; empty if none does.
     transformers reads the ids of an output, and that token is one of them: after a call it would be
-    content, and take the place of what was before.
+    content, and replace the earlier content.
     """
     format_ = format_.whole
     if eos and eos not in format_.stop_strings:
@@ -115,7 +121,7 @@ def _calls(around: TargetSurroundings) -> tuple[CallsField | None, tuple[ExportL
 
 
 def _start_anchor(format_: TurnFormat) -> dict[str, str]:
-    """Match what stands right before the turn, at the end of the prompt."""
+    """Match the text right before the turn, at the end of the prompt."""
     header = written_header(format_).strip() and format_.header
     openings = sorted(format_.openings, key=lambda opening: -len(opening.text))
     known = [opening.text for opening in openings if opening.text]
@@ -157,12 +163,12 @@ class Parse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ComparedMessage:
-    """A message as it can be compared: absent parts are None."""
+    """A message in comparable form: absent parts are None."""
 
     reasoning: str | None
     content: str | None
     calls: tuple[tuple[str, str, str | None], ...] = ()
-    """Name, arguments as sorted JSON text, and the id where the export gives it."""
+    """Name, arguments as sorted JSON text, and the id if the export includes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +180,13 @@ class ExportMismatch:
     text: str
     expected: ComparedMessage
     found: ComparedMessage | None
-    """None: the target raised."""
+    """The message that the target read, or None if it raised."""
     error: str = ""
-    """What the target raised, or what the template writes of the message that was found."""
+    """The error of the target, or what the template writes of the message that was found."""
 
     @property
     def kind(self) -> str:
-        """What comes back otherwise, in words."""
+        """The parts that come back otherwise, in words."""
         if self.found is None:
             return "the parser raises"
         ours, theirs = self.expected, self.found
@@ -195,28 +201,28 @@ class ExportMismatch:
 
 @dataclass(frozen=True, slots=True)
 class ExportTrial:
-    """How the battery's messages came back."""
+    """The results for the battery's messages."""
 
     passed: int
     total: int
-    """Messages that the export promises to give back."""
+    """Number of messages that the export promises to give back."""
     left_out: int
-    """Messages with a part that it says it does not express."""
+    """Number of messages with a part that the export says it does not express."""
     foretold: int
-    """Messages of the total that the template writes after none of its prompts: what is read of
-    them is the text that the format foretells, and no render says so."""
+    """Messages of the total that the template writes after none of its prompts: they are read from
+    the text that the format predicts, which no render confirms."""
     mismatches: tuple[ExportMismatch, ...] = ()
     kinds: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many of the total hold what, such as reasoning."""
+    """Number of messages of the total by the part they hold, such as reasoning."""
 
     @property
     def ok(self) -> bool:
-        """Whether the export holds what it promises."""
+        """Whether the export keeps its promises."""
         return self.passed == self.total
 
 
 def transformers_parser() -> Parse | None:
-    """Return transformers' parser; None where no transformers with one is installed."""
+    """Return transformers' parser, or None if no transformers with one is installed."""
     if find_spec(TARGET_PACKAGE) is None:
         return None
     try:
@@ -237,8 +243,8 @@ def try_out(
 ) -> ExportTrial:
     """Parse the messages that the template writes, after every prompt.
 
-    `cases` are the messages; None: the battery. `prober` has nothing set. What is found is given to
-    the template, too: it has to write the text that was parsed.
+    `cases` are the messages; None means the battery. `prober` has nothing set. The messages that
+    are found are given back to the template, which has to write the text that was parsed.
     """
     return _Tryout(format_, export, parse, prober).of(
         battery_messages() if cases is None else cases
@@ -246,10 +252,10 @@ def try_out(
 
 
 class _Tryout:
-    """One export, and the template that is its judge."""
+    """One export, and the template that judges it."""
 
     def __init__(self, format_: TurnFormat, export: Export, parse: Parse, prober: Prober) -> None:
-        # Whoever exports alone renders nothing.
+        # An export without a trial renders nothing, so it need not import this.
         from autoparser.analysis.learning.continuations import turns_after  # noqa: PLC0415
 
         self._format, self._export, self._parse = format_, export, parse
@@ -299,7 +305,7 @@ class _Tryout:
         return None
 
     def _foretold(self, message: Message, turn: str) -> ExportMismatch | None:
-        """Parse what the format foretells, after an earlier turn."""
+        """Parse the text that the format predicts, after an earlier turn."""
         expected = _surviving(self._format, self._export, message)
         for prefix, text in turn_prompts(self._format, message, turn):
             found = self._mismatch(expected, prefix, text)
@@ -330,7 +336,7 @@ def _kinds(message: Message) -> Iterator[str]:
 
 
 def _message(found: ComparedMessage, asked: Message) -> Message:
-    """Return what was found as a message, with the ids and the order of keys of what was asked."""
+    """Return the message found, with the ids and the order of keys of the message asked for."""
     known = dict(enumerate(asked.calls))
     calls: list[ToolCall] = []
     for at, (name, text, given) in enumerate(found.calls):
@@ -350,7 +356,7 @@ def _sorted(value: Json) -> str:
 
 
 def turn_prompts(format_: TurnFormat, message: Message, turn: str) -> Iterator[tuple[str, str]]:
-    """Return every prompt that a turn may follow, an earlier turn in it, and what is left to write.
+    """Return every prompt that a turn may follow, with an earlier turn, and the rest of the turn.
 
     A prompt that opens the reasoning, where no turn in the history shows that, is among them.
     """
@@ -363,7 +369,7 @@ def turn_prompts(format_: TurnFormat, message: Message, turn: str) -> Iterator[t
     for text in fitting:
         yield earlier + text, turn[len(text) :]
     if not fitting:
-        # A prompt that writes what no turn has, or one that opens what this turn lacks.
+        # A prompt that writes text of no turn, or one that opens a part that this turn lacks.
         strange = (each.text for each in format_.openings if each.written is PromptProgress.OTHER)
         yield earlier + next(strange, format_.header), _behind_header(format_, turn)
     layout = format_.layouts[message.presence]
@@ -382,7 +388,7 @@ def _behind_header(format_: TurnFormat, turn: str) -> str:
 
 
 def trial_tools() -> tuple[Json, ...]:
-    """Offer the battery's tools; the parameter that it gives null allows null."""
+    """Return the battery's tools; the parameter that gets null in a case allows null."""
     nullable: dict[str, Json] = {"parent": {"type": ["string", "null"]}}
     offered = [with_properties(tool, nullable.get) for tool in battery_tools()]
     return tuple({"type": "function", "function": tool} for tool in offered)
@@ -398,7 +404,7 @@ def _gives_ids(format_: TurnFormat, export: Export) -> bool:
 
 
 def _surviving(format_: TurnFormat, export: Export, message: Message) -> ComparedMessage:
-    """Say what of a message the template writes."""
+    """Return the parts of a message that the template writes."""
     layout = format_.layouts[message.presence]
     reasoning = content = ""
     if TurnPart.REASONING in layout.parts:

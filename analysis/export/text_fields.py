@@ -1,4 +1,7 @@
-r"""The field of the target that reads content.
+r"""Build the fields of the target for content and reasoning, and the markup between them.
+
+`content_field` and `reasoning_field` return a field each; `markup_pattern` matches the markup that
+belongs to no field, so that it does not become content.
 
 For example, of content that nothing opens and the end of the turn closes:
 
@@ -17,9 +20,7 @@ For example, of content that nothing opens and the end of the turn closes:
     >>> field["close_pattern"].endswith(r"\A\s*)\s+\Z)")
     True
 
-The field of the target that reads reasoning.
-
-For example, of `<think>\n…\n</think>\n\n`:
+The field for reasoning, for example of `<think>\n…\n</think>\n\n`:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
@@ -34,9 +35,7 @@ For example, of `<think>\n…\n</think>\n\n`:
     >>> print(field["open_pattern"], field["close_pattern"])
     <think>\n? (?:\n?</think>\n{0,2}|(?=<\|im_end\|>))
 
-The markup between the fields that none of them takes, so that it does not become content.
-
-For example an empty block of reasoning, which is neither reasoning nor content:
+The markup that no field takes, for example an empty block of reasoning:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.core.turn_format import Formats
@@ -84,7 +83,7 @@ from .field_patterns import (
 
 
 def content_limit(around: TargetSurroundings) -> ExportLimit | None:
-    """Say what content the target cannot read; None where it can."""
+    """Return the content that the target cannot read as a limit, or None if it reads all."""
     if any(layout.parts.count(TurnPart.CONTENT) > 1 for layout in around.format.layouts.values()):
         return ExportLimit(MessagePiece.CONTENT, "it is written twice")
     block = around.reasoning
@@ -97,7 +96,7 @@ def content_limit(around: TargetSurroundings) -> ExportLimit | None:
 
 
 def content_alone(around: TargetSurroundings) -> Iterator[str]:
-    """Return what stands before content in turns without calls."""
+    """Return the texts before content in turns without calls."""
     for presence, layout in around.format.layouts.items():
         for literal, part in zip(layout.literals, layout.parts, strict=False):
             if part is TurnPart.CONTENT and not presence.calls:
@@ -105,16 +104,16 @@ def content_alone(around: TargetSurroundings) -> Iterator[str]:
 
 
 def opened_alike(text: str, block: MarkerBlock) -> bool:
-    """Whether what stands before content opens reasoning."""
+    """Return whether the text before content opens reasoning."""
     return bool(block.open.core) and text.rstrip().endswith(block.open.core)
 
 
 def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict[str, Json]:
-    """Read content: between its literals, or all that is nothing else.
+    """Read content: between its literals, or all that belongs to nothing else.
 
-    `rest` matches the markup that is neither content nor any other field's. What closes content
-    that nothing opens is dropped wherever it stands, so markup is among it; content that is opened
-    may begin after some. `joins` is whether pieces of content are joined.
+    `rest` matches the markup that is neither content nor any other field's. The close of content
+    that nothing opens is dropped wherever it stands, so markup is part of it; content that is
+    opened may begin after some. `joins` is whether pieces of content are joined.
     """
     if around.explicit:
         opens = any_pattern(f"{optional_pattern(rest)}{each}" for each in _content_openings(around))
@@ -127,7 +126,7 @@ def content_field(around: TargetSurroundings, rest: str, *, joins: bool) -> dict
         **anchors,
         "content": "text",
         "content_args": {"strip": around.stripped(TurnPart.CONTENT)},
-        # Text after a call is content, too, and would else take the place of what was before.
+        # Text after a call is content, too, and would otherwise replace the text before it.
         **({"repeats": True, "join": ""} if joins else {}),
     }
 
@@ -166,13 +165,13 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
     ends = list(joints_between(around.joints, left=[TurnPart.CONTENT], right=[None]))
     if around.end:
         ended = [joint for joint in ends if joint.text.lstrip().startswith(around.ends)]
-        # Where the template ends turns by whitespace alone, the model's own end follows that.
+        # If the template ends turns by whitespace alone, the model's own end follows that.
         spaces = [space_at_start(joint.text) for joint in ended or ends]
         gap = around.gap(TurnPart.CONTENT, left=False, written=spaces)
         if gap != ANY_SPACE:
             gap = optional_pattern(rf"{behind_pattern(around.closed)}\s+") + gap
         yield f"{gap}{around.end}.*"
-        # An engine that stops there passes on what is written before the end, and no end.
+        # An engine that stops there passes on the text before the end, without the end.
         yield from (rf"{exact_pattern(space)}\Z" for space in spaces if space)
     block = around.turn.content.close
     if block.core:
@@ -185,7 +184,7 @@ def _implicit_closes(around: TargetSurroundings) -> Iterator[str]:
 
 
 def call_opening(around: TargetSurroundings) -> str:
-    """Match what opens a call, with the whitespace before it that is not content."""
+    """Match the text that opens a call, with the whitespace before it that is not content."""
     calls = around.calls
     if calls is None:
         return ""
@@ -217,7 +216,7 @@ class _Edges:
 
 
 def reasoning_limit(around: TargetSurroundings) -> ExportLimit | None:
-    """Say why the target cannot read the reasoning; None where it can, or there is none."""
+    """Return why the target cannot read the reasoning, or None if it can or there is none."""
     block = around.turn.reasoning
     if block is None:
         shown = any(TurnPart.REASONING in layout.parts for layout in around.format.layouts.values())
@@ -303,7 +302,7 @@ def _reasoning_openings(
 
 
 def closed_by_prompt(around: TargetSurroundings) -> str:
-    """Match the close of reasoning that a prompt writes, and has not opened."""
+    """Match the close of reasoning in a prompt that has not opened it."""
     block = around.reasoning
     if block is None:
         return ""
@@ -316,7 +315,7 @@ def closed_by_prompt(around: TargetSurroundings) -> str:
 
 
 def empty_block(around: TargetSurroundings) -> str:
-    """Match a reasoning block without reasoning, where the field would not read it as such."""
+    """Match a reasoning block without reasoning, if the field would not read it as such."""
     block = around.reasoning
     if block is None or not block.open.core:
         return ""
@@ -341,13 +340,13 @@ def empty_block(around: TargetSurroundings) -> str:
 
 
 def _reads_all(pattern: str, space: str) -> bool:
-    """Whether a pattern takes this whitespace, and no more than it could where more follows."""
+    """Return whether a pattern takes this whitespace, and no more than it could if more follows."""
     longer = re.match(pattern, f"{space}\n")
     return longer is not None and longer.end() == len(space)
 
 
 def _empty_blocks(around: TargetSurroundings, block: MarkerBlock) -> Iterator[TargetJoint]:
-    """Return the blocks that turns or prompts write where there is no reasoning."""
+    """Return the blocks that turns or prompts write without reasoning."""
     found = [joint for joint in around.joints if joint.left is None]
     for opening in around.format.openings:
         if opening.written is PromptProgress.REASONING_CLOSED:
@@ -360,7 +359,7 @@ def _empty_blocks(around: TargetSurroundings, block: MarkerBlock) -> Iterator[Ta
 
 
 def markup_pattern(around: TargetSurroundings) -> str:
-    """Match markup; empty where there is none, or nothing could take it for content."""
+    """Match markup; empty if there is none, or nothing could take it for content."""
     block = any_pattern([empty_block(around), closed_by_prompt(around)])
     return block if around.explicit else any_pattern([block, *_markup(around)])
 
@@ -380,7 +379,7 @@ def _markup(around: TargetSurroundings) -> Iterator[str]:
         if calls.section_close:
             yield rf"{behind_pattern(calls.behind)}\s*{calls.section_close}{behind_calls}"
         elif widest_pattern(spaces):
-            # What matches nothing would close content again and again.
+            # A pattern that matches nothing would close content again and again.
             yield rf"(?<={calls.behind})(?=\s){behind_calls}(?<=\s)"
     for joint in around.joints:
         if joint.left is not TurnPart.CONTENT:
@@ -399,7 +398,7 @@ def _header(around: TargetSurroundings) -> str:
 
 
 def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
-    """Match what of a joint its neighbours do not take."""
+    """Match the part of a joint that its neighbors do not take."""
     back, text = _behind_left(around, joint)
     reasoning = around.reasoning
     if joint.right is TurnPart.REASONING and reasoning is not None:
@@ -421,7 +420,7 @@ def _unclaimed(around: TargetSurroundings, joint: TargetJoint) -> str:
 
 
 def _behind_left(around: TargetSurroundings, joint: TargetJoint) -> tuple[str, str]:
-    """Match the end of what the left neighbour takes, and give what it leaves."""
+    """Match the end of what the left neighbor takes, and return the rest."""
     reasoning, calls, text = around.reasoning, around.calls, joint.text
     if joint.left is TurnPart.CALLS and calls is not None:
         return any_pattern([calls.section_close, calls.behind]), text

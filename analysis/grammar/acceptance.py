@@ -1,4 +1,4 @@
-"""Whether a grammar accepts a text, and where and why it does not, as llguidance runs it."""
+"""Check whether a grammar accepts a text, and where and why not, as llguidance runs it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _BY_ID = re.compile(rb"\xff\[([0-9]+)\]")
 _FEW = 8
-"""Ways to go on that are followed as far as they are forced."""
+"""Maximum number of continuations that are followed as far as they are forced."""
 _SOME = 64
-"""Ways to go on that are told one by one, by their first tokens."""
+"""Maximum number of continuations that are listed, by their first tokens."""
 _OF_JSON = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}:,]')
 
 
 class GrammarDialect(StrEnum):
-    """What a grammar is written in when a text is held against it."""
+    """The language of a grammar that a text is checked against."""
 
     LARK = "lark"
     """With a tokenizer made for it, else with all markers as plain text."""
@@ -41,7 +41,7 @@ class GrammarDialect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextAcceptance:
-    """What a grammar makes of a text."""
+    """The result of checking a text against a grammar."""
 
     accepted: bool
     tokens: int
@@ -51,9 +51,9 @@ class TextAcceptance:
     place: int
     """The character at which the first one that was refused begins; else the text's length."""
     refused: str | None = None
-    """The text of the token that was refused; None: none was, but the text ends too early."""
+    """The text of the refused token, or None if the text only ends too early."""
     part: SpanKind | None = None
-    """What the parser takes the text before that place for, in its last part."""
+    """The parser's kind of the last part of the text before that place."""
     call: str = ""
     """The function that was being called there, where its name was read."""
     argument: str = ""
@@ -80,14 +80,14 @@ class TextTokens:
 
 
 def tokens_of(tokenizer: ModelTokenizer) -> TextTokens:
-    """Take the tokens of a model."""
+    """Return the tokens of a model."""
     ends = frozenset(tokenizer.eos_ids)
     return TextTokens(tokenizer.ll, tokenizer.encode, tokenizer.bytes_of, ends)
 
 
 @cache
 def byte_tokens() -> TextTokens:
-    """Take the bytes of a text."""
+    """Return the bytes of a text as tokens."""
     from llguidance import LLTokenizer  # noqa: PLC0415 - slow to import
 
     return TextTokens(
@@ -103,9 +103,9 @@ def accept_text(
     text: str,
     markers: Sequence[str] = (),
 ) -> TextAcceptance:
-    """Hold a text against a grammar; `markers` are those of the format.
+    """Check a text against a grammar; `markers` are those of the format.
 
-    Raises GrammarError where llguidance does not take the grammar.
+    Raises GrammarError if llguidance does not load the grammar.
     """
     matcher = _matcher(grammar, dialect, tokens)
     ids = list(tokens.cut(text))
@@ -115,7 +115,7 @@ def accept_text(
     before = b"".join(map(tokens.bytes_of, ids[:taken])).decode(errors="ignore")
     refused = None
     if taken < len(ids):
-        # Of a character that is cut into bytes, the whole is told.
+        # If a character is cut into bytes, the whole character is reported.
         refused = tokens.bytes_of(ids[taken]).decode(errors="ignore") or text[len(before)]
     allowed, choices = _next(matcher, tokens)
     read = OutputParser(turn).parse(before, complete=False)
@@ -160,7 +160,7 @@ def _argument(begun: str) -> str:
 
 
 def _completed(before: str, refused: str, markers: Sequence[str]) -> str:
-    """Return the longest marker that ends with what was refused, and was begun before that."""
+    """Return the longest marker that the refused text completes, and that was begun before it."""
     text = before + refused
     found = [each for each in markers if text.endswith(each) and len(each) > len(refused) > 0]
     return max(found, key=len, default="")
@@ -176,7 +176,7 @@ def _matcher(grammar: str, dialect: GrammarDialect, tokens: TextTokens) -> LLMat
 
 
 def _taken(matcher: LLMatcher, ids: Sequence[int], ends: frozenset[int]) -> int:
-    """Feed tokens, and count those that are taken; one that ends an answer is, at an end."""
+    """Feed tokens, and count those accepted, including one that ends an answer at an end."""
     for at, token in enumerate(ids):
         if token in ends and matcher.is_accepting() and at + 1 == len(ids):
             return at + 1
@@ -186,9 +186,9 @@ def _taken(matcher: LLMatcher, ids: Sequence[int], ends: frozenset[int]) -> int:
 
 
 def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]:
-    """Return what may come, each as far as it is forced, and how many tokens may.
+    """Return the possible continuations, each as far as it is forced, and their number of tokens.
 
-    Of a token and a longer one that begins with it, the short one is told.
+    Of a token and a longer one that begins with it, the short one is reported.
     """
     if matcher.is_stopped():
         return (), 0
@@ -217,5 +217,5 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
 
 
 def _spelled(forced: bytes, tokens: TextTokens) -> bytes:
-    """Put the texts of opaque tokens in the place of their ids, as llguidance writes them."""
+    """Replace the ids of opaque tokens, as llguidance writes them, by their texts."""
     return _BY_ID.sub(lambda match: tokens.bytes_of(int(match[1])), forced)

@@ -1,4 +1,9 @@
-"""The calls of a turn as ways through a grammar: one for each tool, as the format writes it."""
+"""Write the calls of a turn as ways through a grammar: one per tool, as the format writes it.
+
+`CallWriter.ways` returns the calls of a turn: the head that all tools share, then a rule for one
+call of each tool (`each`), then another call or the close. The rules of the tools can be left open
+and filled in later (`fill`).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ _ID_CHARACTERS = "A-Za-z0-9_"
 
 
 class GrammarError(AutoparserError):
-    """A grammar that cannot be made: the place and the way out are told."""
+    """A grammar that cannot be made: names the place and the way out."""
 
 
 class CallWriter:
@@ -41,7 +46,7 @@ class CallWriter:
         parallel: bool,
         stops: Sequence[str],
     ) -> None:
-        """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
+        """Store a format's calls and the tools; `stops` are texts that end a call or a turn."""
         self.table, self.calls, self.tools = table, calls, tools
         self.many = parallel and calls.limit is CallLimit.MANY
         tail = [piece for piece in _behind_arguments(calls.row) if not isinstance(piece, RowSlot)]
@@ -52,18 +57,18 @@ class CallWriter:
         self._style = (
             JsonStyle() if arguments.verbatim else object_style(self._members, arguments.values)
         )
-        """How all of the arguments are spaced, where they are JSON."""
+        """The spacing of all of the arguments, if they are JSON."""
         self.head = _head(calls, table.brancher)
-        """What every call begins with, whatever the tool; empty where nothing stands before it."""
+        """The beginning of every call, whatever the tool; empty if nothing precedes the name."""
         self.open: dict[str, bool] = {}
-        """The rules for what follows the head, by name; whether it is that of the first call."""
+        """The rules for the text after the head, by name; whether it is that of the first call."""
         self._known: dict[bool, list[Path]] = {}
         self._closed = ClosedEntries()
 
     def ways(self, behind: Sequence[Path], begun: str = "") -> list[Path]:
         """Return the ways to write the calls of a turn, and one of the paths after them.
 
-        `begun` is what the prompt has already written of them.
+        `begun` is the part of them that the prompt has already written.
         """
         calls = self.calls
         closed = [join_path(calls.section_close, *path) for path in behind]
@@ -74,7 +79,7 @@ class CallWriter:
         return [_without(path, begun) for path in whole]
 
     def _more(self, closed: Sequence[Path]) -> Callable[[], Node]:
-        """Make what follows a call: another one, or the close."""
+        """Return the maker of what follows a call: another one, or the close."""
 
         def make() -> Node:
             again = self.table.rule(f"calls {closed!r}", "more-calls", lambda: NOTHING)
@@ -88,7 +93,7 @@ class CallWriter:
         return make
 
     def _calls(self, *, first: bool) -> list[Path]:
-        """Return the ways to write one call: what all tools begin with, then a rule for them."""
+        """Return the ways to write one call: the shared head, then a rule for the tools."""
         first = first or RowSlot.INDEX not in (*self.calls.row, *(self.calls.empty_row or ()))
         known = self._known.get(first)
         if known is None:
@@ -108,7 +113,7 @@ class CallWriter:
         return known
 
     def fill(self, name: str, *, first: bool) -> None:
-        """Make the rule for what follows the head of a call, left open before."""
+        """Make the rule for the text after the head of a call, left open before."""
         behind = [_without(path, self.head) for path in self.each(first=first)]
         self.table.named[name] = self.table.brancher.branch(behind)
 
@@ -162,7 +167,7 @@ class CallWriter:
         return found
 
     def _arguments(self, name: str, schema: Json, behind: str) -> list[tuple[Path, bool]]:
-        """Return the ways to write a tool's arguments, and whether there are none in it."""
+        """Return the ways to write a tool's arguments, each with whether there are none in it."""
         arguments = self.calls.arguments
         if arguments.encoded:
             raise GrammarError(
@@ -200,7 +205,7 @@ class CallWriter:
                 case RowSlot.ID:
                     items.append(id_pattern(naming, name, literal_at(row, at + 1)))
                 case RowSlot.INDEX:
-                    # How many calls came before the turn no request says.
+                    # The request does not say how many calls came before the turn.
                     anew = first and not self.calls.index_goes_on
                     items.append(str(self.calls.index_base) if anew else _NUMBER)
                 case _:
@@ -226,7 +231,7 @@ def _without(path: Path, begun: str) -> Path:
 
 
 def literal_at(row: Row, at: int) -> str:
-    """Return the text at a place of a row; empty where there is a slot, or nothing."""
+    """Return the text at an index of a row; empty if there is a slot, or nothing."""
     piece = row[at] if 0 <= at < len(row) else ""
     return "" if isinstance(piece, RowSlot) else piece
 
@@ -236,7 +241,7 @@ def _behind_arguments(row: Row) -> Row:
 
 
 def _without_refused(arguments: ArgumentFormat) -> ContainerNotation:
-    """Write no values of the types on which the template raises."""
+    """Remove the values of the types on which the template raises."""
     members = arguments.members
     if not arguments.refused:
         return members
@@ -246,7 +251,7 @@ def _without_refused(arguments: ArgumentFormat) -> ContainerNotation:
 def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNode:
     """Match an id; where no name is written, the id carries it."""
     if naming is not None:
-        # A bounded word would be counted for each tool: llguidance gives up with some hundreds.
+        # A bounded word would be counted for each tool: llguidance gives up at some hundreds.
         word = f"[{_ID_CHARACTERS}]+"
         return PatternNode(
             naming.pattern(regex_escape(name), regex_escape, word=word, number="[0-9]{1,6}")

@@ -1,6 +1,6 @@
-r"""A table of GBNF rules, and how literals and classes of characters are written in it.
+r"""Keep a table of GBNF rules, and write literals, classes, digits and JSON's tokens in it.
 
-What is written stays inside what both llama.cpp's parser and llguidance's converter read alike:
+The text stays inside what llama.cpp's parser and llguidance's converter read alike:
 
 - rule names of small letters, digits and dashes (llama.cpp has no underscore, llguidance
   renames ``root`` to ``start`` and dashes to underscores);
@@ -48,7 +48,7 @@ class GbnfRules:
         self._wished: dict[str, int] = {}
         self._recursive: dict[Hashable, str] = {}
         self.section = ""
-        """What the rules that are asked for next are of, in words."""
+        """The part that the rules requested next belong to, in words."""
         self._sections: dict[str, str] = {}
 
     def add(self, wish: str, body: str) -> str:
@@ -72,15 +72,15 @@ class GbnfRules:
         return name
 
     def define(self, name: str, body: str) -> str:
-        """Return a reserved rule its body, and its name back."""
+        """Define a reserved rule, and return its name."""
         self._bodies[name] = body
         self._names[body] = name
         return name
 
     def settle(self, name: str, expression: str) -> str:
-        """Return a reserved rule an expression as its body, and its name back.
+        """Define a reserved rule by an expression, and return its name.
 
-        Where the expression is a rule's name, which nothing can have referred to yet, that rule
+        If the expression is the name of a rule that nothing can have referred to yet, that rule
         gives way.
         """
         body = self._bodies.pop(expression, None)
@@ -258,7 +258,7 @@ def counted_digits(count: int, digits: str = DECIMAL) -> list[str]:
 
 
 def digit_class(digits: str) -> str:
-    """Return a class of neighbouring digits."""
+    """Return a class of adjacent digits."""
     if len(digits) == 1:
         return gbnf_literal(digits)
     numbers = "".join(digit for digit in digits if digit.isdigit())
@@ -274,12 +274,12 @@ def _range(digits: str) -> str:
 # How one character of a string is written: as JSON, as JSON in ASCII, as itself.
 #
 # `json.dumps` writes each character in exactly one way, and so does a grammar here: the short
-# escape where JSON has one, ``\u`` with four small hexadecimal digits for all else that cannot
-# stand as itself, two of them for what lies beyond U+FFFF.
+# escape if JSON has one, ``\u`` with four lowercase hexadecimal digits for all others that cannot
+# stand as themselves, two of them beyond U+FFFF.
 
 
 class CharacterQuoting(StrEnum):
-    """What stands for a character inside a string."""
+    """How the characters inside a string are written."""
 
     JSON = "as json.dumps(…, ensure_ascii=False)"
     JSON_ASCII = "as json.dumps(…)"
@@ -293,7 +293,7 @@ class CharacterQuoting(StrEnum):
 
     @property
     def quote(self) -> str:
-        """What stands before and after a string."""
+        """The text before and after a string."""
         return "" if self is CharacterQuoting.BARE else '"'
 
     def options(self, points: CodePoints) -> tuple[Sequence[str], Sequence[str]]:
@@ -325,7 +325,7 @@ _PLAIN = CodePoints.of((0x20, LAST)) - CodePoints.among('"\\')
 _PRINTABLE_ASCII = CodePoints.of((0x20, 0x7E)) - CodePoints.among('"\\')
 _PLANE_0 = CodePoints.of((0, 0xFFFF))
 _LOW_BITS = 0x3FF
-"""What of a code point the second half of a surrogate pair holds."""
+"""The bits of a code point that the second half of a surrogate pair holds."""
 
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 
@@ -353,11 +353,11 @@ def _pairs(first: int, last: int) -> Iterator[str]:
 
 # The tokens of JSON as GBNF rules: brackets, separators, words, names of members.
 #
-# llguidance joins rules that hold no recursion to one regular expression each, and its lexer
+# llguidance joins rules without recursion into one regular expression each, and its lexer
 # takes the longest match. Two objects in a choice, one of them recursive, would then be one long
 # token against a ``{``, and the wrong one would win. So every bracket and separator ends in a
-# seam (`GbnfRules.seam`): whatever holds a bracket stays a rule, and the tokens that compete are
-# those of JSON, of which none but a number is the beginning of another.
+# seam (`GbnfRules.seam`): whatever holds a bracket stays a rule, and the competing tokens are
+# those of JSON, of which none but a number is a prefix of another.
 
 
 DEEPEST_LINE = 24
@@ -373,7 +373,7 @@ class JsonTokens:
     key_separator: str = ": "
     quoting: CharacterQuoting = CharacterQuoting.JSON
     indent: str = ""
-    """What one level adds to a line; empty: all stands on one line."""
+    """The indentation of one level; empty if all is on one line."""
 
     @property
     def begin_object(self) -> str:
@@ -421,7 +421,7 @@ class JsonTokens:
         return self.rules.add(wish, " ".join(filter(None, parts)))
 
 
-# What no grammar can be written for.
+# Keywords that no grammar can express.
 
 
 def unwritable_keyword(keyword: str, pointer: str, why: str) -> UnheldKeywordError:

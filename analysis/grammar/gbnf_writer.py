@@ -1,9 +1,11 @@
-r"""Rules as GBNF, inside what llama.cpp's grammar parser and llguidance's converter read alike.
+r"""Write grammar rules as GBNF, in the subset that llama.cpp and llguidance's converter share.
 
-GBNF cannot say "any text but these", so free text is written as states, a rule each. Whitespace
-that a template would strip from the end of a text is left to the text.
+`write_gbnf` walks the nodes (`GbnfWriter.node`) and adds rules to a table; `SchemaTable` is the
+table that writes JSON values by their schemas. GBNF cannot say "any text but these", so free text
+is written as states, a rule each. Whitespace that a template would strip from the end of a text is
+left to the text.
 
-Text up to `<e>` is a state for each beginning of `<e>` that may have been written:
+Text up to `<e>` has a state for each prefix of `<e>` that may have been written:
 
     >>> from autoparser.analysis.grammar.gbnf_writer import SchemaTable
     >>> from autoparser.analysis.grammar.grammar_rules import NOTHING, ProseExit
@@ -72,7 +74,7 @@ class SchemaTable(GbnfRules):
         )
 
     def pattern(self, regex: str) -> str:
-        """Return the expression of what a regular expression matches as a whole."""
+        """Return the expression of a regular expression, anchored at both ends."""
         schema: Json = {"type": "string", "pattern": f"^(?:{regex})$"}
         expression = text_rules(schema, self)
         if expression is None:
@@ -80,22 +82,22 @@ class SchemaTable(GbnfRules):
         return expression
 
     def bare(self, regex: Regex) -> str:
-        """Return the expression of the texts that a regular expression matches, as they stand."""
+        """Return the expression of the texts that a regular expression matches, unquoted."""
         return bare_text(regex, self)
 
 
 _LONGEST = 1000
-"""Characters of a text that ends free text; llguidance takes minutes for ten times as many."""
+"""Maximum length of a close of free text; llguidance takes minutes for ten times as many."""
 _FEW = 2
-"""How many places may have states of a text to themselves, with what follows it there."""
+"""Maximum number of places that get states of their own for a text, with what follows it."""
 _ARGUMENT = "argument"
 
 
 class GbnfTable(Protocol):
-    """A table of GBNF rules; it knows how to write JSON by a schema, and regular expressions."""
+    """A table of GBNF rules that can write JSON by a schema, and regular expressions."""
 
     section: str
-    """The part of a turn that the next rules are of, in words."""
+    """The part of a turn that the next rules belong to, in words."""
 
     def reserve(self, wish: str) -> str:
         """Allocate a name like `wish`; `define` must follow."""
@@ -112,11 +114,11 @@ class GbnfTable(Protocol):
 
     @property
     def seam(self) -> str:
-        """The name of a rule that matches nothing, but keeps what it stands in a rule."""
+        """The name of a rule that matches nothing and keeps a rule from being one pattern."""
         ...
 
     def define(self, name: str, body: str) -> str:
-        """Return a reserved rule its body, and its name back."""
+        """Define a reserved rule, and return its name."""
         ...
 
     def value(self, value: JsonValue) -> str:
@@ -124,11 +126,11 @@ class GbnfTable(Protocol):
         ...
 
     def pattern(self, regex: str) -> str:
-        """Return the expression of what a regular expression matches as a whole."""
+        """Return the expression of a regular expression, anchored at both ends."""
         ...
 
     def bare(self, regex: Regex) -> str:
-        """Return the expression of the texts that a regular expression matches, as they stand."""
+        """Return the expression of the texts that a regular expression matches, unquoted."""
         ...
 
     def text(self, root: str) -> str:
@@ -139,16 +141,16 @@ class GbnfTable(Protocol):
 def write_gbnf(rules: GrammarRules, table: GbnfTable) -> str:
     """Write a grammar in GBNF, its root as `root`.
 
-    Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot.
+    Raises GrammarError for what GBNF cannot say; the table raises for schemas that it cannot write.
     """
     return GbnfWriter(rules, table).write()
 
 
 class GbnfWriter:
-    """Writes rules as GBNF; other dialects of it may write free text otherwise."""
+    """Writes rules as GBNF; other dialects may override how free text is written."""
 
     def __init__(self, rules: GrammarRules, table: GbnfTable) -> None:
-        """Take rules, and the table that they are written to."""
+        """Store the rules, and the table that they are written to."""
         self.rules = rules
         self.table = table
         self.names: dict[str, str] = {}
@@ -157,14 +159,14 @@ class GbnfWriter:
             self.names[name] = table.reserve(name)
         self._written: dict[FreeTextNode, str] = {}
         self._texts: dict[tuple[str, ...], list[str]] = {}
-        """The states of texts that are closed elsewhere, by what is kept out of them."""
+        """The states of texts that are closed elsewhere, by the texts excluded from them."""
         places = (rules.root, *rules.named.values())
         counts = Counter(prose for node in places for prose in _arguments_in(node))
         self._often = {prose for prose, count in counts.items() if count > _FEW}
         self._names_kept_apart: dict[PatternNode, str] = {}
 
     def write(self) -> str:
-        """Write the whole."""
+        """Write the whole grammar."""
         table = self.table
         root = self.node(self.rules.root)
         for name, node in self.rules.named.items():
@@ -195,10 +197,10 @@ class GbnfWriter:
                 return self._written[node]
 
     def _choice(self, options: Sequence[Node]) -> str:
-        """Write one of several nodes.
+        """Write alternatives.
 
-        What may be left out keeps its rule from being one pattern: llguidance would match as much
-        of it as it can, and not go back to what follows it.
+        An optional node keeps its rule from being one pattern: llguidance would match as much of
+        it as it can, and not backtrack to what follows it.
         """
         rules = [_first(option) for option in options]
         named = [self.rules.named[rule.name] for rule in rules if isinstance(rule, RuleReference)]
@@ -215,10 +217,11 @@ class GbnfWriter:
         return f"({' | '.join(dict.fromkeys(ways)) or self.table.never})"
 
     def _row(self, items: Sequence[Node]) -> str:
-        """Write nodes one after the other.
+        """Write nodes as a sequence.
 
-        A pattern whose escapes begin as the text after it is a rule with that text: llguidance
-        matches such a rule whole, and sees too late else that a pattern has ended.
+        A pattern whose escapes begin like the text after it becomes a rule with that text:
+        llguidance matches such a rule whole; otherwise it notices too late that a pattern has
+        ended.
         """
         found: list[str] = []
         for before, item in zip((None, *items), items, strict=False):
@@ -228,10 +231,10 @@ class GbnfWriter:
         return " ".join(found) or '""'
 
     def pattern(self, node: PatternNode) -> str:
-        """Write what a regular expression matches; a shape has its quotes and escapes in it."""
+        """Write a regular expression; a shape includes its quotes and escapes."""
         if node.shape is not None:
             text = self.shaped(node.shape)
-            # A rule of its own, quotes and all, since an escape may begin as the closing quote.
+            # A rule of its own, quotes and all, since an escape may begin like the closing quote.
             return self.table.add("quoted", text) if node.close else text
         if not node.but_not:
             return self.table.pattern(node.regex)
@@ -243,7 +246,7 @@ class GbnfWriter:
         return self._names_kept_apart[node]
 
     def shaped(self, shape: StringShape) -> str:
-        """Write the texts of a shape; nothing else tells where they end."""
+        """Write the texts of a shape that nothing else delimits."""
         regex = shape.single()
         return self.table.never if regex is None else self.table.bare(regex)
 
@@ -255,7 +258,7 @@ class GbnfWriter:
             values = [exit_.then for exit_ in node.exits if exit_.prose is None and not exit_.close]
             if any(isinstance(each, JsonValue | PatternNode) for each in _beginnings(values)):
                 raise _mixed()
-        # Whatever is complete first is taken, so that no text begins with what needs none.
+        # The first complete way is taken, so no text begins like a way without text.
         taken = {exit_.close for exit_ in node.exits if exit_.prose is None}
         for prose in proses:
             exits = [exit_ for exit_ in node.exits if exit_.prose == prose]
@@ -276,15 +279,15 @@ class GbnfWriter:
         ends: Sequence[str],
         taken: AbstractSet[str],
     ) -> str:
-        """Write the states of a text, and give the name of the first one.
+        """Write the states of a text, and return the name of the first one.
 
-        `thens` are the ways after each text that closes it, `ends` those where nothing does. It
-        begins with none of the characters that are `taken`.
+        `thens` are the ways after each close, `ends` those without a close. The text begins with
+        none of the characters in `taken`.
         """
         if prose.shape is not None:
             text = self.shaped(_told_apart(prose, prose.shape))
             every = {**thens, **({"": ends} if ends else {})}
-            # A rule of its own, close and all: llguidance reads such a rule as one, and else the
+            # A rule of its own, close and all: llguidance reads such a rule as one; otherwise the
             # first part of the text that may be the longest decides about the others.
             closed = {
                 close: self.table.add(prose.part, in_row(text, gbnf_literal(close)))
@@ -319,10 +322,10 @@ class GbnfWriter:
             others = any_but(sorted({*state.closes, *state.goes, *state.refused}))
             if not state.begun:
                 ways += [*([] if state is found[0] else [f"{others} {names[0]}"]), *ends]
-            # A state that nothing can leave is one that nothing may reach.
+            # A state without a way out must not be reachable.
             body = " | ".join(ways) or self.table.never
             if state is found[0]:
-                # A repetition, since llguidance takes no more than 2000 rules in one another.
+                # A repetition, since llguidance takes no more than 2000 nested rules.
                 body = f"{self.table.add('run', f'({others} {self.table.seam})*')} ({body})"
             self.table.define(name, body)
         if prose.part == _ARGUMENT and not prose.may_be_empty:
@@ -343,13 +346,13 @@ class GbnfWriter:
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
 
     def is_common(self, prose: FreeProse) -> bool:
-        """Whether the states of a text are written once for all places where it stands."""
+        """Return whether all places of a text share its states."""
         return prose in self._often
 
     def close(self, text: str) -> str:
-        """Write the close of a text that has states of its own: character by character, as these.
+        """Write the close of a text with states of its own: character by character, like these.
 
-        llguidance reads the longest of several literals, and would not go back.
+        llguidance reads the longest of several literals, and would not backtrack.
         """
         return " ".join(map(gbnf_literal, text))
 
@@ -358,7 +361,7 @@ class GbnfWriter:
     ) -> str:
         """Return the rule of a text that holds none of `texts`, and may end anywhere.
 
-        It begins with no character of `barred`, and is not empty where it `is_filled`.
+        It begins with no character of `barred`, and is not empty if `is_filled`.
         """
         whole = self.any_text_but(texts)
         if whole and not barred and not is_filled:
@@ -381,7 +384,7 @@ class GbnfWriter:
         return self.table.add(f"{part}-start", " | ".join(ways))
 
     def any_text_but(self, texts: Sequence[str]) -> str:
-        """Return the expression of any text without these; empty where that takes states."""
+        """Return the expression of any text without these; empty if that takes states."""
         del texts
         return ""
 
@@ -407,10 +410,10 @@ class GbnfWriter:
         behind: Sequence[str],
         barred: AbstractSet[str],
     ) -> str:
-        """Write a text that is not empty, and give the name of its first state.
+        """Write a text that is not empty, and return the name of its first state.
 
-        As long as all that was read is the beginning of a close, that close may not be complete.
-        Up to `</a>` that is a state for each of ``""``, ``"<"``, ``"</"`` and ``"</a"``.
+        While all that was read is a prefix of a close, that close may not be completed. Up to
+        `</a>` that is a state for each of ``""``, ``"<"``, ``"</"`` and ``"</a"``.
         """
         waiting = [0]
         started = {0: self.table.reserve(f"{prose.part}-start")}
@@ -445,7 +448,7 @@ def state_bodies(found: Sequence[State], names: Sequence[str]) -> Iterator[str]:
 
 
 def _others(state: State) -> str:
-    """Write the characters that lead from a state of such a text to the first one."""
+    """Return the characters that lead from a state of such a text to the first one."""
     return any_but(sorted({*state.goes, *state.refused}))
 
 
@@ -469,7 +472,7 @@ def _first(node: Node) -> Node:
 
 
 def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
-    """Return what nodes begin with, all options of each."""
+    """Return the nodes that may come first, through all options of each."""
     for node in map(_first, nodes):
         if isinstance(node, ChoiceNode):
             yield from _beginnings(node.options)
@@ -478,10 +481,10 @@ def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _mixed() -> UnheldKeywordError:
-    """Say that free text cannot be told from another value that may stand in its place.
+    """Return the error for free text that cannot be told from another value in its place.
 
-    llguidance reads free text of GBNF a character at a time, and goes on with what takes more.
-    That is so in a union alone; which one it is has to be found by who knows the schema.
+    llguidance reads free text of GBNF a character at a time, and prefers what takes more. Only a
+    union causes this; the caller that knows the schema has to find which one.
     """
     return UnheldKeywordError(
         "GBNF cannot tell values of one name apart that are any text in one object, and something"
@@ -498,7 +501,7 @@ _SIGNS = {"<": "lt", ">": "gt", "/": "slash", "|": "bar", "\n": "newline", " ": 
 
 
 def _after(read: str) -> str:
-    """Name the state of a text by what was read of a marker: `</th` is `-after-lt-slash-th`."""
+    """Name a state by the part of a marker read so far: `</th` is `-after-lt-slash-th`."""
     words = (
         char if char.isalnum() else f" {_SIGNS.get(char) or unicodedata.name(char, 'sign')} "
         for char in read.lower()
@@ -511,9 +514,9 @@ def _after(read: str) -> str:
 
 
 def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
-    """Return the shape of a text where no text of it is taken for its end, or stripped.
+    """Return the shape of a text restricted so that no text is taken for its end, or stripped.
 
-    Raises UnheldKeywordError where some might be: GBNF has no "and not".
+    Raises UnheldKeywordError if some might be: GBNF has no "and not".
     """
     regex = shape.single()
     letters = CodePoints() if regex is None else regex_alphabet(regex)
@@ -521,7 +524,7 @@ def _told_apart(prose: FreeProse, shape: StringShape) -> StringShape:
     clear = not (bare and letters & CodePoints.among(" \n\r\t"))
     if clear and all(CodePoints.among(text) - letters for text in prose.exclude):
         return shape
-    # Without an upper bound, that a text is not empty can be said.
+    # Without an upper bound, non-emptiness can be expressed.
     keyword = shape.keywords[-1]
     raise UnheldKeywordError(
         f"{keyword} cannot be held to in GBNF, where a string without quotes may hold what ends it",
@@ -535,11 +538,11 @@ _BARE = (EdgeStrip.NEWLINES, EdgeStrip.WHITESPACE)
 
 
 def either_of(ways: Sequence[str]) -> str:
-    """Write one of several ways."""
+    """Join alternatives."""
     different = list(dict.fromkeys(ways))
     return f"({' | '.join(different)})" if len(different) > 1 else different[0]
 
 
 def in_row(*parts: str) -> str:
-    """Write parts one after the other."""
+    """Join parts into a sequence."""
     return " ".join(part for part in parts if part and part != '""') or '""'

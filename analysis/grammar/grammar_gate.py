@@ -1,8 +1,8 @@
-"""The gate: the template's own continuation of every prompt is accepted and read back.
+"""Check that the template's own continuation of every prompt is accepted and read back.
 
-The template is the judge: what it renders after a generation prompt has to be accepted by the
-grammar that is made for this prompt, as llguidance runs it, and read by the parser as a message
-that the template writes as the same text again. llguidance's own tokenizer of bytes is taken, so
+The template is the judge: its rendering after a generation prompt has to be accepted by the
+grammar made for this prompt, as llguidance runs it, and read by the parser as a message
+that the template writes as the same text again. llguidance's own tokenizer of bytes is used, so
 that no token hides how a text is cut.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def run_gate(formats: Formats, found: Sequence[TemplateContinuation], prober: Prober) -> Gate:
-    """Ask both questions of every continuation; `prober` has nothing set."""
+    """Run both checks on every continuation; `prober` has nothing set."""
     asked = passed = usual_asked = usual_passed = 0
     faults: list[GateFault] = []
     usual_faults: list[GateFault] = []
@@ -135,7 +135,7 @@ def _reader_of(
 def _losses(
     written: Sequence[TemplateContinuation], own: Mapping[tuple[int, str], str]
 ) -> Iterator[GateFault]:
-    """Find what is lost where messages are sent as users do, against the template's own form."""
+    """Find the losses where messages are sent as users do, against the template's own form."""
     for each in written:
         text = each.text or ""
         wanted = own.get((id(each.opening), _title(replace(each, form=None))))
@@ -163,7 +163,7 @@ def _byte_tokenizer() -> LLTokenizer:
 
 
 def _refusal(grammar: Grammar) -> Callable[[str], str]:
-    """Make what says where a grammar refuses a text; an empty answer: it accepts it."""
+    """Return a function that finds where a grammar refuses a text; empty if it accepts it."""
     from llguidance import LLMatcher  # noqa: PLC0415 - only the gate needs it
 
     try:
@@ -189,7 +189,7 @@ def _refusal(grammar: Grammar) -> Callable[[str], str]:
 
 
 def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: str) -> str:
-    """Say how what was read differs; an empty answer: the template writes it as the same text."""
+    """Describe how the message read differs; empty if the template writes it as the same text."""
     if parsed.status is Status.MALFORMED:
         return f"it is read with the status {parsed.status}"
     try:
@@ -209,7 +209,7 @@ def _misread(turns: TemplateTurns, parsed: ParsedMessage, asked: Message, text: 
 
 
 def _with_ids_of(asked: Message, message: Message) -> Message:
-    """Return the message that was read; ids that are not written are those asked for."""
+    """Return the message that was read, with the requested ids in place of unwritten ones."""
     known = dict(enumerate(call.id for call in asked.calls))
     calls = (
         replace(call, id=call.id or known.get(at, "")) for at, call in enumerate(message.calls)

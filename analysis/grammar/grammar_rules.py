@@ -1,4 +1,8 @@
-"""The rules of a grammar as plain values, before any target's syntax."""
+"""Define the rules of a grammar as plain values, before any target's syntax.
+
+A `GrammarRules` is a root and named rules; their nodes are literals, patterns, JSON values,
+choices, sequences, repetitions, and places where free text may begin, with an exit for each close.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from .string_shape import StringShape
 
 @dataclass(frozen=True, slots=True)
 class LiteralNode:
-    """Text that is written as it stands."""
+    """Text that is written exactly."""
 
     text: str
 
@@ -26,24 +30,24 @@ class PatternNode:
     regex: str
     """In the syntax that Python's `re` and Rust's `regex` share; no groups that capture."""
     but_not: tuple[str, ...] = ()
-    """Texts that it matches and that are not meant."""
+    """Texts that it matches and that are excluded."""
     close: str = ""
-    """What closes the text, as the end of what is matched."""
+    """The close of the text, as the end of what is matched."""
     shape: StringShape | None = None
-    """What it has to match as well, quotes and escapes included."""
+    """A shape that it has to match as well, quotes and escapes included."""
     escapes: tuple[str, ...] = ()
-    """What stands in it for single characters, where no text of its own closes it."""
+    """Spellings of single characters in it, if no text of its own closes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
-    """How JSON is spaced."""
+    """The spacing of JSON."""
 
     item_separator: str = ", "
     key_separator: str = ": "
     ascii_only: bool = False
     indent: str = ""
-    """What one level adds to a line; empty: all on one line."""
+    """The indentation of one level; empty if all is on one line."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +57,7 @@ class JsonValue:
     schema: Json
     """A schema of its own: the definitions that it refers to are within it."""
     style: JsonStyle | None = field(default_factory=JsonStyle)
-    """None: the schema says it, in llguidance's words."""
+    """The spacing, or None if the schema has it, in llguidance's terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ class RuleReference:
 
 @dataclass(frozen=True, slots=True)
 class SequenceNode:
-    """Nodes one after the other; none of them: nothing is written."""
+    """Nodes in a sequence; without nodes, nothing is written."""
 
     items: tuple[Node, ...] = ()
 
@@ -79,45 +83,45 @@ class ChoiceNode:
 
 @dataclass(frozen=True, slots=True)
 class RepeatNode:
-    """A node again and again."""
+    """A repeated node."""
 
     node: Node
     least: int = 0
     most: int | None = None
-    """None: no end to it."""
+    """The maximum, or None if unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedLark:
-    """A whole grammar in llguidance's Lark, as somebody has written it."""
+    """A whole grammar in llguidance's Lark, written by its author."""
 
     lark: str
 
 
 @dataclass(frozen=True, slots=True)
 class FreeProse:
-    """Free text: which texts it may be."""
+    """Free text, and the texts that it may be."""
 
     exclude: tuple[str, ...] = ()
     """Texts that a reader would take for markup."""
     forgiven: tuple[str, ...] = ()
-    """Texts that a reader takes for markup of which the beginning is missing. They are kept out
-    only where others have to be: alone, they are not worth what it costs.
+    """Texts that a reader takes for markup whose beginning is missing. They are excluded
+    only if others have to be: alone, they are not worth the cost.
     """
     left: EdgeStrip = EdgeStrip.NOTHING
-    """What it does not begin with, since the template would strip it."""
+    """The edge that it does not begin with, since the template would strip it."""
     right: EdgeStrip = EdgeStrip.NOTHING
     may_be_empty: bool = False
     shapes: tuple[str, ...] = ()
-    """Regular expressions in Rust's words, each of which it has to match as a whole."""
+    """Regular expressions in Rust's syntax, each of which it has to match as a whole."""
     shape: StringShape | None = None
-    """What a schema says of it."""
+    """The constraints of a schema on it."""
     space: str = ""
-    """Whitespace that may stand after it, where nothing else closes it."""
+    """Whitespace that may follow it, if nothing else closes it."""
     tokens: tuple[int, ...] = ()
     """Opaque tokens that may stand in it, by their ids."""
     part: str = field(default="text", compare=False)
-    """What it is called where rules have names; it makes no other text of it."""
+    """Its name in the names of rules; it does not affect equality."""
 
     @property
     def is_shaped(self) -> bool:
@@ -127,12 +131,12 @@ class FreeProse:
 
 @dataclass(frozen=True, slots=True)
 class ProseExit:
-    """One way out of free text: the text that closes it, and what comes then."""
+    """One way out of free text: the text that closes it, and the node that follows."""
 
     prose: FreeProse | None
-    """The text before the close; None: there is none."""
+    """The text before the close, or None if there is none."""
     close: str
-    """Empty: the output ends, or ends with what `then` allows."""
+    """The close; empty if the output ends, or ends with what `then` allows."""
     then: Node
 
 
@@ -159,7 +163,7 @@ NOTHING = SequenceNode()
 
 
 def sequence_of(*items: Node) -> Node:
-    """Put nodes one after the other; sequences inside are opened, neighbouring texts joined."""
+    """Return a sequence of nodes; nested sequences are flattened, adjacent texts joined."""
     flat: list[Node] = []
     last: Node | None = None
     for item in items:
@@ -176,7 +180,7 @@ def sequence_of(*items: Node) -> Node:
 
 
 def choice_of(*options: Node) -> Node:
-    """Return one of several nodes; the same one twice is one."""
+    """Return a choice of nodes without duplicates."""
     if len(options) == 1:
         return options[0]
     if len(options) == 2 and ChoiceNode not in map(type, options):  # noqa: PLR2004 - most are so
@@ -191,7 +195,7 @@ def choice_of(*options: Node) -> Node:
 
 
 def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
-    """Whether a text begins as an escape of the pattern before it does, maybe after a blank."""
+    """Return whether a text, maybe after a blank, begins like an escape of the pattern before."""
     if not isinstance(node, LiteralNode):
         return False
     begins = {node.text[:1], node.text.lstrip()[:1]}
@@ -199,7 +203,7 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
 
 
 def refers_to(node: Node) -> bool:
-    """Whether a node refers to a rule by its name."""
+    """Return whether a node refers to a rule by its name."""
     match node:
         case RuleReference():
             return True
@@ -221,7 +225,7 @@ class GrammarRules:
     named: Mapping[str, Node]
     """The rules that `RuleReference` names."""
     tools: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The function whose call a rule was made for, where it is of a call; others may share it."""
+    """The function whose call a rule was made for, if any; others may share it."""
     frame: GrammarRules | None = None
     """The part that is the same for other tools: its root, and some of the rules; writers may keep
     what they have written of it.

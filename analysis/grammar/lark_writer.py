@@ -1,25 +1,26 @@
-"""Rules as Lark for llguidance, made for one tokenizer.
+"""Write grammar rules as Lark for llguidance, for one tokenizer.
 
-Quoted text never matches an opaque token of a tokenizer. So each literal is cut at these, and they
-are written as `<[id]>`.
+    GrammarRules, OpaqueTokens -> write_lark -> LarkGrammar: text, signs, slices
 
-Free text that an added token closes is one terminal; whitespace that has to stand before the
-token is its end. llguidance's mask is quick only while some text at hand may be anything at all,
+Quoted text never matches an opaque token of a tokenizer. So each literal is cut at these tokens,
+which are written as `<[id]>`.
+
+Free text that an added token closes is one terminal, which ends with the whitespace required
+before the token. llguidance computes a mask quickly only while some text at hand may be anything,
 so such a place gets a second way that takes any text and leads nowhere: the token is masked until
-the right whitespace stands before it, at no cost. Free text that plain text closes is written as
-runs between the signs of what closes it (see `stretches`); where it has a shape or edges of its
-own, or closes with a letter, it is a lazy rule. What a reader would take for markup is kept out of
-both.
+the right whitespace precedes it, at no cost. Free text that plain text closes is written as
+runs between the signs of its close (see `text_stretches`); where it has a shape or edges of its
+own, or closes with a letter, it is a lazy rule. Text that a reader would take for markup is
+excluded from both.
 
-Text whose length is counted takes states of llguidance's lexer, of which it keeps 250,000 for a
-whole answer, and then it ends that answer in its midst: up to 15.7 a character, in six real formats
-and the vocabularies of Qwen and DeepSeek. So a bound of more than 10,000 characters is left out.
-Whether a text of a least length is left at all it finds by trying, up to between 2,000 and 3,000
-characters of free text; then it does not load the grammar.
+Text of counted length uses states of llguidance's lexer, which allows 250,000 for a whole answer
+and then cuts that answer: up to 15.7 a character, in six real formats and the vocabularies of Qwen
+and DeepSeek. So a bound of more than 10,000 characters is left out. Whether any text of a minimum
+length is left llguidance finds by trying, up to between 2,000 and 3,000 characters of free text;
+beyond that it does not load the grammar.
 
-Alternatives in Lark, each a text and what follows it: what several share is written once.
-
-llguidance reads a grammar symbol by symbol, and most of what loading a small one takes is that.
+llguidance reads a grammar symbol by symbol, which is most of the time of loading a small one. So
+alternatives that share a text or what follows it are written once:
 
     >>> grouped_ways([("TEXT", ""), ("TEXT", "END"), ("LINE", "call"), ('""', "END"), ('""', "")])
     ['TEXT? END?', 'LINE call']
@@ -76,7 +77,7 @@ NOTHING_WRITTEN = '""'
 
 
 def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
-    """Return alternatives that allow the same, those of one text or of one rest as one."""
+    """Group alternatives that share a text or what follows it; the language stays the same."""
     firsts: dict[str, dict[str, None]] = {}
     for first, rest in ways:
         firsts.setdefault(rest or NOTHING_WRITTEN, {})[first or NOTHING_WRITTEN] = None
@@ -89,7 +90,7 @@ def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def one_of_ways(ways: Sequence[str]) -> str:
-    """Write one of several alternatives as a part of a row."""
+    """Return one of several alternatives as an element of a sequence."""
     written = [way for way in ways if way != NOTHING_WRITTEN]
     if not written:
         return NOTHING_WRITTEN
@@ -100,40 +101,40 @@ def one_of_ways(ways: Sequence[str]) -> str:
 
 
 def in_row(*parts: str) -> str:
-    """Write parts one after the other."""
+    """Join parts into a sequence."""
     return " ".join(part for part in parts if part and part != NOTHING_WRITTEN) or NOTHING_WRITTEN
 
 
 def _is_symbol(text: str) -> bool:
-    """Whether a text is one symbol: a name, a token, or a literal without a blank."""
+    """Return whether a text is one symbol: a name, a token, or a literal without a blank."""
     return " " not in text and (text[-1].isalnum() or text[-1] in '">')
 
 
 _EDGES: Mapping[EdgeStrip, str] = {
     EdgeStrip.NOTHING: "",
-    # What loses one line break may still end with another.
+    # After one line break is stripped, the text may still end with another.
     EdgeStrip.NEWLINE: "",
     EdgeStrip.NEWLINES: r"[^\n]",
-    # Python strips four separators that are not whitespace to a regular expression.
+    # Python strips four separators that a regular expression does not count as whitespace.
     EdgeStrip.WHITESPACE: r"[^\s\x1c-\x1f]",
 }
 _ANYTHING = "(?s:.*)"
 _NOTHING = "/a/ & /b/"
 _BYTES = f"~({_NOTHING})"
-"""Any bytes, be they text or not. llguidance sees at once that nothing but this is nothing; of
-nothing but text it sees it only by trying all that may come: where the length of a text is bounded
-it counts to the bound, and gives up at a hundred characters."""
+"""Any bytes, valid text or not. llguidance sees at once that only the empty language is excluded;
+with valid text it finds that only by trying all continuations: with a bounded length it counts to
+the bound, and gives up at a hundred characters."""
 _SHORT = 40
 _COUNTED = 10_000
-"""Up to how many characters of a text llguidance is asked to count."""
+"""The largest maximum length that llguidance is asked to count."""
 _NEEDED = 1000
-"""How many of them may have to be there."""
+"""The largest minimum length that llguidance is asked to count."""
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _LarkWriter:
     def __init__(self, opaque: OpaqueTokens, begun: _LarkWriter | None = None) -> None:
-        """Begin with nothing, or with what another one has written."""
+        """Start empty, or from the rules that another writer has written."""
         self.opaque = opaque
         self.root: str = "" if begun is None else begun.root
         self.named: dict[str, str] = {} if begun is None else begun.named.copy()
@@ -142,26 +143,26 @@ class _LarkWriter:
         self.made: dict[str, str] = {} if begun is None else begun.made.copy()
         self.texts: dict[str, str] = {} if begun is None else begun.texts.copy()
         self.values: dict[str, str] = {}
-        """The rules of JSON values, by the names of those that are nothing else."""
+        """Names of the rules of JSON values, by the names of rules that are nothing else."""
         self.embedded: dict[str, str] = {} if begun is None else begun.embedded.copy()
-        """Names of whole grammars that were written by others."""
+        """Names of whole grammars written by others."""
         self.signs: dict[str, None] = {} if begun is None else begun.signs.copy()
         """The signs between which free text is written in stretches."""
         self.edged: bool = begun is not None and begun.edged
-        """Whether some text may be any but for its first character, which is no whitespace."""
+        """Whether some text may be any text whose first character is not whitespace."""
         self.rules: Mapping[str, Node] = {}
-        """The rules by their names."""
+        """The text of each rule by its name."""
         self.tools: Mapping[str, str] = {}
-        """The tool that a rule is of, where it is of one."""
+        """The tool that a rule belongs to, if any."""
         self.unsettled: list[GuidanceSchema] = []
-        """Schemas of which llguidance has still to be asked whether it loads them."""
+        """Schemas for which llguidance has still to be asked whether it loads them."""
         self.askers: list[str] = []
-        """The tool that each of these is of; empty: of none."""
+        """The tool of each of these schemas; empty if it belongs to none."""
         self.tool = ""
         """The tool whose rule is being written."""
         self.plain: bool = begun is None or begun.plain
-        """Whether all texts are ASCII. Of text that has to come, llguidance allows only the tokens
-        that it would choose itself, and it chooses others where a token ends within a character.
+        """Whether all texts are ASCII. Of forced text, llguidance allows only the tokens that it
+        would choose itself, and it chooses others where a token ends within a character.
         """
 
     def take(self, rules: GrammarRules) -> _LarkWriter:
@@ -184,7 +185,7 @@ class _LarkWriter:
         return self
 
     def body(self, node: Node) -> str:
-        """Write what a rule of its own is."""
+        """Return the body of a rule."""
         if isinstance(node, ChoiceNode) and node.options:
             return " | ".join(map(self.node, node.options))
         if isinstance(node, FreeTextNode):
@@ -192,7 +193,7 @@ class _LarkWriter:
         return self.node(node)
 
     def write(self) -> str:
-        """Return the whole."""
+        """Return the whole grammar."""
         options = "{}" if self.plain else '{"no_forcing": true}'
         lines = [f"%llguidance {options}", "", f"start: {self.root}"]
         lines += [f"{_rule(name)}: {text}" for name, text in self.named.items()]
@@ -224,7 +225,7 @@ class _LarkWriter:
                 return self._either(self.free_text(node))
 
     def reference(self, name: str) -> str:
-        """Write the name of a rule; a JSON value has one already, that of its schema."""
+        """Return the name of a rule; a JSON value already has one, that of its schema."""
         known = self.values.get(name)
         if known is None:
             target = self.rules.get(name)
@@ -235,11 +236,11 @@ class _LarkWriter:
         return known
 
     def _row(self, items: Sequence[Node]) -> str:
-        """Write nodes one after the other.
+        """Write nodes as a sequence.
 
-        A pattern whose escapes begin as the text after it does is one terminal with that text:
-        llguidance ends a terminal where it sees that the next character is not of it, which is
-        too late within a text that begins like an escape.
+        A pattern whose escapes begin like the text after it becomes one terminal with that text:
+        llguidance ends a terminal when the next character does not belong to it, which is too late
+        within a text that begins like an escape.
         """
         if PatternNode not in map(type, items):
             return " ".join(map(self.node, items)) or '""'
@@ -258,7 +259,7 @@ class _LarkWriter:
         return " ".join(found)
 
     def text(self, text: str) -> str:
-        """Write a text: quoted, its added tokens by their ids."""
+        """Write a literal: quoted, its added tokens by their ids."""
         known = self.texts.get(text)
         if known is None:
             known = self.texts[text] = self._text(text)
@@ -272,11 +273,11 @@ class _LarkWriter:
         )
 
     def terminal(self, hint: str, text: str) -> str:
-        """Name a terminal; the same text is the same terminal."""
+        """Return the name of a terminal; equal texts share one terminal."""
         return self.terminals.setdefault(text, f"{hint}_{len(self.terminals)}")
 
     def rule(self, hint: str, text: str, mark: str = "") -> str:
-        """Name a rule of the writer's own; the same text is the same rule."""
+        """Return the name of a rule of the writer's own; equal texts share one rule."""
         key = f"{mark}: {text}"
         if key not in self.made:
             self.made[key] = f"{hint}_{len(self.made)}"
@@ -284,7 +285,7 @@ class _LarkWriter:
         return self.made[key]
 
     def json(self, schema: Json, style: JsonStyle | None) -> str:
-        """Write a JSON value: the schema as it is, the separators as the format has them."""
+        """Write a JSON value: the schema unchanged, the separators as the format has them."""
         if style is None:
             return self.rule("json", f"%json {_AS_JSON(schema)}")
         found = guidance_schema(schema)
@@ -298,7 +299,7 @@ class _LarkWriter:
             "whitespace_flexible": bool(style.indent),
         }
         if style.indent:
-            # Lines and their indentation; the depth of a line is left open.
+            # Lines and their indentation; the depth of a line is not checked.
             options["whitespace_pattern"] = rf"(\n({style.indent}){{0,{DEEPEST_LINE}}})?"
         if style.ascii_only:
             options["json_allow_general_unicode_escapes"] = True
@@ -308,7 +309,7 @@ class _LarkWriter:
         return self.rule("json", f"%json {whole}")
 
     def free_text(self, node: FreeTextNode) -> list[str]:
-        """Write the ways of a place where free text may begin."""
+        """Write the alternatives of a place where free text may begin."""
         closes = [self._first_token(exit_.close) for exit_ in node.exits]
         quick = all(
             (token is not None or not exit_.close)
@@ -333,9 +334,10 @@ class _LarkWriter:
         return [in_row(beside, self._either(ways))] if beside else ways
 
     def _in_stretches(self, node: FreeTextNode) -> str | None:
-        """Write free text that plain text closes as signs and stretches; None where it cannot be.
+        """Write free text that plain text closes as signs and stretches, or None if impossible.
 
-        Whitespace that may stand after the text is part of it, since it may end with any.
+        Whitespace that may follow the text is part of it, since the text may end with any
+        whitespace.
         """
         prose = _same_prose(node.exits)
         if prose is None:
@@ -357,15 +359,15 @@ class _LarkWriter:
             for each in alone
             if each
         ):
-            # A stretch of the text would go on past such a mark; it ends with a text kept out.
+            # A stretch of the text would go on past such a mark; it ends with an excluded text.
             return None
         return self._closed(prose, thens, alone, kept_out, signs)
 
     def _in_length(self, node: FreeTextNode) -> str | None:
-        """Write text of bounded length as one terminal with its close; None where it cannot be.
+        """Write text of bounded length as one terminal with its close, or None if impossible.
 
-        Beside it stands a stretch as long that leads nowhere: up to the first sign llguidance sees
-        a slice in that, while of a lazy rule it sees none.
+        Beside it stands a stretch of the same length that leads nowhere: up to the first sign
+        llguidance finds a slice in it, while it finds none in a lazy rule.
         """
         exit_, *others = node.exits
         prose = exit_.prose
@@ -374,7 +376,7 @@ class _LarkWriter:
             return None
         kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
         signs = signs_of([(exit_.close,)], kept_out)
-        # The terminal has to be over with its first close, as a lazy rule is.
+        # The terminal has to end with its first close, like a lazy rule.
         over = any(text and text in exit_.close for text in kept_out)
         if not signs or not over or _overlaps(exit_.close):
             return None
@@ -387,10 +389,10 @@ class _LarkWriter:
         return in_row(text, self.node(exit_.then))
 
     def _opened(self, exit_: ProseExit) -> Iterator[ProseExit]:
-        """Return what stands in the place of a text with the texts that it begins with.
+        """Replace an exit without a close by one for each text that its node begins with.
 
-        They are cut at signs, too: a reader that has begun a longer text does not go back to the
-        sign that begins it.
+        These texts are cut at signs, too: a reader that has begun a longer text does not backtrack
+        to the sign at its beginning.
         """
         if exit_.prose is not None or exit_.close:
             yield exit_
@@ -399,7 +401,7 @@ class _LarkWriter:
             yield replace(exit_, close=text, then=then)
 
     def _beginnings(self, node: Node) -> Iterator[tuple[str, Node]]:
-        """Return the texts that a node begins with, and what follows each."""
+        """Return each text that a node begins with, and the node that follows it."""
         match node:
             case RuleReference(name) if name in self.rules:
                 for at, (text, then) in enumerate(self._beginnings(self.rules[name])):
@@ -416,9 +418,9 @@ class _LarkWriter:
                 yield "", node
 
     def _rest(self, name: str, node: Node) -> Node:
-        """Return what follows the beginning of a rule, as a rule: it may lead to that rule again.
+        """Return the rest of a rule as a rule of its own, since it may lead to that rule again.
 
-        A list in a list begins as the list does, without end.
+        A list in a list begins like the outer list, without end.
         """
         if node == NOTHING or isinstance(node, RuleReference):
             return node
@@ -436,7 +438,7 @@ class _LarkWriter:
         exclude: Sequence[str],
         signs: str,
     ) -> str:
-        """Write what follows a text by what closes it, and what follows where there is no text."""
+        """Write what follows a text by its close, and what follows where there is no text."""
         both = {
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
@@ -449,8 +451,8 @@ class _LarkWriter:
             in_row(f"{name}_closed_{at}", self._either(thens[symbols]))
             for at, symbols in enumerate(closes)
         ]
-        # Where something is kept out of stretches llguidance does not see that any text may follow
-        # that holds no sign. It sees it of the end of a text, which may lead nowhere.
+        # With excluded texts in stretches, llguidance does not see that any text without a sign may
+        # follow. It sees that of the end of a text, which may lead nowhere.
         rest = [self.never]
         if () in thens:
             rest = thens[()]
@@ -470,9 +472,9 @@ class _LarkWriter:
         return _token(symbol) if isinstance(symbol, int) else self.text(symbol)
 
     def _cut(self, close: str, kept_out: Sequence[str]) -> tuple[tuple[Symbol, ...], str]:
-        """Cut a close after what tells it from text: its first opaque token, or a text kept out.
+        """Cut a close after what distinguishes it: its first opaque token, or an excluded text.
 
-        Returns what is before the cut, and the text after it.
+        Returns the part before the cut, and the text after it.
         """
         before, token, after = self._first_token(close)
         plain = close if token is None else before
@@ -492,7 +494,7 @@ class _LarkWriter:
         *,
         may_be_empty: bool,
     ) -> tuple[str, StretchedText]:
-        """Write the rules of a text from state to state; return what their names begin with."""
+        """Write the rules of a text from state to state; return the prefix of their names."""
         key = f"{signs} {closes} {exclude} {not_alone} {marks} {may_be_empty}"
         found = _STRETCHED.of(
             (self.opaque,),
@@ -515,7 +517,7 @@ class _LarkWriter:
         return name, found
 
     def _stretch(self, signs: str) -> str:
-        """Write any text without a sign."""
+        """Return the terminal of any text without a sign."""
         self.signs[signs] = None
         return self.terminal("STRETCH", f"/{any_but(signs)}+/")
 
@@ -535,7 +537,7 @@ class _LarkWriter:
         return f"({text} <[{','.join(map(str, prose.tokens))}]>)*"
 
     def _either(self, ways: list[str]) -> str:
-        """Write alternatives; long ones become a rule, since they come up in many places."""
+        """Write alternatives; long ones become a rule, since they recur in many places."""
         if not ways:
             return self.never
         if len(ways) == 1:
@@ -546,7 +548,7 @@ class _LarkWriter:
     def _exit(
         self, exit_: ProseExit, close: tuple[str, int | None, str], *, quick: bool
     ) -> tuple[str, str]:
-        """Write a way out: the text up to the close, or to its first token, and what follows."""
+        """Write an exit: the text up to the close, or to its first token, and what follows."""
         before, token, behind = close
         self.text(exit_.close)
         then = self.node(exit_.then)
@@ -568,7 +570,7 @@ class _LarkWriter:
     def _decoy(
         self, node: FreeTextNode, closes: list[tuple[str, int | None, str]]
     ) -> Iterator[str]:
-        """Return the way that takes any text and leads nowhere, where no other takes any text."""
+        """Return the way that takes any text and leads nowhere, unless another takes any text."""
         proses = [exit_.prose for exit_ in node.exits if exit_.prose is not None]
         free = any(
             exit_.prose is not None
@@ -586,11 +588,11 @@ class _LarkWriter:
 
     @property
     def never(self) -> str:
-        """The terminal that matches nothing."""
+        """The name of the terminal that matches nothing."""
         return self.terminal("NEVER", _NOTHING)
 
     def _is_any(self, prose: FreeProse) -> bool:
-        """Whether nothing has to be kept out of a text: what might be holds an added token."""
+        """Return whether a text has no exclusions but those that hold an added token."""
         tokens = all(
             any(isinstance(piece, int) for piece in self.opaque.pieces(text))
             for text in prose.exclude
@@ -608,9 +610,9 @@ class _LarkWriter:
 
 
 _STRETCHED: IdentityCache[StretchedText] = IdentityCache(64)
-"""The states of free texts: what closes them is the same in many requests."""
+"""Cached states of free texts: many requests share what closes them."""
 _FRAMES: IdentityCache[_LarkWriter] = IdentityCache(64)
-"""What is written of the rules that tools do not change."""
+"""Cached writers of the rules that tools do not change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -618,7 +620,7 @@ class LarkGrammar:
     """A grammar in llguidance's Lark."""
 
     text: str
-    """Its root is `start`."""
+    """The grammar; its root is `start`."""
     signs: tuple[str, ...]
     """The signs between which free text is written in stretches."""
     edged: bool = False
@@ -626,7 +628,7 @@ class LarkGrammar:
 
     @property
     def slices(self) -> tuple[str, ...]:
-        """The slices of the vocabulary that its masks are quick with; none of them: any are."""
+        """The slices of the vocabulary that make its masks quick; empty if any slices will do."""
         return slices_of(self.signs, _EDGES[EdgeStrip.WHITESPACE] if self.edged else "")
 
 
@@ -645,7 +647,7 @@ def _written(rules: GrammarRules, opaque: OpaqueTokens) -> _LarkWriter:
 
 
 def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
-    """Write a grammar as JSON for llguidance, with the grammars that are embedded in it."""
+    """Write a grammar, with the grammars embedded in it, as JSON for llguidance."""
     writer = _LarkWriter(opaque).take(rules)
     grammars = [{"lark_grammar": writer.write()}]
     grammars += [{"name": name, "lark_grammar": lark} for lark, name in writer.embedded.items()]
@@ -653,14 +655,14 @@ def write_embedding(rules: GrammarRules, opaque: OpaqueTokens) -> str:
 
 
 def _rule(name: str) -> str:
-    """Name a rule so that none of the writer's own is meant."""
+    """Return the name of a rule, distinct from the writer's own names."""
     return f"r_{name.replace('-', '_')}"
 
 
 def _same_prose(exits: Sequence[ProseExit]) -> FreeProse | None:
-    """Return the free text that all exits have alike, where it is any text but for what it holds.
+    """Return the free text that all exits share, if it is any text but for its exclusions.
 
-    None where they differ, or where it has a shape, edges, or tokens within it.
+    Return None if they differ, or if it has a shape, edges, or tokens within it.
     """
     proses = {replace(exit_.prose, space="") for exit_ in exits if exit_.prose is not None}
     prose = proses.pop() if len(proses) == 1 else None
@@ -670,7 +672,7 @@ def _same_prose(exits: Sequence[ProseExit]) -> FreeProse | None:
 
 
 def _length(prose: FreeProse) -> str | None:
-    """Return how long a text may be, as a repetition; None where more than that is said of it."""
+    """Return the length of a text as a repetition, or None if its shape says more than that."""
     shape = prose.shape
     if shape is None or shape.patterns or prose.shapes or prose.tokens or prose.space:
         return None
@@ -680,7 +682,7 @@ def _length(prose: FreeProse) -> str | None:
 
 
 def _overlaps(text: str) -> bool:
-    """Whether a text may begin within itself."""
+    """Return whether a proper suffix of a text is also its prefix."""
     return any(text.startswith(text[at:]) for at in range(1, len(text)))
 
 
@@ -698,10 +700,10 @@ def _but_not(regex: str, texts: tuple[str, ...]) -> str:
 
 
 def _prose(prose: FreeProse, *, quick: bool) -> str:
-    """Write the terminal of a free text; where it has to be quick, nothing is kept out of it."""
+    """Write the terminal of a free text; with `quick`, nothing is excluded from it."""
     left, right = _EDGES[prose.left], _EDGES[prose.right]
-    # A first character is repeated: with it alone llguidance does not see that a slice may follow,
-    # and the first mask of a text takes ten times as long.
+    # A first character is repeated: if it stands alone, llguidance does not see that a slice may
+    # follow, and the first mask of a text takes ten times as long.
     if left and right:
         text = f"{left}+(?:{_ANYTHING}{right})?"
     elif left:
@@ -723,7 +725,7 @@ def _prose(prose: FreeProse, *, quick: bool) -> str:
 
 
 def _shaped(shape: StringShape | None) -> str:
-    """Write what a terminal has to match as well; raises UnheldKeywordError for too long a text."""
+    """Return the further condition on a terminal; raises UnheldKeywordError for too long a text."""
     if shape is None:
         return ""
     ensure_counted(shape, _COUNTED, _NEEDED)
@@ -731,7 +733,7 @@ def _shaped(shape: StringShape | None) -> str:
 
 
 def _behind(terminal: str, tail: str) -> str:
-    """Let a terminal end with more."""
+    """Append a tail to a terminal."""
     if not tail:
         return terminal
     if " & " in terminal:
@@ -740,5 +742,5 @@ def _behind(terminal: str, tail: str) -> str:
 
 
 def _slashes(regex: str) -> str:
-    """Escape what would end a regular expression in Lark; an empty one would be a comment."""
+    """Escape slashes, which end a regular expression in Lark; an empty one would be a comment."""
     return (regex or "(?:)").replace("\\/", "/").replace("/", "\\/").replace("\n", "\\n")

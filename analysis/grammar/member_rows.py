@@ -1,9 +1,13 @@
-"""The members of an object: those that its schema names in their order, then others.
+"""Write the members of an object: those that its schema names in their order, then others.
+
+`MemberRules` makes the rules for the members of one object, from each place on. Where one is
+required, every member is a text and a rule, and the texts part uncut, `MemberRow` writes all as one
+row. The functions between them describe one entry: the text around its value, and its close.
 
 Where a format sorts members, others may stand before and between them, too.
 
-Of two members, `city` must be there and `days` may; a rule is made for the members from each on,
-since neither stands between texts of its own:
+Of two members, `city` is required and `days` is optional; a rule is made for the members from each
+on, since neither stands between texts of its own:
 
     >>> from autoparser.analysis.grammar.gbnf_writer import write_gbnf
     >>> from autoparser.analysis.grammar.gbnf_writer import SchemaTable
@@ -28,9 +32,8 @@ since neither stands between texts of its own:
     city ::= "city=1" (" " days | "]")
     days ::= "days=1]"
 
-The members of an object as one row: those that may be missing are rules that objects share.
-
-Of `city`, which has to be there, and `days`, which need not, each after a blank but the first:
+As one row, optional members are rules that objects share. `city` is required and `days` is not,
+and a blank precedes each but the first:
 
     >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
     >>> table = RuleTable(OpaqueTokens())
@@ -80,25 +83,25 @@ from .string_ways import key_path
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """Makes the row of members of which at least one has to be there."""
+    """Makes the row of members of which at least one is required."""
 
     table: RuleTable
     separator: str
     close: str
-    """What stands after the last member, and the separator after it where each has one."""
+    """The text after the last member, and after its separator if each member has one."""
     is_ended: bool
-    """Whether each member has a separator after it, the last one, too."""
+    """Whether each member has a separator after it, including the last one."""
     opening: str = ""
-    """What each member begins with, where it is read before any name is told from others."""
+    """The beginning of every member, if it is read before any name is told from others."""
 
     def node(
         self, members: Iterable[tuple[str, Path]], wanted: AbstractSet[str], others: Node = NOTHING
     ) -> Node:
-        """Return the row of members by their names, of which those `wanted` have to be there.
+        """Return the row of members by their names; those in `wanted` are required.
 
         A member is the text before its value, and the rule from there; `others` are those with
-        names that are made up. Where the close does not begin with a separator, one stands before
-        each member that comes after the first one that has to be there.
+        made-up names. Where the close does not begin with a separator, one stands before each
+        member after the first required one.
         """
         row: list[Node] = []
         before, behind = "", self.separator
@@ -128,7 +131,7 @@ class MemberRow:
         return self.table.rule((path, is_wanted, before, behind, self.opening), name, make)
 
     def entry(self, path: Path, before: str, behind: str) -> Node:
-        """Return a member between separators; what all of them begin with is a text of its own."""
+        """Return a member between separators; the common beginning is a text of its own."""
         items = join_path(before, *path, behind)
         if not self.opening:
             return as_node(items)
@@ -137,7 +140,7 @@ class MemberRow:
 
 
 def nodes_of(path: Path) -> Iterator[Node]:
-    """Return the nodes of a path that holds no free text."""
+    """Return the nodes of a path without free text."""
     for item in path:
         if isinstance(item, str):
             yield LiteralNode(item)
@@ -146,11 +149,11 @@ def nodes_of(path: Path) -> Iterator[Node]:
 
 
 def as_node(path: Path) -> Node:
-    """Return the node of a path that holds no free text."""
+    """Return a path without free text as one node."""
     return sequence_of(*nodes_of(path))
 
 
-# The row of an entry: what stands around a value, and what closes it.
+# The row of an entry: the texts around a value, and its close.
 
 
 def fill_row(row: Row, key: Path, value: Path) -> list[Item]:
@@ -167,10 +170,10 @@ def fill_row(row: Row, key: Path, value: Path) -> list[Item]:
 
 
 def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) -> Row | None:
-    """Return the pieces that rows begin with, where a text of its own closes the value of each.
+    """Return the pieces that rows begin with, if a text of its own closes the value of each.
 
     One row begins with all before its value; of others the last piece is the text up to where they
-    part. None where a value is not closed so, or where the rows do not part in a text.
+    part. Return None if a value is not closed so, or if the rows do not part in a text.
     """
     heads: list[Row] = []
     for row in rows:
@@ -188,19 +191,19 @@ def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) ->
 
 
 def _is_closed(tail: Row) -> bool:
-    """Whether what stands after a value ends it, whatever it is: one text, and no single sign."""
+    """Return whether the text after a value always ends it: one text, and not a single sign."""
     return len(tail) == 1 and not isinstance(tail[0], RowSlot) and len(tail[0].strip()) > 1
 
 
 def writes_key_twice(container: ContainerNotation) -> bool:
-    """Whether a member's name stands in what closes it, too."""
+    """Return whether a member's name is repeated in its close."""
     return any(row.count(RowSlot.KEY) > 1 for row in _rows(container))
 
 
 def begins_as_text(container: ContainerNotation) -> bool:
-    """Whether nothing but blanks stands before a key: the text of a value may go on so.
+    """Return whether only blanks precede a key, so that the text of a value may go on like one.
 
-    A reader then takes a declared name for the next entry, and any word where others are asked for.
+    A reader then takes a declared name for the next entry, and any word if others are requested.
     """
     begins = any(row[0] is RowSlot.KEY for row in _rows(container)) and not container.key.open
     return begins and not container.separator.strip()
@@ -209,7 +212,7 @@ def begins_as_text(container: ContainerNotation) -> bool:
 def key_ends(container: ContainerNotation) -> str:
     """Return the characters that may end a key: the first of each text that follows one.
 
-    A blank is one of them where its reader looks for a word (`begins_as_text`).
+    A blank is one of them if its reader looks for a word (`begins_as_text`).
     """
     found = {" "} if begins_as_text(container) else set[str]()
     for row in _rows(container):
@@ -220,9 +223,9 @@ def key_ends(container: ContainerNotation) -> str:
 
 
 def kinds_told(container: ContainerNotation, row: Row) -> frozenset[JsonType] | None:
-    """Return the types whose values are written in a row, where there are several rows.
+    """Return the types whose values are written in a row, if there are several rows.
 
-    None where the row tells nothing of the type.
+    Return None if the row does not depend on the type.
     """
     rows = {kind: container.row(kind) for kind in JsonType}
     if len({each for each in rows.values() if each is not None}) < 2:  # noqa: PLR2004 - one row
@@ -231,7 +234,7 @@ def kinds_told(container: ContainerNotation, row: Row) -> frozenset[JsonType] | 
 
 
 def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> list[str]:
-    """Return the texts that end a raw string of an entry: what closes it, what begins the next."""
+    """Return the texts that end a raw string of an entry: its close, the beginning of the next."""
     text = (container.values or outer).string
     tail = row[row.index(RowSlot.VALUE) + 1 :] if RowSlot.VALUE in row else ()
     after = "" if not tail or isinstance(tail[0], RowSlot) else tail[0]
@@ -243,7 +246,7 @@ def closes_of(row: Row, container: ContainerNotation, outer: ValueNotation) -> l
 
 
 def lead_of(container: ContainerNotation) -> str:
-    r"""Return what every entry begins with, where nothing else tells it from a bare text before it.
+    r"""Return the beginning of every entry, if nothing else tells it from a bare text before it.
 
     In `@arg a\nx\n@arg b\ny` a line break ends no text: one in a text looks alike.
     """
@@ -254,7 +257,7 @@ def lead_of(container: ContainerNotation) -> str:
 
 
 def opening_of(row: Row) -> str:
-    """Return the text that an entry begins with; empty where that may as well stand in a text."""
+    """Return the text that an entry begins with; empty if it may as well stand in a text."""
     opening = "" if isinstance(row[0], RowSlot) else row[0].strip()
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
 
@@ -265,10 +268,10 @@ def _rows(container: ContainerNotation) -> list[Row]:
 
 
 Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
-"""Gives the ways to write a member: its name, its schema, the key where it has no name."""
+"""Returns the ways to write a member: its name, its schema, the key if it has no name."""
 
 Writes: TypeAlias = Callable[[Json], bool]
-"""Says whether the format writes a member of a schema at all."""
+"""Returns whether the format writes a member of a schema at all."""
 
 
 _OTHERS = "additionalProperties"
@@ -287,10 +290,10 @@ class MemberRules:
         close: str,
         key: Hashable,
     ) -> None:
-        """Take an object's schema apart.
+        """Read an object's schema.
 
-        `close` is what stands after the last member, and `key` tells the object from all others.
-        What the format does not write is not a member.
+        `close` is the text after the last member, and `key` tells the object from all others. A
+        member that the format does not write is left out.
         """
         self.table, self.container, self.entries = table, container, entries
         self.close, self.key = close, table.number(key)
@@ -301,7 +304,7 @@ class MemberRules:
         named = [name for name, each in self.properties.items() if each is not False]
         unwritten = {name for name in named if not writes(self.properties[name])}
         self.impossible = bool(unwritten & self.required)
-        """Whether a member has to be there that no value meets, or that the format never writes."""
+        """Whether a required member has no value, or is never written by the format."""
         self.required -= unwritten
         is_open = not (table.names_alone and self.properties)
         self.extra = schema.get(_OTHERS, is_open)
@@ -317,13 +320,13 @@ class MemberRules:
         self.last = max(
             (at for at, name in enumerate(self.names) if name in self.required), default=-1
         )
-        """The place of the last member that has to be there."""
+        """The place of the last required member."""
 
     def _takes_more(self, schema: Schema, writes: Writes) -> bool:
-        """Whether there may be members with names that are made up.
+        """Return whether there may be members with made-up names.
 
         Where an entry writes its name twice, no rule can say that both are the same: then they are
-        as loose as the caller lets them be. Raises UnheldKeywordError where he does not.
+        as loose as the caller allows. Raises UnheldKeywordError if it does not.
         """
         if self.extra is False or not writes(self.extra):
             return False
@@ -351,7 +354,7 @@ class MemberRules:
         if straight is not None and any(name in self.required for name in self.names[first:]):
             return self._in_row(straight, first)
         for at in range(len(self.names) - 1, first, -1):
-            # The last ones first: what an object of many members refers to is there already.
+            # The last ones first, so that the references of an object of many members are resolved.
             self._state(at)
         return self._from(first)
 
@@ -371,7 +374,7 @@ class MemberRules:
         return sequence_of(LiteralNode(self._opening), self._opened(straight, at))
 
     def _in_row(self, straight: list[Path], first: int) -> Node:
-        """Make the rule for the members from one on, of which at least one has to be there."""
+        """Make the rule for the members from one on; at least one is required."""
         separator, close = self._parting
         row = MemberRow(
             self.table, separator, close, is_ended=close != self.close, opening=self._opening
@@ -381,7 +384,7 @@ class MemberRules:
         return row.node(members, self.required, others)
 
     def _others(self, row: MemberRow, path: Path) -> RuleReference:
-        """Return the rule for members with names that are made up, after one that is there."""
+        """Return the rule for members with made-up names, after an existing one."""
 
         def make() -> Node:
             separator = self.container.separator
@@ -409,19 +412,19 @@ class MemberRules:
 
     @cached_property
     def _parting(self) -> tuple[str, str]:
-        """The separator, and the close without it where it begins with it."""
+        """The separator, and the close without the separator if it begins with it."""
         separator = self.container.separator
         shared = self.table.brancher.shared([separator, self.close])
         return separator, self.close[len(separator) :] if shared == separator else self.close
 
     @property
     def _mixed(self) -> bool:
-        """Whether a name that is made up may stand before one that the schema names."""
+        """Whether a made-up name may stand before one that the schema names."""
         return self.more and self.container.order is not MemberOrder.GIVEN
 
     @cached_property
     def _straight(self) -> list[Path] | None:
-        """The members, where each is a text and a rule, and the texts part without being cut."""
+        """The members, if each is a text and a rule, and the texts part without being cut."""
         opening = self._opening
         if self._mixed or not self.close:
             return None
@@ -449,7 +452,7 @@ class MemberRules:
 
     @cached_property
     def _opening(self) -> str:
-        """The text before a key that is made up: it is read before any key is told from it."""
+        """The text before a made-up key: it is read before any key is told from it."""
         head = self._entries[-1][0][:1] if self.more and self._entries[-1] else ()
         return head[0] if head and isinstance(head[0], str) else ""
 
@@ -473,25 +476,25 @@ class MemberRules:
         return choice_of(one, self._opened(members, following) if self._opening else later)
 
     def _branched(self, at: int) -> Node:
-        """Make the rule for the members from one on, parted where their texts differ."""
+        """Make the rule for the members from one on, branched where their texts differ."""
         if not self._heads_differ:
             return self.table.brancher.branch(self._paths(at))
         if not self._mixed or at == len(self.names):
             return self._one_or_later(at)
-        # Names that are made up may stand before all that are named, and they go on from here.
+        # Made-up names may stand before all named members, and they continue from here.
         others = self.table.brancher.branch(
             self._step_paths([(each, at) for each in self._entries[-1]])
         )
         return choice_of(self._named_state(at), others)
 
     def _named_state(self, at: int) -> Node:
-        """Return the rule for the members from one on, of which one that is named comes first."""
+        """Return the rule for the members from one on that begins with a named one."""
         return self.table.rule(
             (self.key, at, "named"), self._hint(at), lambda: self._one_or_later(at)
         )
 
     def _one_or_later(self, at: int) -> Node:
-        """Make the rule for this member and what follows, or a later one: each is written once."""
+        """Make the rule for this member and what follows, or a later one, each written once."""
         following = min(at + 1, len(self.names))
         steps = [(entry, following) for entry in self._entries[at]]
         one = self.table.brancher.branch(self._step_paths(steps))
@@ -504,7 +507,7 @@ class MemberRules:
 
     @cached_property
     def _heads_differ(self) -> bool:
-        """Whether no member begins as another one does, but for names that are made up."""
+        """Return whether no member begins like another one, made-up names aside."""
         if not all(self._entries) or self._lead:
             return False
         texts: list[str] = []
@@ -532,7 +535,7 @@ class MemberRules:
         return paths
 
     def lead(self, entry: Path) -> str:
-        """Return what the next member begins with, where it is needed to end an entry's text."""
+        """Return the beginning of the next member, if it is needed to end an entry's text."""
         return self._lead if entry and isinstance(entry[-1], FreeProse) else ""
 
     @cached_property
@@ -543,7 +546,7 @@ class MemberRules:
         return lead if all(isinstance(head, str) and begins(head, lead) for head in heads) else ""
 
     def led(self, at: int) -> RuleReference:
-        """Return the rule for the members from one on, after what each of them begins with."""
+        """Return the rule for the members from one on, after their common beginning."""
 
         def make() -> Node:
             paths = [without_prefix(path, self._lead) for path in self._paths(at)]
@@ -563,15 +566,15 @@ class MemberRules:
                 yield entry, at
 
     def goes_on(self, at: int) -> bool:
-        """Whether another member may follow at a place."""
+        """Return whether another member may follow at a place."""
         return at < len(self._entries)
 
     def may_end(self, at: int) -> bool:
-        """Whether no member has to follow at a place."""
+        """Return whether no required member is left at a place."""
         return at > self.last
 
 
 def _clash(texts: Sequence[str]) -> bool:
-    """Whether one text begins another."""
+    """Return whether one text is a prefix of another."""
     ordered = sorted(texts)
     return any(map(str.startswith, ordered[1:], ordered))

@@ -1,4 +1,9 @@
-"""A regular expression as a tree, and what can be told from the tree alone."""
+"""Represent a regular expression as a tree, and derive facts from the tree alone.
+
+The nodes hold sets of characters (`CodePoints`), sequences, choices, repetitions and anchors; the
+functions compute alphabets, lengths, intersections and differences, and write a tree as text for
+Rust's `regex` and Python's `re`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +66,7 @@ class CodePoints:
 
     @property
     def single(self) -> str | None:
-        """The character, where the set holds just one."""
+        """The character, if the set holds just one."""
         if len(self.ranges) == 1 and self.ranges[0][0] == self.ranges[0][1]:
             return chr(self.ranges[0][0])
         return None
@@ -106,21 +111,21 @@ class SetCharacter:
 
 @dataclass(frozen=True, slots=True)
 class RegexSequence:
-    """One part after the other; no parts: the empty text."""
+    """Parts in a sequence; without parts, the empty text."""
 
     parts: tuple[Regex, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RegexChoice:
-    """One of several."""
+    """One of several expressions."""
 
     options: tuple[Regex, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RegexRepeat:
-    """`least` to `most` times; None: any number."""
+    """Repeats an expression `least` to `most` times; None means any number."""
 
     item: Regex
     least: int
@@ -156,7 +161,7 @@ def regex_alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
 
 
 def flat_sequence(regex: Regex) -> list[Regex]:
-    """Return the parts that follow each other, with sequences inside sequences taken apart."""
+    """Return the parts of a sequence, with nested sequences flattened."""
     if not isinstance(regex, RegexSequence):
         return [regex]
     return [inner for part in regex.parts for inner in flat_sequence(part)]
@@ -178,7 +183,7 @@ def shortest_match(regex: Regex) -> int:
 
 
 def longest_match(regex: Regex) -> int | None:
-    """Return the length in characters of the longest text that matches; None: there is none."""
+    """Return the length in characters of the longest matching text, or None if unbounded."""
     match regex:
         case SetCharacter():
             return 1
@@ -198,7 +203,7 @@ def longest_match(regex: Regex) -> int | None:
 
 
 def counted_places(regex: Regex) -> int:
-    """Return how many places an engine tells apart that counts through one text that matches."""
+    """Return how many places an engine distinguishes that counts through one matching text."""
     match regex:
         case SetCharacter():
             return 1
@@ -213,7 +218,7 @@ def counted_places(regex: Regex) -> int:
 
 
 def without_empty(regex: Regex) -> Regex | None:
-    """Return what matches the same texts but the empty one; None: no text is left.
+    """Return an expression of the same texts but the empty one, or None if no text is left.
 
     A repetition of what may be empty would be a rule that begins with itself, which llama.cpp
     refuses; ``(a?)*`` is written as ``a*``.
@@ -236,7 +241,7 @@ def without_empty(regex: Regex) -> Regex | None:
 
 
 def _filled_sequence(parts: tuple[Regex, ...]) -> Regex | None:
-    """Let each part in turn be the first that is not empty."""
+    """Return a choice in which each part in turn is the first that is not empty."""
     options: list[Regex] = []
     for at, part in enumerate(parts):
         filled = without_empty(part)
@@ -252,10 +257,10 @@ _LONGEST_ROW = 256
 
 
 def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
-    """Return what both match, where each matches rows of known length: one set for each character.
+    """Return the expression that both match, if each matches rows of known length.
 
-    So are uuids, dates and the like, whose pattern and format say nearly the same. None where one
-    is no such expression; no options: no text matches both.
+    A row is one set per character, as in uuids and dates, whose pattern and format say nearly the
+    same. Return None if one is no such expression; no options if no text matches both.
     """
     rows = [_rows(first), _rows(second)]
     if rows[0] is None or rows[1] is None:
@@ -270,7 +275,7 @@ def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
 
 
 def _rows(regex: Regex) -> list[tuple[CodePoints, ...]] | None:
-    """Return the characters of each row that an expression matches; None where they are many."""
+    """Return the characters of each row that an expression matches, or None if they are many."""
     found: list[tuple[CodePoints, ...]] | None = None
     match regex:
         case SetCharacter(points):
@@ -311,7 +316,7 @@ def _from_row(row: tuple[CodePoints, ...]) -> Regex:
 
 
 def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
-    """Return what matches the same texts but some; None: no text is left.
+    """Return an expression of the same texts but some, or None if no text is left.
 
     `a[b-z]*` without `ax` is a tree of beginnings: after `a` comes nothing, one of `b-wyz` and
     the rest, or `x` and one of `b-z` at least.
@@ -406,5 +411,5 @@ def _character(points: CodePoints, escape: Callable[[int], str]) -> str:
     if points.single is not None:
         return point(ord(points.single))
     spans = (f"{point(first)}-{point(last)}" for first, last in points.ranges)
-    # Where nothing is left, a class that is empty: the text's beginning after a character.
+    # If nothing is left, an unmatchable expression: the text's beginning after a character.
     return f"[{''.join(spans)}]"

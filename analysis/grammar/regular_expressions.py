@@ -1,8 +1,10 @@
-r"""Reading a pattern: the part of ECMA-262's regular expressions that describes regular languages.
+r"""Read patterns of ECMA-262 that describe regular languages, and write them as GBNF.
+
+    pattern -> parse_pattern -> Regex -> anchor_regex -> RegexWriter -> GBNF expression
 
 Case counts, ``.`` is any character but a line's end, ``\d`` and ``\w`` are ASCII, ``\s`` is
-ECMA-262's white space. Lazy quantifiers match the same texts as greedy ones. What looks around,
-refers back or depends on Unicode properties is refused.
+ECMA-262's white space. Lazy quantifiers match the same texts as greedy ones. Lookaround,
+backreferences and Unicode properties are refused.
 
 Why not a library: ``greenery`` 4.2.3 takes ``^`` and ``$`` for the characters and does not read
 ``\u0041``, named groups or ``[\d-]``; ``interegular`` 0.3.3 refuses anchors and ``\u0041``; to both
@@ -32,7 +34,7 @@ from .regex_nodes import (
 
 
 class PatternError(Exception):
-    """A pattern that is malformed or not regular; the text says which part of it."""
+    """A pattern that is malformed or not regular; the message names the part."""
 
 
 @lru_cache(maxsize=256)
@@ -216,7 +218,7 @@ def _range(first: CodePoints, last: CodePoints) -> CodePoints:
     return CodePoints.of((ord(start), ord(end)))
 
 
-# Where a pattern may begin and end: anchors resolved, open ends filled with any text.
+# Anchors: resolved, open ends filled with any text.
 
 
 ANY_TEXT = RegexRepeat(SetCharacter(ANY), 0, None)
@@ -226,7 +228,7 @@ EMPTY = RegexSequence()
 def anchor_regex(regex: Regex) -> Regex:
     """Return the expression of whole texts in which `regex` is found, without anchors.
 
-    Raises PatternError for an anchor that stands elsewhere than at an edge of the pattern.
+    Raises PatternError for an anchor elsewhere than at an edge of the pattern.
     """
     options: list[Regex] = []
     for at_start, headed in _edge(regex, start=True):
@@ -245,7 +247,7 @@ def anchor_regex(regex: Regex) -> Regex:
 def _edge(regex: Regex, *, start: bool) -> list[tuple[bool, Regex]]:
     """Return the options of a pattern, each with whether it is anchored at this edge.
 
-    The anchors of this edge are gone from the options.
+    The anchors of this edge are removed from the options.
     """
     match regex:
         case TextAnchor(start=which) if which is start:
@@ -283,7 +285,7 @@ def _has_anchor(regex: Regex) -> bool:
             return False
 
 
-# Counted repetition of any size out of counts that llama.cpp takes.
+# Counted repetition of any size, by counts that llama.cpp takes.
 
 
 LARGEST_COUNT = 1000
@@ -291,7 +293,7 @@ LARGEST_COUNT = 1000
 
 
 def repeat_items(item: str, least: int, most: int | None, rules: GbnfRules) -> str:
-    """Return an expression for `least` to `most` items; None: no upper bound.
+    """Return an expression for `least` to `most` items; None means no upper bound.
 
     `item` is a rule's name or a class, and for bounds up to 1 also a literal or a group. Counts
     stand in rules of their own: the rules that a count makes are then in no group.
@@ -338,7 +340,7 @@ def _exactly(item: str, count: int, rules: GbnfRules) -> str:
 
 
 def bare_text(regex: Regex, rules: GbnfRules) -> str:
-    """Return the expression of texts that stand without quotes; `regex` holds no anchors."""
+    """Return the expression of texts without quotes; `regex` holds no anchors."""
     return RegexWriter(rules, CharacterQuoting.BARE).write(regex)
 
 

@@ -1,8 +1,10 @@
-r"""The grammar of one request, to be written for the engine that decodes.
+r"""Make the grammar of one request, and write it for the engine that decodes.
 
-What a grammar holds a model to once its reasoning is closed, where the reasoning is free.
+    request, format -> grammar_of -> Grammar -> lark | gbnf | structural_tag | accepts | parser
 
-Of the rows of a turn that begin in reasoning, what stands after its closer is left:
+`Grammar` is written when a form of it is requested. Where reasoning is free, the
+grammar holds after it: of the rows of a turn that begin in reasoning, the part after its closer
+remains:
 
     REASONING «\n</think>\n\n» CONTENT    is    «\n\n» CONTENT
 """
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 
 
 def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
-    """Return what may be written after the reasoning's closer, and the closer.
+    """Return the turn that may follow the reasoning's closer, and the closer.
 
     Raises GrammarError for a turn that the prompt has not left in its reasoning.
     """
@@ -81,7 +83,7 @@ def after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
 
 
 def _after(row: StrictRow, close: str) -> StrictRow | None:
-    """Return what a row has after the reasoning's closer; None where it does not begin with it."""
+    """Return the part of a row after the reasoning's closer, or None unless it begins with it."""
     for at, item in enumerate(row.items):
         if isinstance(item, str) and close in item:
             rest = item.partition(close)[2]
@@ -102,7 +104,7 @@ def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
 
 @dataclass(frozen=True, repr=False)
 class Grammar(Shown):
-    """What a model may write for one request: no more than the template would write."""
+    """Constrains a model for one request to no more than the template would write."""
 
     shown_as: ClassVar[str] = "grammar"
 
@@ -113,12 +115,12 @@ class Grammar(Shown):
     required: bool = False
     """Whether a call has to be written."""
     json_schema: Json = None
-    """What content has to be; None: free text."""
+    """The schema of content, or None for free text."""
     lazy: bool = False
     """Whether it begins only where one of the triggers was written."""
     loosen: bool | None = False
     """Whether keywords of schemas that cannot be held to are left out; `loosened` lists them.
-    None: of those tools that do not ask to be held `strict`."""
+    None applies this to the tools that do not ask to be held `strict`."""
     strict: frozenset[str] = frozenset()
     """The tools that ask for it."""
 
@@ -132,7 +134,7 @@ class Grammar(Shown):
     def after_reasoning(self) -> tuple[Grammar, str]:
         """Return the grammar of what follows the reasoning, and the text that closes that.
 
-        For a model that thinks freely. Raises GrammarError where the prompt does not leave it in
+        For a model that thinks freely. Raises GrammarError if the prompt does not leave it in
         its reasoning.
         """
         turn, close = after_reasoning(self.turn)
@@ -141,7 +143,7 @@ class Grammar(Shown):
     def rules(self, opaque: OpaqueTokens | None = None) -> GrammarRules:
         """Return the grammar before any target's syntax; it cuts no opaque token.
 
-        Raises GrammarError where the template writes nothing that the request asks for, and
+        Raises GrammarError if the template writes nothing that the request asks for, and
         SchemaError for schemas that cannot be read or held to. So it does where it is lazy, and
         nothing tells calls from other text.
         """
@@ -244,7 +246,7 @@ class Grammar(Shown):
         *,
         dialect: GrammarDialect = GrammarDialect.LARK,
     ) -> TextAcceptance:
-        """Say whether a text is accepted, and else where, and what was allowed there.
+        """Return whether a text is accepted, and else where, and what was allowed there.
 
         llguidance judges, token by token; without a tokenizer, and for GBNF, byte by byte.
         `tokenizer` is all that `tokenizer_of` takes. Raises as `lark` or `gbnf` does, and
@@ -268,7 +270,7 @@ class Grammar(Shown):
     def structural_tag(self) -> dict[str, Json]:
         """Write it as a structural tag: `type`, and a `format` as xgrammar documents them.
 
-        Raises GrammarError where there are no calls, and for arguments that no tag can say.
+        Raises GrammarError if there are no calls, and for arguments that no tag can say.
         """
         return self._tag.written
 
@@ -288,9 +290,9 @@ class Grammar(Shown):
 
     @cached_property
     def server_triggers(self) -> tuple[GrammarTrigger, ...]:
-        """What begins calls and nothing else, in the forms that a server looks for.
+        """The beginnings of calls and of nothing else, in the forms that a server looks for.
 
-        None where there are no calls, or where nothing tells them from other text: then a lazy
+        None if there are no calls, or if nothing tells them from other text: then a lazy
         grammar cannot be written, and says why.
         """
         try:
@@ -332,7 +334,7 @@ class Grammar(Shown):
         return [*texts, *self.stop_strings]
 
 
-# From a request in OpenAI's words to its grammar.
+# From a request in OpenAI's terms to its grammar.
 
 
 def grammar_of(
@@ -386,7 +388,7 @@ def format_slices(formats: Formats, opaque: OpaqueTokens) -> tuple[str, ...]:
         try:
             return grammar_of(formats, tools).slices(opaque)
         except AutoparserError:
-            # This format has no calls that a grammar can say: there is its content still.
+            # The calls of this format cannot be written as a grammar; its content still can.
             continue
     return ()
 
@@ -413,7 +415,7 @@ def _held(schema: Json, strict: bool | None, marked: bool) -> Json:
 
 
 def _written(schema: Json) -> Json:
-    """Return the same schema in words that grammars can be held to."""
+    """Return the same schema in keywords that grammars can be held to."""
     return with_names_told_apart(without_free_names(schema))
 
 

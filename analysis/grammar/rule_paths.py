@@ -1,8 +1,9 @@
-"""From ways to write something to rules: what several ways begin alike with is written once.
+"""Turn ways to write something into rules; common beginnings are written once.
 
 A way is a row of texts, nodes and free texts. Readers of grammars look at text from the left and
-some of them never go back, so alternatives have to part where they differ, not before. Free text
-takes everything up to a closing text, so what closes it stands with it.
+some never backtrack, so alternatives have to part exactly where they differ. Free text
+takes everything up to a closing text, so its close stands with it. `Brancher` makes nodes of ways,
+`RuleTable` names the rules, `exclusion_states` writes free text for grammars without exclusion.
 
 Two ways part where they differ, unless a tokenizer has one token there:
 
@@ -45,30 +46,30 @@ from .grammar_rules import (
 
 # Free text up to one of several texts, as states: for grammars that cannot say "any text but".
 #
-# The states are those of Aho and Corasick ("Efficient string matching", 1975): they cost no more
-# than the texts are long, also where a template ends its turns with pages of text.
+# The states are those of Aho and Corasick ("Efficient string matching", 1975): their number is
+# linear in the length of the texts, even where a template ends its turns with pages of text.
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What may come next; a character that is not named leads to the state 0."""
+    """Transitions from one state; a character that is not named leads to state 0."""
 
     goes: Mapping[str, int]
-    """The state after each character that leads to another one than 0."""
+    """The next state for each character that leads to a state other than 0."""
     closes: Mapping[str, int]
-    """The close, by its place, that a character completes."""
+    """The index of the close that a character completes."""
     refused: frozenset[str]
-    """Characters that would complete a text that is kept out."""
+    """Characters that would complete an excluded text."""
     begun: bool = False
-    """A close has begun that holds a text that is kept out: only what is named may follow."""
+    """Whether a close that holds an excluded text has begun: only named characters may follow."""
     read: str = ""
-    """The beginning of a text that was read last."""
+    """The prefix of a text that was read last."""
 
 
 def exclusion_states(closes: Sequence[str], exclude: Sequence[str]) -> list[State]:
     """Return the states of a text that holds none of `exclude` before one of `closes` ends it.
 
-    A close may begin with or hold a text that is kept out: then nothing but the close may follow.
+    A close may begin with or hold an excluded text: then nothing but the close may follow.
     """
     return _Prefixes(closes, exclude).states()
 
@@ -76,8 +77,8 @@ def exclusion_states(closes: Sequence[str], exclude: Sequence[str]) -> list[Stat
 def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...] | None:
     r"""Return the texts that free text must not hold where its close is written by itself.
 
-    None where a text and the beginning of its close may hold one of them together, so that neither
-    can be written without the other: a line break and two of them begin with two.
+    Return None if a text and the beginning of its close may hold one of them together, so that
+    neither can be written without the other: a line break and two of them begin with two.
 
     >>> kept_apart(["</a>"], ["</a>", "<b>"])
     ('</a>', '<b>')
@@ -95,32 +96,32 @@ def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...]
 
 
 class _Prefixes:
-    """The beginnings of texts, each by its number; 0 is the empty one."""
+    """The prefixes of texts, each by its number; 0 is the empty one."""
 
     def __init__(self, closes: Sequence[str], exclude: Sequence[str]) -> None:
         self.text = [""]
         self.then: list[dict[str, int]] = [{}]
-        """The prefixes that are longer by a character."""
+        """The prefixes that are longer by one character."""
         ways = [self._add(close) for close in closes]
         self.to_close = {prefix for way in ways for prefix in way}
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
-        """The longest close that a prefix ends with, by its place."""
-        # A longer one is kept out already, and would hide that a close begins within it.
+        """The longest close that a prefix ends with, by its index."""
+        # A longer one is excluded already, and would hide that a close begins within it.
         least = [text for text in exclude if not any(_holds(text, each) for each in exclude)]
         self.kept_out = {self._add(text)[-1] for text in least}
-        """Prefixes that end with a text that is kept out."""
+        """Prefixes that end with an excluded text."""
         self.whole = frozenset(self.close)
         self.begun: set[int] = set()
-        """Prefixes in which a text stands that is kept out."""
+        """Prefixes that hold an excluded text."""
         self.order = [0]
         self.leads = list(self.then)
-        """The longest prefix after a prefix and a character, where it is not the empty one."""
+        """The longest prefix after a prefix and a character, unless it is the empty one."""
         self.waiting = [0] * len(self.then)
-        """The longest prefix that a prefix ends with and from which a text goes on."""
+        """The longest prefix that a prefix ends with and that can be continued."""
         self._connect()
 
     def _add(self, text: str) -> list[int]:
-        """Add a text's beginnings, and give them."""
+        """Add the prefixes of a text, and return them."""
         way = [0]
         for char in text:
             to = self.then[way[-1]].setdefault(char, len(self.then))
@@ -131,7 +132,7 @@ class _Prefixes:
         return way
 
     def _connect(self) -> None:
-        """Find out where each prefix leads, the short ones first."""
+        """Compute the transitions of each prefix, the short ones first."""
         shorter = [0] * len(self.then)
         for at in self.order:
             less = shorter[at]
@@ -152,7 +153,7 @@ class _Prefixes:
             self.leads[at] = {**self.leads[less], **self.then[at]}
 
     def states(self) -> list[State]:
-        """Return a state for each prefix from which a text goes on."""
+        """Return a state for each prefix that can be continued."""
         waiting = [at for at in self.order if self.then[at] or not at]
         places = {prefix: place for place, prefix in enumerate(waiting)}
         return [self._state(at, places) for at in waiting]
@@ -182,7 +183,7 @@ Path: TypeAlias = tuple[Item, ...]
 
 
 def join_path(*items: Item) -> Path:
-    """Make a path: neighbouring texts are one text, empty ones are none."""
+    """Return a path: adjacent texts are joined, empty ones dropped."""
     path: list[Item] = []
     last: Item = ""
     for item in items:
@@ -198,19 +199,19 @@ def join_path(*items: Item) -> Path:
 
 
 class Brancher:
-    """Makes nodes of paths. Some texts are never cut: to a tokenizer they are one token."""
+    """Makes nodes of paths. Some texts are never cut: they are one token of a tokenizer."""
 
     def __init__(self, opaque: OpaqueTokens) -> None:
-        """Take the tokens that are never cut."""
+        """Store the tokens that are never cut."""
         self.opaque = opaque
         self._units: dict[str, list[str]] = {}
         self._pairs: dict[tuple[str, str], str] = {}
-        """What two texts begin with, both of them."""
+        """Cached common beginnings of two texts."""
         self._made: dict[Hashable, Node] = {}
-        """Nodes by their paths and marks: after parts of a turn the same may follow."""
+        """Nodes by their paths and marks: the same may follow several parts of a turn."""
 
     def units(self, text: str) -> list[str]:
-        """Cut a text into what may part: single characters, and the texts that stay whole."""
+        """Split a text into indivisible units: single characters, and the texts that stay whole."""
         known = self._units.get(text)
         if known is None:
             known = self._units[text] = []
@@ -219,7 +220,7 @@ class Brancher:
         return known
 
     def shared(self, texts: Sequence[str]) -> str:
-        """Return the beginning that texts have in common."""
+        """Return the longest common beginning of texts that cuts no token."""
         if len(texts) == 1:
             return texts[0]
         if len(texts) != 2:  # noqa: PLR2004 - the same two come again and again
@@ -232,7 +233,7 @@ class Brancher:
 
     def _shared(self, texts: Sequence[str]) -> str:
         if not any(self._holds_token(text) for text in texts):
-            # What the first and the last of them share, all share.
+            # A prefix of the smallest and the largest text is a prefix of all.
             least, most = min(texts, default=""), max(texts, default="")
             return least[: prefix_length(least, most)]
         rows = [self.units(text) for text in texts]
@@ -240,7 +241,7 @@ class Brancher:
         return "".join(units[0] for units in same)
 
     def begins(self, text: str, beginning: str) -> bool:
-        """Whether a text begins with another one, and is not cut there within a token."""
+        """Return whether a text begins with another one, without a cut within a token."""
         return text.startswith(beginning) and self.shared([text, beginning]) == beginning
 
     def _holds_token(self, text: str) -> bool:
@@ -283,7 +284,7 @@ class Brancher:
         return choice_of(*options)
 
     def _alone(self, path: Path, marks: Sequence[str]) -> Node:
-        """Return the node of a path that has no other beside it."""
+        """Return the node of a path without alternatives."""
         nodes: list[Node] = []
         for at, item in enumerate(path):
             if isinstance(item, FreeProse):
@@ -295,7 +296,7 @@ class Brancher:
     def _cut_behind_nodes(self, paths: Sequence[Path], marks: Sequence[str]) -> Sequence[Path]:
         """Cut the text behind a node where that behind another one in its place ends.
 
-        Both may write the same, and readers that take the longest text would not go back from
+        Both may write the same, and readers that take the longest text would not backtrack from
         `<end>` to the `<` that goes on otherwise.
         """
         behind = {_behind_node(path) for path in paths} - {""}
@@ -315,9 +316,9 @@ class Brancher:
     def _parted(
         self, paths: Sequence[Path], words: Sequence[PatternNode]
     ) -> Iterable[Sequence[Path]]:
-        """Put the paths together that begin alike, if only with one unit of their text.
+        """Group the paths that begin alike, if only with one unit of their text.
 
-        A text that begins as one of the patterns beside it could is not cut there: readers that
+        A text that one of the patterns beside it could also match is not cut there: readers that
         take the longest match would go on with the pattern.
         """
         found: dict[Item | None, list[Path]] = {}
@@ -339,7 +340,7 @@ class Brancher:
         return first[0] if isinstance(first, str) else self.opaque.texts[first]
 
     def _exits(self, paths: Sequence[Path], marks: Sequence[str]) -> Iterator[ProseExit]:
-        """Group paths by their free text, and by what closes it."""
+        """Group paths by their free text, and by its close."""
         groups: list[tuple[FreeProse | None, list[Path]]] = []
         by_prose: dict[FreeProse | None, list[Path]] = {}
         for prose, path in map(_opened, _alike_text(paths)):
@@ -353,7 +354,7 @@ class Brancher:
                 groups.append((prose, group))
         texts = [self.shared([_close(each) for each in group]) for _, group in groups]
         for (prose, group), text in zip(groups, texts, strict=True):
-            # Of two closes that begin alike, the shorter one is seen first: it has to be one exit.
+            # The shorter of two closes that begin alike is seen first, so they have to be one exit.
             cut = min(
                 (
                     each
@@ -367,9 +368,9 @@ class Brancher:
             yield ProseExit(prose, cut, self.branch(behind, marks))
 
     def _closed_alike(self, paths: Sequence[Path], marks: Sequence[str]) -> list[Path]:
-        """Return the paths that close as the first does: the same text up to and with a mark.
+        """Return the paths that close like the first one: the same text up to and with a mark.
 
-        Where one close begins another, whatever reads it takes the shorter one.
+        If one close begins another, every reader takes the shorter one.
         """
         text = _close(paths[0])
         if not text:
@@ -386,7 +387,7 @@ class Brancher:
 
 
 def _alike_text(paths: Sequence[Path]) -> list[Path]:
-    """Keep the same texts out of free texts that begin at one place, so that they are one."""
+    """Exclude the same texts from free texts that begin at one place, so that they are one."""
     proses = list(
         dict.fromkeys(path[0] for path in paths if path and isinstance(path[0], FreeProse))
     )
@@ -413,7 +414,7 @@ def _alike_text(paths: Sequence[Path]) -> list[Path]:
 
 
 def _apart(one: FreeProse | None, other: FreeProse | None, text: str) -> bool:
-    """Whether free text cannot begin with the text that stands in its place."""
+    """Return whether free text cannot begin with the text that stands in its place."""
     proses = [each for each in (one, other) if each is not None]
     if len(proses) != 1 or proses[0].may_be_empty:
         return False
@@ -421,12 +422,12 @@ def _apart(one: FreeProse | None, other: FreeProse | None, text: str) -> bool:
 
 
 def distinct_paths(paths: Sequence[Path]) -> list[Path]:
-    """Leave out the paths that are there twice."""
+    """Remove duplicate paths."""
     return list(dict.fromkeys(paths))
 
 
 def without_prefix(path: Path, text: str) -> Path:
-    """Leave a text out of the front of a path that begins with it, or with a node."""
+    """Remove a text from the front of a path that begins with it, or with a node."""
     head = path[0]
     if not isinstance(head, str):
         return path
@@ -434,14 +435,14 @@ def without_prefix(path: Path, text: str) -> Path:
 
 
 def _opened(path: Path) -> tuple[FreeProse | None, Path]:
-    """Take the free text off a path's front."""
+    """Split a path into its leading free text and the rest."""
     if path and isinstance(path[0], FreeProse):
         return path[0], path[1:]
     return None, path
 
 
 def _behind_node(path: Path) -> str:
-    """Return the text behind the node that a path begins with; empty where none does."""
+    """Return the text behind the leading node of a path; empty if no node leads."""
     text = path[1] if len(path) > 1 and not isinstance(path[0], str) else ""
     return text if isinstance(text, str) else ""
 
@@ -452,11 +453,11 @@ def _close(path: Path) -> str:
     return head if isinstance(head, str) else ""
 
 
-# The named rules of a grammar while it is made.
+# The named rules of a grammar under construction.
 
 
 class RuleTable:
-    """Gives each rule a name, once; a rule may refer to itself while it is made."""
+    """Names each rule once; a rule may refer to itself while it is made."""
 
     def __init__(
         self,
@@ -465,7 +466,7 @@ class RuleTable:
         *,
         names_alone: bool = False,
     ) -> None:
-        """Begin with these rules; no rule may cut an opaque token.
+        """Start with these rules; no rule may cut an opaque token.
 
         With `names_alone`, an object that names members and says nothing of others has no others.
         """
@@ -475,13 +476,13 @@ class RuleTable:
         self.scope = ""
         """The function whose call is being made: its rules are named after it."""
         self.tools: dict[str, str] = {}
-        """The function whose call a rule was made for; others may share it."""
+        """The function for whose call a rule was made; others may share it."""
         self._known: dict[Hashable, RuleReference] = {}
         self._numbers: dict[Hashable, int] = {}
         self._taken: dict[str, int] = {}
 
     def rule(self, key: Hashable, hint: str, make: Callable[[], Node]) -> RuleReference:
-        """Give the rule of a key; `make` makes it where there is none, `hint` says it in words."""
+        """Return the rule of a key; if it is new, `make` makes it and `hint` names it."""
         known = self._known.get(key)
         if known is not None:
             return known
@@ -499,11 +500,11 @@ class RuleTable:
         return ref
 
     def number(self, key: Hashable) -> int:
-        """Return the number of a key: shorter than what it stands for, where many rules have it."""
+        """Return the number of a key, which keeps keys that contain it short."""
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _free(self, name: str) -> str:
-        """Find a name that no rule has."""
+        """Return an unused name."""
         number = self._taken[name] = self._taken.get(name, 0) + 1
         if number == 1 and name not in self.named:
             return name

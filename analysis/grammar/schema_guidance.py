@@ -1,14 +1,16 @@
-r"""A schema in the words that llguidance's ``%json`` takes, and holds as the standard says.
+r"""Rewrite a schema for llguidance's ``%json``, so that it holds as the standard says.
 
-Measured with llguidance 1.9.1: it refuses a whole grammar for a keyword or a format that it does
-not know, whatever it says; it takes `\d` and `.` for what Rust means by them; a leap second is a
-time to it; it counts members only where all that are named are required, and counts a name that
-comes twice as two. So patterns and formats are written out, a ``oneOf`` whose schemas exclude each
-other becomes an ``anyOf``, and what is left that it cannot hold is an error.
+    schema -> guidance_schema -> GuidanceSchema -> ensure_loaded asks llguidance what is left
 
-Each character of a text that is counted takes states of its lexer, of which it keeps 250,000 for a
-whole answer, and then it ends that answer in its midst: in JSON strings up to 7.6 a character with
-Qwen's vocabulary and 8.7 with DeepSeek's, so it is asked to count to 20,000.
+Measured with llguidance 1.9.1: it refuses a whole grammar for an unknown keyword or format,
+whatever it says; it takes `\d` and `.` as Rust does; it accepts a leap second as a time; it counts
+members only if all that are named are required, and counts a repeated name twice. So patterns and
+formats are written out, a ``oneOf`` whose schemas exclude each other becomes an ``anyOf``, and
+what it still cannot hold is an error.
+
+Each character of counted text takes states of its lexer, which allows 250,000 for a whole answer
+and then cuts that answer: in JSON strings up to 7.6 a character with Qwen's vocabulary and 8.7 with
+DeepSeek's, so it is asked to count to 20,000.
 """
 
 from __future__ import annotations
@@ -51,17 +53,17 @@ from .schema_survey import (
 )
 from .string_shape import StringShape, ensure_counted, string_shape
 
-# Which schemas llguidance does not load: many are asked about at once, and none twice.
+# Schemas that llguidance does not load: many are asked about at once, and none twice.
 
 
 _MOST = 4096
 KNOWN: OrderedDict[str, str] = OrderedDict()
-"""What was said of the latest schemas; empty: it loads them."""
+"""Cached answers for the latest schemas; empty if llguidance loads them."""
 _LOCK = Lock()
 
 
 def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
-    """Return what llguidance says of those schemas, as JSON texts, that it does not load."""
+    """Return llguidance's refusals of the schemas, as JSON texts, that it does not load."""
     asked = list(dict.fromkeys(schemas))
     with _LOCK:
         said = {schema: KNOWN[schema] for schema in asked if schema in KNOWN}
@@ -76,7 +78,7 @@ def schema_refusals(schemas: Iterable[str]) -> Mapping[str, str]:
 
 
 def _asked(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Ask about all; where that is refused, about each half."""
+    """Ask about all; if that is refused, about each half."""
     refusal = refusal_of(schemas) if schemas else ""
     if not refusal:
         return
@@ -89,7 +91,7 @@ def _asked(schemas: Sequence[str]) -> Iterable[tuple[str, str]]:
 
 
 def refusal_of(schemas: Sequence[str]) -> str:
-    """Return what llguidance says of a grammar of schemas that it does not load."""
+    """Return llguidance's refusal of a grammar of schemas; empty if it loads it."""
     from llguidance import LLMatcher  # noqa: PLC0415 - it takes longer to import than to ask
 
     names = [f"json_{at}" for at in range(len(schemas))]
@@ -112,18 +114,18 @@ _UNWRITABLE: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GuidanceSchema:
-    """A schema in words that llguidance holds, and what decides whether it loads it."""
+    """A schema in keywords that llguidance holds, and what decides whether it loads it."""
 
     text: str
-    """As JSON, its values the same."""
+    """The schema as JSON, its values the same."""
     given: str = ""
-    """The schema as it was given, where that is not settled by its keywords alone."""
+    """The schema as it was given, if its keywords alone do not settle that."""
     questions: tuple[str, ...] = ()
-    """Parts of it: where llguidance loads each of them, it loads the whole."""
+    """Parts of it: if llguidance loads each of them, it loads the whole."""
 
 
 def guidance_schema(schema: Json) -> GuidanceSchema:
-    """Return a schema in words that llguidance holds; `ensure_loaded` asks what is left to ask.
+    """Return a schema in keywords that llguidance holds; `ensure_loaded` asks what is left.
 
     Raises UnheldKeywordError for a keyword that it cannot be held to, and SchemaError for a schema
     that is malformed.
@@ -165,10 +167,10 @@ def _guidance_schema(given: str) -> GuidanceSchema:
 def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
     """Raise SchemaError for the first schema that llguidance does not load: no value meets it.
 
-    `tools` says for each schema whose it is; the error names all whose schemas are refused.
+    `tools` has the owner of each schema; the error names all whose schemas are refused.
     """
     refused = schema_refusals([part for schema in schemas for part in schema.questions])
-    # A member that may be left out may be one that no value meets.
+    # An optional member may be one that no value meets.
     asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
     whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
     for schema in schemas:
@@ -181,9 +183,9 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
 
 @lru_cache(maxsize=512)
 def has_text(shape: StringShape) -> bool:
-    """Whether a text meets a shape, where several expressions have to match it at once.
+    """Return whether a text meets a shape, where several expressions have to match it at once.
 
-    Raises UnheldKeywordError where llguidance cannot tell: nor would it load such a grammar.
+    Raises UnheldKeywordError if llguidance cannot tell: nor would it load such a grammar.
     """
     if shape.most is not None and shape.most < shape.least:
         return False
@@ -198,13 +200,13 @@ def has_text(shape: StringShape) -> bool:
 
 
 def _refusal_of(regexes: Sequence[Regex]) -> str:
-    """Return what llguidance says of expressions that it cannot have match one text; or nothing."""
+    """Return why llguidance cannot match one text by all expressions; empty if it can."""
     parts: list[Json] = [{"pattern": f"^(?:{rust_text(regex)})$"} for regex in regexes]
     return "".join(schema_refusals([_AS_JSON({"type": "string", "allOf": parts})]).values())
 
 
 def _named(document: SchemaDocument, refusal: str) -> SchemaError:
-    """Return the error for what llguidance says: no value is left, or a keyword is too much."""
+    """Return the error for llguidance's refusal: no value is left, or a keyword is too much."""
     root = document.root
     place = place_of(root, ROOT) if isinstance(root, dict) else ROOT
     if "Unsatisfiable" in refusal:
@@ -213,7 +215,7 @@ def _named(document: SchemaDocument, refusal: str) -> SchemaError:
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
         if not own or not _refused(own):
             continue
-        # What is left out alone is the least that has to be: llguidance itself is asked.
+        # A keyword whose removal alone is enough is the minimum to leave out: llguidance is asked.
         alone = [keyword for keyword in own if not _refused(without_keywords(own, keyword))]
         keyword = alone[-1] if alone else next(iter(own))
         return unwritable_keyword(keyword, pointer, _UNTOLD)
@@ -222,7 +224,7 @@ def _named(document: SchemaDocument, refusal: str) -> SchemaError:
 
 _UNTOLD = "llguidance cannot tell whether a text meets it and all that is said beside it"
 _STRINGS = ("format", "pattern", "allOf", "minLength", "maxLength")
-"""Keywords that llguidance may give up on, those first that say more than the others."""
+"""Keywords that llguidance may give up on, the most specific first."""
 
 
 def _refused(schema: Schema) -> bool:
@@ -250,9 +252,9 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
 
 
 def _hold_bounds(schema: Schema, pointer: str) -> None:
-    """Raise UnheldKeywordError where llguidance would take the bound that is left out.
+    """Raise UnheldKeywordError if llguidance would accept the bound that is excluded.
 
-    Above 0 and up to 0.5 it takes the 0, too: the whole part that all numbers there have.
+    Above 0 and up to 0.5 it accepts the 0, too: the whole part that all numbers there have.
     """
     bounds = interval_of(schema)
     for keyword, is_open, near, far in (
@@ -281,7 +283,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
     why = "members that may be left out would have to be counted"
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if _all_needed(schema):
-        # What comes beside them may come twice.
+        # The members beside them may come twice.
         held = least <= len(required) + 1
     else:
         held = least <= (1 if closed else len(required))
@@ -297,12 +299,12 @@ def _is_implied(schema: Schema, least: int) -> bool:
 
 
 def _all_needed(schema: Schema) -> bool:
-    """Whether every member that is named has to be there."""
+    """Return whether every named member is required."""
     return set(schema_map(schema, "properties")) <= set(names_of(schema, "required"))
 
 
 def _written(schema: Schema) -> Json:
-    """Write one schema, whose inner ones are written already."""
+    """Write one schema whose inner ones are already written."""
     found = {
         keyword: value
         for keyword, value in schema.items()
@@ -328,11 +330,11 @@ def _written(schema: Schema) -> Json:
 
 
 _COUNTED = 20_000
-"""Up to how many characters of a JSON string llguidance is asked to count."""
+"""The largest maximum length of a JSON string that llguidance is asked to count."""
 _LONG = re.compile(r'Length": [^,}]{5}')
 """Lengths that may be more than that, such as 50000 and 1e+22."""
 _MEANT = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
-"""What these mean where no other schema speaks of the same value."""
+"""What these mean if no other schema constrains the same value."""
 _GONE = frozenset({"format", "pattern", "oneOf", "uniqueItems", *UNEVALUATED, "x-place", "x-loose"})
 
 _LOOKED_AT = _GONE | {"exclusiveMinimum", "exclusiveMaximum"}
@@ -360,7 +362,7 @@ def _anchored(source: str) -> str:
 
 
 def _counted(schema: Schema, found: Schema) -> list[Json]:
-    """Leave out counts of members that say nothing new; a first member is one of those named."""
+    """Leave out counts of members that add nothing; a first member is one of those named."""
     least, most = keyword_count(schema, "minProperties"), keyword_count(schema, "maxProperties")
     named = schema_map(schema, "properties")
     if most is not None and not _all_needed(schema):

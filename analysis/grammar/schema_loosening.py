@@ -1,8 +1,8 @@
-"""Schemas that a grammar cannot be held to: the keyword named where it stands, or left out.
+"""Name each keyword that a grammar cannot be held to where it stands, or leave it out.
 
-The writers of a grammar say what they cannot write. Only then are the tools tried in ever smaller
-groups, and those that are refused alone with their places written into them, so that an error names
-tool, place and keyword. Where the tool did not ask to be held strictly, as OpenAI's
+The writers of a grammar raise for what they cannot write. Only then are the tools tried in ever
+smaller groups, and those that are refused alone with their places written into them, so that an
+error names tool, place and keyword. If the tool did not ask to be held strictly, as OpenAI's
 ``"strict": true`` does, the keyword is left out and listed; an error lists all of them at once.
 """
 
@@ -35,7 +35,7 @@ class Loosening:
     """A keyword of a schema that a grammar is not held to."""
 
     tool: str
-    """The tool whose parameters are meant; empty: the schema of content."""
+    """The tool whose parameters are meant; empty for the schema of content."""
     pointer: str
     """JSON pointer of the keyword in that schema."""
     keyword: str
@@ -48,7 +48,7 @@ class Loosening:
 
 @dataclass(frozen=True, slots=True)
 class WrittenGrammar(Generic[Written]):
-    """A grammar as it is written, and what it leaves out."""
+    """A grammar as it is written, and the keywords that it leaves out."""
 
     written: Written
     loosened: tuple[Loosening, ...] = ()
@@ -61,15 +61,15 @@ class LooseRequest:
     tools: Mapping[str, Json]
     json_schema: Json
     may_loosen: Callable[[str], bool]
-    """Whether keywords of this tool may be left out; the empty name: of the schema of content."""
+    """Whether keywords of this tool may be left out; the empty name means the content's schema."""
     owners: tuple[object, ...]
-    """What decides beside the schemas what can be written: the format, the tokenizer's tokens."""
+    """What else decides what can be written: the format, the tokenizer's tokens."""
     form: GrammarForm
 
 
 @lru_cache(maxsize=1024)
 def log_loosening(loosened: tuple[Loosening, ...]) -> None:
-    """Log what a grammar is not held to, in one line, and once a process.
+    """Log the keywords that a grammar is not held to, in one line, and once a process.
 
     Servers make many grammars of the same tools. Of the keywords that share a reason the first is
     named; names come from requests, so they are escaped.
@@ -95,13 +95,13 @@ _LOG = logging.getLogger("autoparser")
 def written_grammar(
     write: GrammarWriter[Written], request: LooseRequest
 ) -> WrittenGrammar[Written]:
-    """Write a grammar, where it may be looser without the keywords that it cannot be held to.
+    """Write a grammar, without the keywords that it cannot be held to if it may be looser.
 
     Raises SchemaError, which names every such tool, place and keyword, and what `write` raises.
     """
     tools, content = request.tools, request.json_schema
     case = (request.form, repr(tools), repr(content))
-    # What an earlier request has found of the same tools is left out at once.
+    # Keywords that an earlier request has found for the same tools are left out at once.
     known = _KNOWN.of(request.owners, case, dict[str, _Loosened])
     left_out = _left_out(request, known)
     try:
@@ -162,11 +162,11 @@ class _Loosened:
     schema: Json
     loosened: tuple[Loosening, ...]
     hint: str | None
-    """The way out for the first of them."""
+    """The hint for the first of them."""
 
 
 _KNOWN: IdentityCache[dict[str, _Loosened]] = IdentityCache(256)
-"""What is left out of the schemas of a request; empty where nothing is."""
+"""The keywords left out of the schemas of a request; empty if there are none."""
 
 
 def _refused(
@@ -174,7 +174,7 @@ def _refused(
 ) -> Iterator[str]:
     """Return the tools that are refused, by ever smaller groups: most lists hold few of them.
 
-    `is_known` says that the group as a whole was refused for its tools.
+    `is_known` is whether the group as a whole was refused for its tools.
     """
     if not is_known:
         try:
@@ -192,7 +192,7 @@ def _refused(
 
 
 def _only(write: GrammarWriter[Written], name: str) -> Callable[[Json], None]:
-    """Return what raises SchemaError where the schema of one tool cannot be written."""
+    """Return a function that raises SchemaError if the schema of one tool cannot be written."""
     return lambda schema: _attempt(write, {name: schema}, None)
 
 
@@ -205,7 +205,7 @@ def _attempt(write: GrammarWriter[Written], tools: Mapping[str, Json], content: 
 
 
 def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosened:
-    """Leave out what cannot be held to, one keyword after the other."""
+    """Leave out the keywords that cannot be held to, one after the other."""
     left_out: list[Loosening] = []
     hint: str | None = None
     while True:
@@ -230,7 +230,7 @@ def _looser(schema: Json, attempt: Callable[[Json], None], tool: str) -> _Loosen
 
 
 def _place(schema: Json, error: SchemaError) -> str:
-    """Return where the keyword of an error stands; one union is like the other."""
+    """Return the place of an error's keyword; all unions count as one keyword."""
     keywords = ("anyOf", "oneOf") if error.keyword == "anyOf" else (error.keyword,)
     found = (nearest_place(schema, keyword, error.pointer) for keyword in keywords)
     return next(filter(None, found), "")

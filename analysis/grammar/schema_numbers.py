@@ -1,4 +1,9 @@
-"""Numbers of a schema: bounds, and multiples where the bounds leave few."""
+"""Write the numbers of a schema as GBNF: bounds, and multiples if the bounds leave few.
+
+`number_expression` reads the bounds (`Interval`) and returns one expression: integers digit by
+digit (`integer_range`), floats as `json.dumps` writes them (`number_range`), with fractions between
+bounds (`Fractions`).
+"""
 
 from __future__ import annotations
 
@@ -20,12 +25,12 @@ from .gbnf_rules import (
     unwritable_keyword,
 )
 
-# Where a number may lie.
+# Intervals of numbers.
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where a number may lie; None: no bound."""
+    """An interval; None for no bound."""
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -34,27 +39,27 @@ class Interval:
 
     @property
     def least_integer(self) -> int | None:
-        """The smallest integer inside; None where there is no bound."""
+        """The smallest integer inside, or None without a bound."""
         if self.low is None:
             return None
         return floor(self.low) + 1 if self.low_open else ceil(self.low)
 
     @property
     def greatest_integer(self) -> int | None:
-        """The largest integer inside; None where there is no bound."""
+        """The largest integer inside, or None without a bound."""
         if self.high is None:
             return None
         return ceil(self.high) - 1 if self.high_open else floor(self.high)
 
     @property
     def is_empty(self) -> bool:
-        """Whether the bounds leave nothing between them."""
+        """Whether no number lies between the bounds."""
         if self.low is None or self.high is None or self.low < self.high:
             return False
         return self.low > self.high or self.low_open or self.high_open
 
     def holds(self, value: Decimal) -> bool:
-        """Whether a number lies inside."""
+        """Return whether a number lies inside."""
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
             return False
         return self.high is None or not (
@@ -68,7 +73,7 @@ class Interval:
         return Interval(low, high, self.high_open, self.low_open)
 
     def positive(self) -> Interval | None:
-        """Return the part above zero; None where there is none."""
+        """Return the part above zero, or None if there is none."""
         if self.high is not None and self.high <= 0:
             return None
         if self.low is None or self.low < 0:
@@ -88,13 +93,13 @@ MORE = f"[0-9]{{0,{FRACTION_DIGITS - 1}}} [1-9]"
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What is left of a bound's digits, and whether the bound itself is outside."""
+    """The rest of a bound's digits, and whether the bound itself is outside."""
 
     digits: str
     open: bool
 
     def behind(self, digit: int) -> Bound | None:
-        """Return the bound on the digits after this one; None: it binds no more."""
+        """Return the bound on the digits after this one, or None if it no longer binds."""
         return Bound(self.digits[1:], self.open) if digit == self.digit else None
 
     @property
@@ -111,7 +116,7 @@ class Fractions:
     """The rule of `MORE`."""
 
     def fraction(self, low: Bound | None, high: Bound | None) -> str | None:
-        """Return all of a fraction between bounds: a zero, or digits of which the last is none."""
+        """Return a whole fraction between bounds: a zero, or digits whose last is not zero."""
         options: list[str] = []
         if (low is None or (not low.digits and not low.open)) and (
             high is None or high.digits or not high.open
@@ -156,7 +161,7 @@ class Fractions:
 
     @staticmethod
     def _may_stop(low: Bound | None, high: Bound | None) -> bool:
-        """Whether a number may end here, where all digits after would be zeros."""
+        """Return whether a number may end here, where all digits after would be zeros."""
         if low is not None and (low.digits or low.open):
             return False
         return high is None or bool(high.digits) or not high.open
@@ -194,7 +199,7 @@ ANY_INTEGER = '("0" | "-"? [1-9] [0-9]*)'
 def integer_range(least: int | None, most: int | None) -> str | None:
     """Return an expression for the integers from `least` to `most`, as `json.dumps` writes them.
 
-    None for a bound: there is none. None as the result: no integer lies between the two.
+    A bound of None means no bound. Return None if no integer lies between the two.
     """
     if least is None and most is None:
         return ANY_INTEGER
@@ -238,7 +243,7 @@ def natural_range(least: int, most: int | None) -> str:
 
 
 def _led(least: int, most: int | None) -> str:
-    """Return a digit that is not zero and `least` to `most` of any kind after it."""
+    """Return a nonzero digit followed by `least` to `most` digits of any kind."""
     if most == 0:
         return "[1-9]"
     if most is None:
@@ -252,20 +257,20 @@ def _led(least: int, most: int | None) -> str:
 #
 # Python writes a float as its shortest text that reads back as the same float: with a fraction of
 # at least one digit and no other trailing zero from 1e-4 up to 1e16, else as a mantissa and an
-# exponent of at least two digits. More digits than a float holds can be written too, since no
-# grammar can tell; what might read back as zero or infinity, 1e308 and up, cannot. Bounds are
-# compared as decimals.
+# exponent of at least two digits. More digits than a float holds are accepted too, since no
+# grammar can tell; numbers that might read back as zero or infinity, 1e308 and up, are not. Bounds
+# are compared as decimals.
 
 
 PLAIN_END = 10**16
 """Floats from here on are written with an exponent; so are those below 1e-4."""
 
 EXPONENTS = ((-323, -5), (16, 307))
-"""Exponents that are written, and whose every mantissa reads back as neither zero nor infinity."""
+"""Exponents that are written: with any mantissa they read back as neither zero nor infinity."""
 
 
 def number_range(interval: Interval, rules: GbnfRules) -> str | None:
-    """Return an expression for the numbers inside; None where there are none."""
+    """Return an expression for the numbers inside, or None if there are none."""
     return _range(interval, Fractions(rules.add("digits", MORE)))
 
 
@@ -323,7 +328,7 @@ def _plain(interval: Interval, fractions: Fractions) -> list[str]:
 
 
 def _split(value: Decimal) -> tuple[int, str]:
-    """Cut a number into its integer part and the digits of its fraction."""
+    """Split a number into its integer part and the digits of its fraction."""
     whole, _, fraction = f"{value:f}".partition(".")
     return int(whole), fraction.rstrip("0")
 
@@ -393,7 +398,7 @@ def _exponents(first: int, last: int) -> str:
 
 
 MOST_MULTIPLES = 1000
-"""Up to so many multiples are written one by one."""
+"""Maximum number of multiples that are written one by one."""
 
 
 def interval_of(schema: Schema) -> Interval:
@@ -411,15 +416,15 @@ def interval_of(schema: Schema) -> Interval:
 
 
 def multiple_of(schema: Schema) -> Decimal | None:
-    """Return the number whose multiples a schema takes; None: any number."""
+    """Return the number whose multiples a schema allows, or None for any number."""
     step = schema.get("multipleOf")
     return Decimal(repr(step)) if is_number(step) else None
 
 
 def number_expression(schema: Schema, pointer: str, rules: GbnfRules, *, whole: bool) -> str | None:
-    """Return an expression for a schema's numbers; None where there are none.
+    """Return an expression for a schema's numbers, or None if there are none.
 
-    `whole`: integers alone, which are written without a fraction, so not as ``1.0``. Raises
+    With `whole`, only integers, written without a fraction, so not as ``1.0``. Raises
     SchemaError for multiples that are too many to be written one by one.
     """
     interval = interval_of(schema)

@@ -1,4 +1,10 @@
-"""A schema as a choice of flat schemas: references followed, allOf merged, choices spread out."""
+"""Resolve a schema into a choice of flat schemas.
+
+    schema -> Resolver.options -> flat schemas, of which a value meets at least one
+
+References are followed, allOf is merged (`merge_flat`), and choices are multiplied out; the schemas
+of a ``oneOf`` have to be disjoint (`tell_apart`).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +37,7 @@ from .schema_numbers import interval_of, multiple_of
 from .schema_survey import TYPES
 from .string_shape import PATTERNS, UNHELD, string_shape
 
-# Flat schemas: keywords that speak of one value alone, in one spelling each.
+# Flat schemas: keywords that constrain one value alone, in one spelling each.
 #
 # A flat schema holds `type` as a list, `enum` (also for `const`), `prefixItems` and `items` (also
 # for the older list of `items` with `additionalItems`), and no keyword that says nothing.
@@ -53,7 +59,7 @@ KEYWORDS = frozenset({"type", "enum", *STRING, *NUMBER, *ARRAY, *OBJECT})
 """The keywords of a flat schema."""
 
 _EVALUATED = {"unevaluatedProperties": "additionalProperties", "unevaluatedItems": "items"}
-"""Without schemas for the same value beside them, these mean the same as those."""
+"""Without schemas for the same value beside them, these mean the same as their values."""
 
 
 def flat_schema(schema: Schema) -> Schema:
@@ -81,13 +87,13 @@ def flat_schema(schema: Schema) -> Schema:
     return {keyword: value for keyword, value in found.items() if keyword in KEYWORDS}
 
 
-# Two flat schemas that both hold, as one.
+# The conjunction of two flat schemas.
 
 
 def merge_flat(first: Schema, second: Schema, pointer: str) -> Schema | None:
-    """Return a flat schema for the values of both; None where they contradict each other.
+    """Return a flat schema for the values of both, or None if they contradict each other.
 
-    Members and items that both speak of get an ``allOf``, to be resolved when they are written.
+    Members and items that both constrain get an ``allOf``, to be resolved when they are written.
     Raises SchemaError, with the pointer given, for keywords that cannot be joined exactly.
     """
     try:
@@ -108,15 +114,15 @@ def merge_flat(first: Schema, second: Schema, pointer: str) -> Schema | None:
 _MEMBERS = ("patternProperties", "properties", "additionalProperties")
 """The first of them alone keeps the others from being joined."""
 
-# Whether a value meets a flat schema: for the values of an enum that has company.
+# Whether a value meets a flat schema: for the values of an enum beside other keywords.
 
 
 Flat: TypeAlias = Callable[[Json], list[Schema]]
-"""Takes a schema apart into flat ones."""
+"""Splits a schema into flat ones."""
 
 
 def meets_schema(value: Json, schema: Schema, flat: Flat) -> bool:
-    """Whether a value meets a flat schema."""
+    """Return whether a value meets a flat schema."""
     if "type" in schema and not types_of(value) & {*map(str, schemas_of(schema, "type"))}:
         return False
     if "enum" in schema and value_identity(value) not in map(
@@ -210,11 +216,11 @@ def _counted(size: int, schema: Schema, what: str) -> bool:
 
 
 DEEPEST = 8
-"""How far into members it is looked; a recursive schema has no end."""
+"""Maximum depth of members that are compared; a recursive schema has no end."""
 
 
 def are_disjoint(first: Schema, second: Schema, flat: Flat, depth: int = 0) -> bool:
-    """Whether no value can meet both; False also where that cannot be told."""
+    """Return whether no value can meet both; False also if that cannot be told."""
     for one, other in ((first, second), (second, first)):
         if "enum" in one:
             values = [value for value in schemas_of(one, "enum") if meets_schema(value, one, flat)]
@@ -240,7 +246,7 @@ def _disjoint_as(kind: str, first: Schema, second: Schema, flat: Flat, depth: in
 
 
 def _below(first: Schema, second: Schema) -> bool:
-    """Whether all numbers of one lie below those of the other."""
+    """Return whether all numbers of one lie below those of the other."""
     for high, high_open in (("maximum", False), ("exclusiveMaximum", True)):
         for low, low_open in (("minimum", False), ("exclusiveMinimum", True)):
             end, start = first.get(high), second.get(low)
@@ -252,7 +258,7 @@ def _below(first: Schema, second: Schema) -> bool:
 
 
 def _never_both(name: str, first: Schema, second: Schema, flat: Flat, depth: int) -> bool:
-    """Whether no value of a member that is required by one is good for both."""
+    """Return whether no value of a member that one schema requires meets both schemas."""
     inner = [_member(name, side) for side in (first, second)]
     return all(
         are_disjoint(one, other, flat, depth + 1)
@@ -268,12 +274,12 @@ def _member(name: str, schema: Schema) -> Json:
 
 
 MOST_OPTIONS = 500
-"""Choices that are merged with choices multiply; this is where that ends."""
+"""Choices that are merged with choices multiply; this is the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A flat schema, and where it stands."""
+    """A flat schema, and its place."""
 
     schema: Schema
     pointer: str
@@ -281,17 +287,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Takes schemas of one document apart."""
+    """Resolves the schemas of one document."""
 
     document: SchemaDocument
 
     def options(
         self, schema: Json, pointer: str, above: frozenset[str] = frozenset()
     ) -> list[Option]:
-        """Return the flat schemas of which a value meets at least one; none for `false`.
+        """Return the flat schemas of which a value meets at least one; empty for `false`.
 
         `above` holds the references on the way here. Raises SchemaError for a reference that
-        leads back to itself, and where schemas cannot be merged or told apart exactly.
+        leads back to itself, and if schemas cannot be merged or told apart exactly.
         """
         if not isinstance(schema, dict):
             return [Option({}, pointer)] if schema else []
@@ -364,7 +370,7 @@ class Resolver:
 
 
 def tell_apart(options: Sequence[Json], document: SchemaDocument, pointer: str) -> None:
-    """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+    """Raise UnheldKeywordError if two schemas of a ``oneOf`` may both hold."""
     kinds = [kinds_of(option, document) for option in options]
     if all(not one & other for one, other in combinations(kinds, 2)):
         return

@@ -1,4 +1,8 @@
-"""JSON Schema as a grammar's maker needs it: flat as far as it goes, and parts that stand alone."""
+"""Read a JSON Schema for the maker of a grammar: resolved parts, and parts that stand alone.
+
+`SchemaReader` follows references, joins what holds together, and splits unions into options; a part
+left to a writer of JSON becomes a schema of its own (`alone`).
+"""
 
 from __future__ import annotations
 
@@ -39,14 +43,14 @@ _UNEVALUATED: Mapping[str, JsonType] = {
     "unevaluatedProperties": JsonType.OBJECT,
     "unevaluatedItems": JsonType.ARRAY,
 }
-"""What looks at what the schemas around it say, and the type of value that it speaks of."""
+"""Keywords that depend on the schemas around them, and the type of value that they constrain."""
 
 
 class SchemaReader:
     """Reads the parts of one schema."""
 
     def __init__(self, root: Json, place: str = "schema") -> None:
-        """Take a whole schema; `place` names it in errors."""
+        """Store a whole schema; `place` names it in errors."""
         self.document = SchemaDocument.of(root)
         self.place = place
 
@@ -58,7 +62,7 @@ class SchemaReader:
     def resolved(self, schema: Json, above: frozenset[str] = frozenset()) -> Schema:
         """Follow references, and join what holds together; true and {} allow everything.
 
-        What cannot be joined exactly stays in an ``allOf``.
+        A part that cannot be joined exactly stays in an ``allOf``.
         """
         if schema is False:
             return NOTHING
@@ -68,7 +72,7 @@ class SchemaReader:
             if reference in above:
                 raise SchemaError(f"{reference} refers to itself", place=self.place)
             if not found.keys().isdisjoint(_UNEVALUATED):
-                # They look at what the reference says, so they may not be taken from it.
+                # These keywords depend on the referenced schema, so they may not be taken from it.
                 return found
             target = self.resolved(self._at(reference), above | {reference})
             found = flat_conjunction(target, without_keywords(found, "$ref"))
@@ -81,7 +85,7 @@ class SchemaReader:
         return found
 
     def _evaluated(self, schema: Schema) -> Schema:
-        """Leave out what looks at members or items of values that have none."""
+        """Leave out the keywords for members or items of values that have none."""
         looks = [keyword for keyword in _UNEVALUATED if keyword in schema]
         if not looks:
             return schema
@@ -97,16 +101,16 @@ class SchemaReader:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def kinds(self, schema: Json) -> frozenset[JsonType]:
-        """Name the types that a schema allows; a number may be a whole one."""
+        """Return the types that a schema allows; a number may be a whole one."""
         try:
             return kinds_of(schema, self.document)
         except SchemaError as error:
             raise SchemaError(error.message, place=self.place, hint=error.hint) from None
 
     def options(self, schema: Schema) -> list[Schema]:
-        """Take a union apart: each option with what stands beside the union.
+        """Split a union: return each option joined with the keywords beside the union.
 
-        The only option of a union is taken apart itself.
+        The only option of a union is split itself.
         """
         for union in _UNIONS:
             options = schemas_of(schema, union)
@@ -115,13 +119,13 @@ class SchemaReader:
                     self._tell_apart(options, schema)
                 beside = without_keywords(schema, union)
                 joined = [_beside(beside, self.resolved(option)) for option in options]
-                # What stood beside one union may be joined now that the union is gone.
+                # Keywords beside one union may be joined now that the union is gone.
                 found = [self.resolved(each) for each in joined]
                 return found if len(found) > 1 else self.options(found[0])
         return [schema]
 
     def objects(self, schema: Schema) -> list[Schema]:
-        """Take what is said of objects apart, until no union is left; none where none fits."""
+        """Split what is said of objects until no union is left; empty if none fits."""
         options = self.options(schema)
         if len(options) > 1:
             return [each for option in options for each in self.objects(option)]
@@ -132,11 +136,11 @@ class SchemaReader:
         return [only]
 
     def _tell_apart(self, options: list[Json], schema: Schema) -> None:
-        """Raise UnheldKeywordError where two schemas of a ``oneOf`` may both hold."""
+        """Raise UnheldKeywordError if two schemas of a ``oneOf`` may both hold."""
         tell_apart(options, self.document, place_of(schema, ROOT))
 
     def only_values(self, schema: Schema, kinds: frozenset[JsonType]) -> list[Json] | None:
-        """Return the only values of some types that are allowed, where they are told."""
+        """Return the only values of some types that are allowed, if they are listed."""
         told = [schema["const"]] if "const" in schema else schema.get("enum")
         if not isinstance(told, list):
             return None
@@ -151,13 +155,13 @@ class SchemaReader:
         return [value for value in told if _is_of(value, kinds) and not complaint(value)]
 
     def allows_empty(self, schema: Schema) -> bool:
-        """Whether the object without members meets a schema."""
+        """Return whether the object without members meets a schema."""
         if schema.keys() <= _OPEN:
             return not schema.get("required")
         return not schema_validator(self.alone(schema))({})
 
     def may_be_met(self, schema: Json, levels: int = 4) -> bool:
-        """Whether a value may meet a schema; False only where none does.
+        """Return whether a value may meet a schema; False only if none does.
 
         Members of members are asked about down to so many levels.
         """
@@ -169,7 +173,7 @@ class SchemaReader:
         return may_be_met(self.alone(found)) and self._option_may_be_met(found, levels)
 
     def _option_may_be_met(self, schema: Schema, levels: int) -> bool:
-        """Whether a value may meet one of a schema's options; True where that cannot be told."""
+        """Return whether a value may meet one of a schema's options; True if undecided."""
         try:
             options = self.options(schema)
             if options != [schema]:
@@ -185,7 +189,7 @@ class SchemaReader:
             return True
 
     def hold(self, schema: Schema, kind: JsonType) -> None:
-        """Raise SchemaError for what no notation but JSON's own is held to."""
+        """Raise SchemaError for a keyword that only JSON's own notation can be held to."""
         for part, keyword in _unheld(schema, kind):
             raise UnheldKeywordError(
                 f"{keyword} cannot be held to in this format's notation of {_PLURALS[kind]}",
@@ -200,7 +204,7 @@ class SchemaReader:
         kinds: frozenset[JsonType] | None = None,
         order: MemberOrder = MemberOrder.GIVEN,
     ) -> Json:
-        """Give a part as a schema of its own, held to some types, its keys in a format's order."""
+        """Return a part as a schema of its own, limited to some types, keys in a format's order."""
         part: dict[str, Json] = dict(schema)
         if kinds is not None and not (kinds >= ANY and "type" not in part):
             names: list[Json] = [str(kind) for kind in JsonType if kind in kinds]
@@ -240,7 +244,7 @@ _BESIDE: Mapping[JsonType, tuple[str, ...]] = {
     JsonType.ARRAY: ("items", "minItems"),
     JsonType.OBJECT: ("properties", "additionalProperties", "required"),
 }
-"""What an ``allOf`` cannot say, either: it holds what was not joined."""
+"""Keywords that an ``allOf``, which holds what was not joined, must not have either."""
 _PLURALS = {
     kind: {JsonType.BOOLEAN: "true and false", JsonType.NULL: "null"}.get(kind, f"{kind}s")
     for kind in JsonType
@@ -248,12 +252,12 @@ _PLURALS = {
 
 
 def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
-    """Name the keywords that values of a type cannot be held to, each with its schema."""
+    """Return the keywords that values of a type cannot be held to, each with its schema."""
     for keyword in _UNHELD.get(kind, _CONDITIONS):
         if keyword in schema and not _names_types(keyword, schema[keyword]):
             yield schema, keyword
     if "$ref" in schema or "allOf" in schema:
-        # What these say was not joined to the rest where something looks at it.
+        # These were not joined to the rest if a keyword depends on them.
         yield from ((schema, keyword) for keyword in _UNEVALUATED if keyword in schema)
     least = schema.get("minItems", 0)
     if kind is JsonType.ARRAY and least not in (0, 1):
@@ -265,7 +269,7 @@ def _unheld(schema: Schema, kind: JsonType) -> Iterator[tuple[Schema, str]]:
 
 
 def _names_types(keyword: str, value: Json) -> bool:
-    """Whether this says only which types a value has not: that is known already."""
+    """Return whether this only says which types a value has not: that is known already."""
     return keyword == "not" and isinstance(value, dict) and value.keys() == {"type"}
 
 
@@ -287,14 +291,14 @@ def _members(schema: Json, place: str) -> Schema:
 
 
 def _beside(schema: Schema, option: Schema) -> Schema:
-    """Return an option with what stands beside its union; what looks at both stays where it is."""
+    """Return an option with the keywords beside its union; what depends on both stays in place."""
     if schema.keys().isdisjoint(_UNEVALUATED):
         return flat_conjunction(schema, option)
     return {**schema, "allOf": [*schemas_of(schema, "allOf"), option]}
 
 
 def _moved(schema: Schema) -> Schema:
-    """Let references to the document find it among the definitions."""
+    """Redirect references to the document to its place among the definitions."""
     reference = schema.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#"):
         return schema
@@ -305,7 +309,7 @@ def _moved(schema: Schema) -> Schema:
 
 
 def _ordered(schema: Json, order: MemberOrder) -> Json:
-    """Put the properties of every object into the order in which a format writes them."""
+    """Sort the properties of every object into the order in which a format writes them."""
     return (
         schema
         if order is MemberOrder.GIVEN

@@ -1,4 +1,10 @@
-"""A schema's values as GBNF rules."""
+"""Write a schema's values as GBNF rules.
+
+    schema -> SchemaDocument -> Converter.value, by Resolver.options -> rules, an expression
+
+`schema_rules` writes values as JSON, `text_rules` writes strings bare. Names of rules come from the
+schema's own names (`wish_for`); a recursive schema must have a finite value (`Ending`).
+"""
 
 from __future__ import annotations
 
@@ -33,11 +39,11 @@ from .schema_survey import TYPES, all_plain, plain_words, survey_schema
 from .schema_values import any_array, any_object, any_value, items_of, members_of, string_expression
 from .string_shape import PATTERNS, string_shape
 
-# The names that rules for the schemas of a document would best have.
+# Names of the rules for the schemas of a document.
 
 
 def wish_for(pointer: str) -> str:
-    """Return the name that a rule for the schema at a pointer would best have: what a person named.
+    """Return the preferred name of the rule for the schema at a pointer, from its author's names.
 
     ``#/properties/city`` is ``city``, its items ``city-item``, the root ``json``.
     """
@@ -54,20 +60,20 @@ def wish_for(pointer: str) -> str:
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 _ITEMS = frozenset({"items", "prefixItems", "additionalItems", "additionalProperties"})
 
-# Whether a recursive schema has any finite value.
+# Recursive schemas without a finite value.
 #
-# A node that must hold a node never ends: a model under its grammar would write for ever.
+# A node that must hold a node never ends: a model under its grammar would write forever.
 
 
 class Ending:
-    """Answers for the schemas of one document."""
+    """Decides this for the schemas of one document."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._ends: set[str] = set()
 
     def of(self, schema: Schema, above: frozenset[str] = frozenset()) -> bool:
-        """Whether a flat schema has a value that holds none of the schemas above it."""
+        """Return whether a flat schema has a value that holds none of the schemas above it."""
         key = json.dumps(schema)
         if key in self._ends:
             return True
@@ -105,7 +111,7 @@ class Ending:
 
 
 DEEPEST = 60
-"""Levels of values inside values, recursion apart."""
+"""Maximum nesting of values, recursion apart."""
 
 
 class Converter:
@@ -122,14 +128,14 @@ class Converter:
         self.ending = Ending(self.resolver)
         self._written: dict[tuple[CharacterQuoting, str], str | None] = {}
         self._open: dict[tuple[CharacterQuoting, str], str | None] = {}
-        """What is being written, with the name of its rule where it refers to itself."""
+        """The schemas being written, with the name of the rule of each that refers to itself."""
 
     def value(
         self, schema: Json, pointer: str, quoting: CharacterQuoting | None = None
     ) -> str | None:
-        """Return the expression of a schema's values; None where it has none.
+        """Return the expression of a schema's values, or None if it has none.
 
-        `quoting`: of strings that are the value itself; those inside are written as JSON.
+        `quoting` is for strings that are the value itself; those inside are written as JSON.
         """
         quoting = quoting or self.tokens.quoting
         found = [self._option(option, quoting) for option in self.resolver.options(schema, pointer)]
@@ -238,7 +244,7 @@ class Converter:
                 return gbnf_literal(json.dumps(value))
 
 
-# The two ways in: a schema's values as JSON, and as bare text.
+# Entry points: a schema's values as JSON, and as bare text.
 
 
 def schema_rules(
@@ -282,7 +288,7 @@ def text_rules(
 ) -> str | None:
     """Do the same for a notation that writes strings bare: without quotes, without escapes.
 
-    Only the value itself is bare; what is inside arrays and objects is JSON. None: any text is a
+    Only the value itself is bare; values in arrays and objects are JSON. None means any text is a
     value, so that only what follows can say where it ends. Raises SchemaError also for lengths of
     such a text.
     """
@@ -330,7 +336,7 @@ def _some(expression: str | None, schema: Json) -> str:
 
 
 def _is_free(option: Option) -> bool:
-    """Whether a schema's strings may hold any text."""
+    """Return whether a schema's strings may hold any text."""
     schema = option.schema
     kinds = schemas_of(schema, "type")
     if "enum" in schema or (kinds and "string" not in kinds):
@@ -338,7 +344,7 @@ def _is_free(option: Option) -> bool:
     return "pattern" not in schema and "format" not in schema
 
 
-# Whether any value meets a schema, as far as the writer of GBNF can tell.
+# Whether a schema has any value, as far as the writer of GBNF can tell.
 
 
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
@@ -346,7 +352,7 @@ _MOST_LEFT_OUT = 20
 
 
 def may_be_met(schema: Json) -> bool:
-    """Whether a value may meet a schema; False only where none does.
+    """Return whether a value may meet a schema; False only if none does.
 
     Raises SchemaError for a schema that is malformed.
     """
@@ -366,13 +372,13 @@ def _may_be_met(told: str) -> bool:
         try:
             return _is_written(document)
         except UnheldKeywordError as error:
-            # Whatever meets the schema meets the rest of it, too.
+            # A value that meets the schema also meets the rest of it.
             pointer = nearest_place(document.root, error.keyword, error.pointer)
             if not pointer:
                 return True
             document = SchemaDocument.of(without_keyword(document.root, pointer))
         except SchemaError:
-            # Too deep, too many choices: nothing is known of it.
+            # Too deep, or too many choices: undecided.
             return True
     return True
 
@@ -383,7 +389,7 @@ def _is_written(document: SchemaDocument) -> bool:
     return Converter(document, tokens).value(document.root, ROOT) is not None
 
 
-# Whether one text is in a format: what a constant has to be, regular or not.
+# Whether one text is in a format: for constants, whether the format is regular or not.
 
 
 def _held(name: str) -> Callable[[str], bool]:

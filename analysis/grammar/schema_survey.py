@@ -1,18 +1,18 @@
-"""The first look at a schema: whether it is well-formed and keeps to what can be written.
+"""Check that a schema is well-formed and keeps to what can be written.
 
-Every schema that is reachable from the root is looked at where it stands, before anything is
-merged, so that an error names the very place. What is unknown to the standard says nothing there
+Every schema that is reachable from the root is checked where it stands, before anything is
+merged, so that an error names the exact place. Keywords unknown to the standard mean nothing there
 and nothing here (``nullable``, ``x-…``, ``strict``); so do annotations.
 
-Schemas whose own words settle that a value meets them: most schemas are so.
+Most schemas are plain: their own keywords settle that a value meets them.
 
     >>> sorted(plain_words({"type": "array", "items": {"maxLength": 5}, "minItems": 1}))
     ['items', 'maxLength', 'minItems', 'type']
     >>> plain_words({"type": "string", "pattern": "^a$", "minLength": 3}) is None
     True
 
-The second is not: whether a text of that length matches the expression has to be tried. What is
-plain is found in one walk, without a document around it.
+The second is not: whether a text of that length matches the expression has to be tried. Plain
+schemas are found in one walk, without a document around them.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ UNWRITABLE: Mapping[str, str] = {
 """Why a keyword cannot be written."""
 
 IN_PLACE = ("$ref", "allOf", "anyOf", "oneOf")
-"""Keywords whose schemas speak of the same value."""
+"""Keywords whose schemas constrain the same value."""
 
 UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords for what other keywords leave over."""
 
 
 def survey_schema(document: SchemaDocument) -> None:
-    """Raise SchemaError for the first thing that is wrong with a schema or cannot be written."""
+    """Raise SchemaError for the first error in a schema, or keyword that cannot be written."""
     for schema, pointer in reachable_schemas(document):
         for keyword in schema:
             if keyword in UNWRITABLE:
@@ -98,7 +98,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
             found = [*_inner_places(schema, pointer)]
             if "$ref" in schema:
                 found.append(document.resolve(str(schema["$ref"]), pointer))
-            # The first in the schema is the first to be looked at.
+            # The first in the schema is checked first.
             waiting += reversed(found)
         elif not isinstance(schema, bool):
             raise SchemaError(
@@ -107,7 +107,7 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
 
 
 def is_well_formed(schema: Schema) -> bool:
-    """Whether the value of each keyword is of its kind, but for the schemas in it."""
+    """Return whether the value of each keyword is of its kind, but for the schemas in it."""
     for keyword, value in schema.items():
         expected = _EXPECTED.get(keyword)
         if expected is not None and not expected[1](value):
@@ -220,7 +220,7 @@ _EXPECTED: Mapping[str, tuple[str, Callable[[Json], bool]]] = {
         _COUNT,
     ),
 }
-"""What a keyword's value must be, in words and as a test."""
+"""Requirement on a keyword's value, in words and as a test."""
 
 
 _SILENT = frozenset(
@@ -240,9 +240,9 @@ _GROUPS = _STRINGS | _BOUNDS | _OF_MEMBERS | {"type", "items"}
 
 
 def plain_words(schema: Json) -> frozenset[str] | None:
-    """Return all keywords of a plain schema and of those in it; None where it is not plain.
+    """Return all keywords of a plain schema and of those in it, or None if it is not plain.
 
-    Nor is it where it refers to another place.
+    A schema that refers to another place is not plain either.
     """
     words: set[str] = set()
     waiting: list[Json] = [schema if isinstance(schema, dict) else None]
@@ -272,12 +272,12 @@ def _inner_schemas(schema: Schema) -> list[Json]:
 
 
 def all_plain(document: SchemaDocument) -> bool:
-    """Whether nothing that is said in one place contradicts another."""
+    """Return whether nothing said in one place contradicts another."""
     return all(is_plain(schema) for schema, _ in reachable_schemas(document))
 
 
 def is_plain(schema: Schema) -> bool:
-    """Whether nothing that a well-formed schema says itself can contradict the rest of it."""
+    """Return whether no keyword of a well-formed schema can contradict the rest of it."""
     said = frozenset(schema) - _SILENT
     if len(said) == 1 and said <= _CHOICES:
         (choice,) = said
@@ -313,13 +313,13 @@ def _are_bounds_open(schema: Schema) -> bool:
 
 
 def _has_items(schema: Schema) -> bool:
-    """Whether every item that has to be there may be; they are all of one schema."""
+    """Return whether every required item may exist; they are all of one schema."""
     items = schema["items"]
     return not isinstance(items, list) and (items is not False or not schema.get("minItems"))
 
 
 def _has_members(schema: Schema) -> bool:
-    """Whether every member that has to be there may be."""
+    """Return whether every required member may exist."""
     named = schema_map(schema, "properties")
     if False in named.values():
         return False
@@ -328,6 +328,6 @@ def _has_members(schema: Schema) -> bool:
 
 
 def _is_open(schema: Schema, lower: str, upper: str, apart: int) -> bool:
-    """Whether two bounds leave room; whole numbers need one between them."""
+    """Return whether two bounds leave room; whole numbers need one between them."""
     least, most = schema.get(lower), schema.get(upper)
     return not (is_number(least) and is_number(most)) or most - least >= apart

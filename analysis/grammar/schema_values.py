@@ -1,4 +1,8 @@
-"""Strings: of any text, of some length, with a pattern, in a format."""
+"""Write arrays, objects and strings of a schema as GBNF expressions.
+
+A flat schema is read into a plain value (`items_of`, `members_of`), whose `expression` writes it
+with the tokens of JSON. Strings are written by their regular expression (`string_expression`).
+"""
 
 from __future__ import annotations
 
@@ -29,16 +33,16 @@ from .string_shape import string_shape
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What an array may hold."""
+    """The items that an array may hold."""
 
     leading: Sequence[str | None]
-    """Expressions of the first items; None: there is no such value, so the array ends before."""
+    """Expressions of the first items, or None if no such value exists: the array ends before."""
     others: str | None
     least: int
     most: int | None
 
     def expression(self, tokens: JsonTokens) -> str | None:
-        """Return the array's expression; None where no array has these items."""
+        """Return the array's expression, or None if no array has these items."""
         leading = [*self.leading]
         most = self.most
         if None in leading:
@@ -52,7 +56,7 @@ class Items:
         return " ".join(filter(None, [tokens.begin_array, body, tokens.end_array]))
 
     def _behind(self, leading: Sequence[str | None], most: int | None, tokens: JsonTokens) -> str:
-        """Return what stands between the brackets."""
+        """Return the text between the brackets."""
         if most is not None:
             leading = leading[:most]
         body = self._tail(len(leading), most, tokens)
@@ -64,7 +68,7 @@ class Items:
         return body
 
     def _tail(self, count: int, most: int | None, tokens: JsonTokens) -> str:
-        """Return the items after the leading ones, of which there are `keyword_count`."""
+        """Return the items after the leading ones, of which there are `count`."""
         room = None if most is None else most - count
         if self.others is None or room == 0:
             return ""
@@ -100,9 +104,9 @@ def items_of(schema: Schema, pointer: str, value: Callable[[Json, str], str | No
 
 # Objects: known members in order, any of the optional ones left out, then others.
 #
-# The commas are right for every choice of members without a rule for each: a chain with one rule
-# for each member and each number of members already written, as far as that number matters. It
-# matters whether it is zero, and against `minProperties` and `maxProperties`.
+# The commas are right for every choice of members without a rule for each choice: a chain has one
+# rule for each member and each number of members already written, as far as that number matters:
+# whether it is zero, and against `minProperties` and `maxProperties`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Member:
 
     name: str
     value: str | None
-    """The expression of its value; None: it has none, and must be left out."""
+    """The expression of its value, or None if it has no value and must be left out."""
     required: bool
 
 
@@ -126,7 +130,7 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class ObjectMembers:
-    """What an object may hold."""
+    """The members that an object may hold."""
 
     known: Sequence[Member]
     others: Others | None
@@ -135,9 +139,9 @@ class ObjectMembers:
     pointer: str
 
     def expression(self, tokens: JsonTokens) -> str | None:
-        """Return the object's expression; None where no object has these members.
+        """Return the object's expression, or None if no object has these members.
 
-        Raises SchemaError where several unknown members would have to have different names.
+        Raises SchemaError if several unknown members would have to have different names.
         """
         body = _Chain(self, tokens).written()
         if body is None:
@@ -150,10 +154,10 @@ class _Chain:
         self.members = members
         self.tokens = tokens
         self.highest = max(1, members.least, members.most or 0)
-        """Numbers of members from here on need not be told apart."""
+        """Numbers of members from here on need not be distinguished."""
 
     def written(self) -> str | None:
-        """Return what stands between the braces; empty: nothing; None: there is no such object."""
+        """Return the text between the braces, maybe empty, or None if there is no such object."""
         known = self.members.known
         counts: list[set[int]] = [{0}]
         for member in known:
@@ -173,7 +177,7 @@ class _Chain:
         return member.value is not None and (most is None or count < most)
 
     def _rest(self, member: Member, count: int, rests: dict[int, str | None]) -> str | None:
-        """Return what may follow `keyword_count` members, this one being the next that is known."""
+        """Return what may follow `count` members, this one being the next that is known."""
         left_out = None if member.required else rests[count]
         pair, behind = None, None
         if self._takes(member, count) and (behind := rests[self._after(count)]) is not None:
@@ -193,7 +197,7 @@ class _Chain:
         return f"{self.tokens.comma} {member}" if count else member
 
     def _others(self, count: int) -> str | None:
-        """Return what may follow `keyword_count` members where no more are known."""
+        """Return what may follow `count` members where no more are known."""
         others, most = self.members.others, self.members.most
         least = max(0, self.members.least - count)
         room = None if most is None else most - count
@@ -222,7 +226,7 @@ def _sequence(*pieces: str | None) -> str:
     return " ".join(piece for piece in pieces if piece and piece != '""') or '""'
 
 
-# Any JSON value: the rule that every open schema comes to, once in a grammar.
+# Any JSON value: one rule per grammar, which every open schema uses.
 
 
 def any_value(tokens: JsonTokens) -> str:
@@ -268,9 +272,9 @@ def string_expression(
     *,
     wish: str = "string",
 ) -> str | None:
-    """Return the rule of a schema's strings, with their quotes; None where there are none.
+    """Return the rule of a schema's strings, with their quotes, or None if there are none.
 
-    Raises SchemaError for a pattern that is none, that is not regular, or that is longer or
+    Raises SchemaError for a pattern that is malformed, that is not regular, or that is longer or
     shorter than the schema's lengths in a way that cannot be written.
     """
     regex = string_regex(schema, pointer)
@@ -283,11 +287,11 @@ def string_expression(
 
 
 def string_regex(schema: Schema, pointer: str) -> Regex | None:
-    """Return what a schema says of the text of its strings; None where none can be."""
+    """Return the regular expression of a schema's strings, or None if there are none."""
     return string_shape(schema, pointer).single()
 
 
-# Names of members that are none of those that are known.
+# Names of members other than the known ones.
 
 
 LONGEST_GROUP = 300
@@ -332,21 +336,21 @@ def other_name(names: Sequence[str], quoting: CharacterQuoting, rules: GbnfRules
 
 
 class Writer(Protocol):
-    """Writes schemas."""
+    """Protocol for writers of schemas."""
 
     tokens: JsonTokens
     resolver: Resolver
     sort_keys: bool
 
     def value(self, schema: Json, pointer: str) -> str | None:
-        """Return the expression of a schema's values; None where it has none."""
+        """Return the expression of a schema's values, or None if it has none."""
         ...
 
 
 def members_of(schema: Schema, pointer: str, writer: Writer) -> ObjectMembers | None:
-    """Read the members; None where one that is required can have no value or name.
+    """Read the members; return None if a required one can have no value or name.
 
-    Raises SchemaError where a name's schema would depend on a pattern in ways that cannot be
+    Raises SchemaError if a name's schema would depend on a pattern in ways that cannot be
     written.
     """
     reading = _Reading(schema, pointer, writer)
@@ -372,12 +376,12 @@ class _Reading:
         self.additional = schema.get("additionalProperties", True)
         self.names = schema.get("propertyNames", True)
         self.is_said = not {"additionalProperties", "propertyNames"}.isdisjoint(schema)
-        """Whether the schema says something of names that it does not list."""
+        """Whether the schema constrains names that it does not list."""
         self.pointer = pointer
         self.writer = writer
 
     def listed(self) -> list[str]:
-        """Return all names that are allowed, where `propertyNames` lists them."""
+        """Return all names that are allowed, if `propertyNames` lists them."""
         options = [] if self.patterns else self.writer.resolver.flat(self.names)
         if not options or not all("enum" in option for option in options):
             return []
@@ -385,7 +389,7 @@ class _Reading:
         return [name for name in names if isinstance(name, str)]
 
     def value(self, name: str) -> str | None:
-        """Return the expression of a known member's value; None where it can have none."""
+        """Return the expression of a known member's value, or None if it can have none."""
         if not self._is_name(name):
             return None
         schemas = [self.properties[name]] if name in self.properties else []
@@ -401,7 +405,7 @@ class _Reading:
         )
 
     def others(self, known: list[str]) -> Others | None:
-        """Return the members that are not known; None where there may be none."""
+        """Return the members that are not known, or None if there may be none."""
         if self.patterns:
             return self._by_pattern(known)
         if self.writer.tokens.rules.names_alone and known and not self.is_said:

@@ -1,4 +1,8 @@
-"""What a schema says of the text of its strings: patterns, formats, bounds of its length."""
+"""Read the constraints of a schema on its strings: patterns, formats, bounds of the length.
+
+`string_shape` returns a `StringShape`, whose parts are regular expressions and a length. Formats of
+the standard are held as patterns (`PATTERNS`), or not at all (`UNHELD`).
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,8 @@ from .regular_expressions import ANY_TEXT, PatternError, anchor_regex, parse_pat
 
 # Formats of strings that are regular, as patterns.
 #
-# By the standard a format is an annotation: a validator need not look at it. Here the formats
-# that the standard names are held as the RFCs that it refers to have them; three of them are not
+# By the standard a format is an annotation: a validator need not check it. Here the formats
+# that the standard names are held as the RFCs that it refers to define them; three of them are not
 # regular and are held by no grammar, and a name that the standard does not know says nothing.
 # Sources: RFC 3339 for dates and times (capital T and Z, no leap second), its appendix A for
 # durations, RFC 9562 for UUIDs, RFC 2673 for IPv4 and RFC 4291 for IPv6 addresses, RFC 5321 for
@@ -79,9 +83,9 @@ _BEYOND_ASCII = (
     + "".join(rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" for plane in range(1, 14))
     + r"\u{E1000}-\u{EFFFD}"
 )
-"""What an IRI has beyond a URI."""
+"""The characters that an IRI allows beyond a URI."""
 _PRIVATE = r"\uE000-\uF8FF\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
-"""What its query may hold as well."""
+"""The characters that its query allows as well."""
 
 
 def _resource(more: str, private: str, *, relative: bool) -> str:
@@ -148,13 +152,13 @@ class StringShape:
     """Patterns that a text has to match as a whole, each of them, and its length in characters."""
 
     patterns: tuple[Regex, ...] = ()
-    """Without anchors."""
+    """The patterns, without anchors."""
     least: int = 0
     most: int | None = None
     pointer: str = "#"
-    """Of the schema."""
+    """The pointer of the schema."""
     keywords: tuple[str, ...] = ()
-    """What says so, the keywords of the patterns first."""
+    """The keywords that say so, those of the patterns first."""
 
     @property
     def regexes(self) -> tuple[Regex, ...]:
@@ -164,9 +168,9 @@ class StringShape:
         return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
 
     def single(self) -> Regex | None:
-        """Return all of it as one expression; None where no text meets it.
+        """Return all of it as one expression, or None if no text meets it.
 
-        Raises UnheldKeywordError where several expressions would have to match at once.
+        Raises UnheldKeywordError if several expressions would have to match at once.
         """
         if self.most is not None and self.most < self.least:
             return None
@@ -242,15 +246,15 @@ def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:
 
 
 def is_filled(shape: StringShape) -> bool:
-    """Whether all that a shape says is that a text is not empty."""
+    """Return whether all that a shape says is that a text is not empty."""
     return not shape.patterns and (shape.least, shape.most) == (1, None)
 
 
 def string_shape(schema: Schema, pointer: str) -> StringShape:
     """Read the keywords for strings of a schema, and of what holds beside it in its ``allOf``.
 
-    Raises UnheldKeywordError for a pattern that is none or not regular, and for a format that is
-    not regular.
+    Raises UnheldKeywordError for a pattern that is malformed or not regular, and for a format that
+    is not regular.
     """
     pointer = place_of(schema, pointer)
     found = [
@@ -291,7 +295,7 @@ def _regex(keyword: str, told: str, source: str, pointer: str) -> Regex:
 
 @lru_cache(maxsize=256)
 def whole_pattern(source: str) -> Regex:
-    """Return the pattern of whole texts; schemas ask for the same ones again and again."""
+    """Return the pattern of whole texts, cached: schemas repeat the same ones."""
     return anchor_regex(parse_pattern(source))
 
 

@@ -1,4 +1,9 @@
-"""How a string or a key of a notation is written, as ways through a grammar."""
+"""Write a string or a key of a notation, as ways through a grammar.
+
+`string_ways` returns the ways to write the strings that a schema allows, `key_path` those of a
+made-up key; `spelled_shape` translates a regular expression of a text into one of its spelling, and
+`json_style` finds values whose notation is JSON, which a writer of JSON can take.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ from .rule_paths import Path, join_path
 from .schema_guidance import has_text
 from .string_shape import StringShape, is_filled, string_shape
 
-# Regular expressions of a text, as expressions of what a notation writes for the text.
+# Regular expressions of a text, as expressions of its spelling in a notation.
 
 
 _CONTROLS = CodePoints.of((0, 0x1F))
@@ -39,10 +44,10 @@ _JSON = {**_SHORT, "\b": "\\b", "\f": "\\f"}
 def spelled_shape(
     shape: StringShape, text: StringText, quote: str = "", closes: SequenceOf[str] = ()
 ) -> StringShape | None:
-    """Return the shape of what a notation writes for the strings of a shape, quotes and all.
+    """Return the shape of the spelling of a shape's strings in a notation, quotes and all.
 
-    In HTML, ``^[<a]$`` becomes ``(a|&lt;)``. `quote` is what Python has chosen. None where the
-    notation writes no such string that is not ended by one of the `closes` within it.
+    In HTML, ``^[<a]$`` becomes ``(a|&lt;)``. `quote` is the one that Python has chosen. Return None
+    if the notation writes no such string without one of the `closes` within it.
     """
     table, never = _spelling(text, quote)
     lost = lost_spellings(table, closes)
@@ -61,16 +66,16 @@ def spelled_shape(
 
 
 def lost_spellings(table: Mapping[str, str], closes: SequenceOf[str]) -> str:
-    """Return the characters whose spelling is read as what closes the string.
+    """Return the characters whose spelling is read as the close of the string.
 
-    Where HTML's ``&#34;`` closes, a quote in the string would.
+    If HTML's ``&#34;`` closes, a quote in the string would.
     """
     ends = tuple(close for close in closes if close)
     return "".join(char for char, to in table.items() if to.startswith(ends))
 
 
 def _as_one(shape: StringShape) -> tuple[Regex, ...]:
-    """Return a shape as one expression, where that can be said, or else as several."""
+    """Return a shape as one expression if possible, or else as several."""
     try:
         single = shape.single()
     except UnheldKeywordError:
@@ -79,7 +84,7 @@ def _as_one(shape: StringShape) -> tuple[Regex, ...]:
 
 
 def _spelling(text: StringText, quote: str) -> tuple[Mapping[str, str], CodePoints]:
-    """Return what is written for some characters, and the characters that are never written."""
+    """Return the spelling of some characters, and the characters that are never written."""
     match text.escape:
         case StringEscape.PYTHON:
             never = _CONTROLS | CodePoints.among("\x7f")
@@ -97,7 +102,7 @@ def _spelling(text: StringText, quote: str) -> tuple[Mapping[str, str], CodePoin
 
 
 def _mapped(regex: Regex, table: Mapping[str, str], never: CodePoints) -> Regex | None:
-    """Write each character as the table has it; None where no text is left."""
+    """Replace each character by its spelling in the table, or return None if no text is left."""
     match regex:
         case SetCharacter(points):
             return _character(points, table, never)
@@ -137,14 +142,14 @@ def _literal(text: str) -> Regex:
     return RegexSequence(tuple(SetCharacter(CodePoints.of(char)) for char in text))
 
 
-# What of a notation is JSON, so that a value can be left to a writer of JSON.
+# The parts of a notation that are JSON, so that a value can be left to a writer of JSON.
 
 
 _QUOTED = frozenset({StringEscape.JSON, StringEscape.JSON_ASCII})
 
 
 def json_style(notation: ValueNotation) -> JsonStyle | None:
-    """Say how the JSON of a notation is spaced; None where not every value in it is JSON."""
+    """Return the spacing of a notation's JSON, or None if not every value in it is JSON."""
     if not notation.is_json or notation.string.close != '"' or notation.number != StringText():
         return None
     members = object_style(notation.object, notation)
@@ -157,7 +162,7 @@ def json_style(notation: ValueNotation) -> JsonStyle | None:
 
 
 def object_style(container: ContainerNotation, outer: ValueNotation) -> JsonStyle | None:
-    """Say how an object is spaced, where it is JSON and what it holds is spaced alike."""
+    """Return the spacing of an object, if it is JSON and its contents are spaced alike."""
     entry = container.entry
     if (
         (container.open, container.close, container.empty) != ("{", "}", "{}")
@@ -191,7 +196,7 @@ def _is_array(container: ContainerNotation) -> bool:
 
 
 def kind_style(notation: ValueNotation, kind: JsonType) -> JsonStyle | None:
-    """Say how values of one type are spaced, where they are written as JSON."""
+    """Return the spacing of values of one type, if they are written as JSON."""
     plain = JsonStyle(ascii_only=notation.string.escape is StringEscape.JSON_ASCII)
     match kind:
         case JsonType.STRING:
@@ -217,10 +222,10 @@ _CODE = (
     r"|\\u(?:[0-9abcef][0-9a-f]{3}|d[0-7][0-9a-f]{2})"
     r"|\\U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
 )
-"""What Python writes for a character that cannot be printed."""
+"""The spelling by Python of a character that cannot be printed."""
 _PYTHON = {
     "'": rf"'(?:[^'\\\x00-\x1f\x7f]|\\[\\'nrt]|{_CODE})*'",
-    # Python quotes so where the text holds a quote of the other kind.
+    # Python uses these quotes if the text holds a quote of the other kind.
     '"': rf'"(?:[^"\'\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*'
     rf'\'(?:[^"\\\x00-\x1f\x7f]|\\[\\nrt]|{_CODE})*"',
 }
@@ -257,7 +262,7 @@ def string_ways(
     inner = spelled_shape(shape, replace(text, open="", close=""))
     if inner is None:
         return []
-    # That alone needs no shape.
+    # Non-emptiness alone needs no shape.
     filled = is_filled(shape)
     prose = FreeProse(
         tuple(dict.fromkeys(each for each in exclude if each)),
@@ -299,7 +304,7 @@ def _enclosed(text: StringText, exclude: Sequence[str]) -> list[tuple[str, str, 
 
 
 def _escapes(text: StringText) -> tuple[str, ...]:
-    """Return what is written for characters that do not stand for themselves."""
+    """Return the spellings of characters that do not stand for themselves."""
     if text.escape is StringEscape.PYTHON:
         return ()
     table = HTML if text.escape in (StringEscape.HTML, StringEscape.JSON_HTML) else text.table

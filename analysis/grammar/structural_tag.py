@@ -1,9 +1,9 @@
-"""A request as a structural tag, in the form that xgrammar has documented today (0.2.8).
+"""Write a request as a structural tag, in the form that xgrammar documents (0.2.8).
 
-Where the model may call or not, text is free and a trigger begins a tag (``triggered_tags``). Where
-something is asked of the answer, that a call is made, that none or only one is, that content is
-JSON, text free of everything would not hold it: then the tag has the rows of the format themselves,
-each of them a sequence. The end of the turn may be written, or left to the engine's stop token.
+If the model may choose to call, text is free and a trigger begins a tag (``triggered_tags``). If
+something is required of the answer (a call, no call or only one, content in JSON), text without any
+constraint would not hold it: then the tag has the rows of the format themselves, each of them a
+sequence. The end of the turn may be written, or left to the engine's stop token.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from .turn_rules import GrammarTrigger, TurnRules
 
 # The calls of a request in a structural tag: one grammar for all of them.
 #
-# It is in xgrammar's EBNF. What tools have alike, such as a text up to its close, is one rule in
-# it, which xgrammar compiles once: a tag for each tool repeated the states of such texts in each.
+# It is in xgrammar's EBNF. Common parts of tools, such as a text up to its close, are one rule,
+# which xgrammar compiles once: a tag for each tool would repeat the states of such texts in each.
 
 
 TagFormat: TypeAlias = dict[str, Json]
@@ -63,12 +63,12 @@ class CallTags:
         parallel: bool,
         stops: Sequence[str],
     ) -> None:
-        """Take a format's calls and the tools; `stops` are texts that end a call or a turn."""
+        """Store a format's calls and the tools; `stops` are texts that end a call or a turn."""
         self.calls, self.tools, self._stops = calls, tools, stops
         self.many = parallel and calls.limit is CallLimit.MANY
 
     def whole(self, begun: str = "") -> TagFormat:
-        """Write the section of calls without what the prompt has `begun` of it."""
+        """Write the section of calls without the part `begun` by the prompt."""
         table = RuleTable(OpaqueTokens(), names_alone=True)
         writer = self._writer(table, self.tools, parallel=self.many)
         root = table.brancher.branch(writer.ways([()], begun))
@@ -77,7 +77,7 @@ class CallTags:
         return _grammar(root, table.named)
 
     def section(self) -> TagFormat | None:
-        """Write all calls as one tag; None where no section opens before them and closes after."""
+        """Write all calls as one tag, or None if no section opens before and closes after them."""
         opened = self.calls.section_open
         if not opened.strip() or not self.calls.section_close.strip():
             return None
@@ -86,7 +86,7 @@ class CallTags:
     def single(self, triggers: Sequence[str]) -> list[TagFormat]:
         """Write tags of one call each, which may stand anywhere in free text.
 
-        It is one tag for all tools where they begin alike with one of the triggers.
+        It is one tag for all tools if they begin alike with one of the triggers.
         """
         whole = self._alike(self.tools)
         if any(str(whole["begin"]).startswith(trigger) for trigger in triggers):
@@ -94,7 +94,7 @@ class CallTags:
         return [self._alike({name: schema}) for name, schema in self.tools.items()]
 
     def _alike(self, tools: Mapping[str, Json]) -> TagFormat:
-        """Write one call of any of some tools as a tag: what they begin with, and the rest."""
+        """Write one call of any of some tools as a tag: their common beginning, and the rest."""
         table = RuleTable(OpaqueTokens(), names_alone=True)
         paths = self._writer(table, tools, parallel=False).each(first=False)
         begin = table.brancher.shared([_path_text(path) for path in paths])
@@ -115,7 +115,7 @@ def constant_tag(text: str) -> TagFormat:
 
 
 def in_row(elements: Sequence[TagFormat]) -> TagFormat:
-    """Put formats one after the other, and leave out empty texts."""
+    """Put formats one after the other, without empty texts."""
     found: list[Json] = [each for each in elements if each != constant_tag("")]
     match found:
         case []:
@@ -251,7 +251,7 @@ def write_structural_tag(
 def _triggered(
     turn: TurnTree, tags: CallTags, triggers: Sequence[GrammarTrigger]
 ) -> TagFormat | None:
-    """Write tags that may stand anywhere in free text; None where no texts tell them from it."""
+    """Write tags that may stand anywhere in free text, or None if no texts tell them from it."""
     section = tags.section()
     if section is None and tags.calls.section_open.strip():
         # Of calls that nothing closes xgrammar cannot tell where they end.

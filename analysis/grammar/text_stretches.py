@@ -1,10 +1,10 @@
-"""Free text that plain text closes, as a lexer reads it: stretches of text, each with its sign.
+"""Write free text that plain text closes for a lexer: stretches of text, each with its sign.
 
-A mask of llguidance is quick where it knows without looking that a whole slice of the vocabulary is
-allowed. It knows that where a terminal goes on with any characters of a class, not of "anything
-that does not hold ``</a>``". So each text that closes, or is kept out, has a sign, and all text up
-to and with a sign is one terminal: until a sign comes any text may follow, whatever stands before
-it. What is complete with a sign is told by the states of `until`.
+A mask of llguidance is quick if llguidance knows without looking that a whole slice of the
+vocabulary is allowed. It knows that if a terminal goes on with any characters of a class, not for
+"anything that does not hold ``</a>``". So each text that closes, or is excluded, has a sign, and
+all text up to and with a sign is one terminal: until a sign any text may follow, whatever precedes
+it. The states of `text_until` tell which text is complete with a sign.
 
 For the close ``</a>`` the sign is ``>``, and after each sign nothing is left of a close::
 
@@ -39,11 +39,11 @@ Symbol: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True)
 class TextStep:
-    """A stretch that is read, and the state of the text before it; None: nothing stands before."""
+    """A stretch that is read, and the state of the text before it, or None if nothing precedes."""
 
     origin: int | None
     terminal: str
-    """In Lark's words, the sign at its end included; empty: nothing is read."""
+    """In Lark's syntax, the sign at its end included; empty if nothing is read."""
     token: int | None = None
     """The opaque token at its end, in place of a sign."""
 
@@ -63,7 +63,7 @@ class StretchedText:
 
 
 _FAR = 2
-"""A sign as far in a text says that it is this text: what stands before it is seldom met."""
+"""A sign this far in a text identifies it: the text before it is rarely met otherwise."""
 _SHARE = {
     **dict.fromkeys("!?;", 2),
     **dict.fromkeys("$[]{}|*\\=", 2),
@@ -73,17 +73,17 @@ _SHARE = {
     **dict.fromkeys("_.", 20),
 }
 """How many of a thousand tokens hold a sign, in the vocabularies of Qwen and DeepSeek, and more for
-those of prose, where they begin a stretch too often; else one."""
+those of prose, where they begin a stretch too often; 1 for others."""
 _STATE = 4
-"""What a state costs, of such shares: after each stretch the parser looks at the steps of all."""
+"""The cost of a state in such shares: after each stretch the parser looks at the steps of all."""
 _TRIED = 8
-"""How many signs of one text are tried, the rare ones first."""
+"""Maximum number of signs of one text that are tried, the rare ones first."""
 
 
 def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> str | None:
-    """Return the signs of free text, with which its masks are as quick as can be.
+    """Return the signs of free text that make its masks quickest.
 
-    None where a text has none: letters, digits and blanks stand in most tokens.
+    Return None if a text has none: letters, digits and blanks stand in most tokens.
     """
     before: list[str] = []
     to_tell = set(exclude)
@@ -99,7 +99,7 @@ def signs_of(closes: Iterable[Sequence[Symbol]], exclude: Collection[str]) -> st
 
 @lru_cache(maxsize=256)
 def _cheapest(texts: tuple[str, ...], to_tell: tuple[str, ...]) -> str | None:
-    """Return the cheapest signs; what closes a text is the same in many requests."""
+    """Return the cheapest signs, cached: many requests share the texts that close."""
     return _Signs(texts).cheapest([_possible(each) for each in to_tell])
 
 
@@ -116,7 +116,7 @@ class _Signs:
     least: float = inf
 
     def cheapest(self, open_: Sequence[Sequence[str]], chosen: str = "") -> str | None:
-        """Add signs until each text has one of its own; return what costs the least."""
+        """Add signs until each text has one of its own; return the cheapest set."""
         cost = self._cost(chosen)
         rest = [signs for signs in open_ if not set(signs) & set(chosen)]
         if cost < self.least and rest:
@@ -176,19 +176,19 @@ def text_until(
 
 
 def _tails(texts: Iterable[str], signs: str) -> Iterator[tuple[str, str]]:
-    """Return the beginnings of texts that hold their sign, and what each text ends with."""
+    """Return the prefixes of texts that hold their sign, each with its text's last character."""
     for text in texts:
         key = max((at for at, char in enumerate(text) if char in signs), default=len(text))
         yield from ((text[:size], text[-1]) for size in range(key + 1, len(text)))
 
 
 def _last(read: str, tails: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Return what the texts end with that have begun."""
+    """Return the last characters of the texts that have begun."""
     return (last for begun, last in tails if read.endswith(begun))
 
 
 _Place: TypeAlias = tuple[int, str | None]
-"""A state after a sign; the whole text, where it may become a close that must not stand alone."""
+"""A state after a sign; the whole text, if it may become a close that must not stand alone."""
 _START: _Place = (0, None)
 
 
@@ -200,7 +200,7 @@ class _Closed:
 
 
 _Outcome: TypeAlias = _Place | _Closed | None
-"""What follows a stretch; None: it must not be written."""
+"""The state after a stretch, or None if it must not be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +208,13 @@ class _Stretch:
     """Stretches that end alike."""
 
     end: str
-    """What stands before the sign or token."""
+    """The text before the sign or token."""
     outcome: _Outcome
     is_whole: bool = False
-    """Whether nothing stands before that."""
+    """Whether nothing precedes that."""
 
     def unlike(self, others: Iterable[_Stretch]) -> list[_Stretch]:
-        """Return those of others that are of these, too, and of which something else comes."""
+        """Return those of others that these include, and that have another outcome."""
         alike = [] if self.is_whole else [each for each in others if each.end.endswith(self.end)]
         return [each for each in alike if each.outcome != self.outcome]
 
@@ -236,7 +236,7 @@ class _Stretcher:
         """`signs` are those of each state."""
         self.not_alone, self.first = not_alone, first
         self.known: dict[tuple[str, str], list[tuple[_Stretch, list[str]]]] = {}
-        """What may stand before each sign or token, among some signs, wherever the text is."""
+        """Texts that may precede each sign or token, among some signs, wherever the text is."""
 
     def text(self, closes: int, *, may_be_empty: bool) -> StretchedText:
         """Follow all states from the first one."""
@@ -270,7 +270,7 @@ class _Stretcher:
         return [each for each in found if each]
 
     def _after(self, place: _Place, run: str, end: str) -> _Outcome:
-        """Return what follows a run of text and the sign or token after it."""
+        """Return the outcome of a run of text and the sign or token after it."""
         at, whole = place
         for char in run:
             at = self.found[at].goes.get(char, 0)
@@ -288,9 +288,9 @@ class _Stretcher:
         return whole is not None and any(text.startswith(whole) for text in self.not_alone)
 
     def _anywhere(self, signs: str, end: str) -> list[tuple[_Stretch, list[str]]]:
-        """Return what tells one outcome from another, whatever stands before it.
+        """Return the texts that tell one outcome from another, whatever precedes them.
 
-        With each stands what looks like it and is something else, as regular expressions.
+        With each stand its lookalikes with another outcome, as regular expressions.
         """
         known = self.known.get((signs, end))
         if known is None:
@@ -317,7 +317,7 @@ class _Stretcher:
         ]
 
     def _here(self, place: _Place, end: str) -> Iterator[_Stretch]:
-        """Return the stretches of which what stands before them makes something else."""
+        """Return the stretches whose outcome depends on the text before them."""
         at, whole = place
         waiting = [("", at)]
         for run, state in waiting:
@@ -359,7 +359,7 @@ class _Stretcher:
                 yield each.outcome, _but(each.regex(texts, any_), but_not), None
 
     def _told(self, place: _Place, end: str) -> Iterator[tuple[_Stretch, list[str]]]:
-        """Return the stretches up to a sign or token, and what looks like each and is not it."""
+        """Return the stretches up to a sign or token, and the lookalikes of each."""
         signs, here = self.signs[place[0]], list(self._here(place, end))
         for each, but_not in self._anywhere(signs, end):
             unlike = each.unlike(here) if here else []
@@ -384,9 +384,9 @@ _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
 def slices_of(signs: Collection[str], edge: str = "") -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
-    They are its own slices for JSON; what stands between the signs of each text; and all text, so
-    that text which nothing but a token closes is as quick as it was. `edge` is the class of the
-    characters that such a text begins with: where it is given, a slice has tokens of these alone.
+    They are its own slices for JSON; the text between the signs of each text; and all text, so
+    that text which only a token closes stays as quick as it was. `edge` is the class of the
+    characters that such a text begins with: if it is given, a slice has tokens of these alone.
     """
     if not signs:
         return ()

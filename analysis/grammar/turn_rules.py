@@ -1,4 +1,11 @@
-"""The turn as rules: every row that the expression has for a strict writer, for one request."""
+"""Turn a format's expression into grammar rules for one request.
+
+    TurnTree, tools, options -> rules_of -> GrammarRules
+
+The rules cover every row that the expression has for a strict writer. `TurnRules` makes the parts
+that do not depend on the tools, which are cached as a frame; `CallWriter` fills in the calls. A
+lazy grammar begins at a trigger (`triggers_of`): a text that begins calls and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +45,13 @@ from .grammar_rules import (
 from .rule_paths import Path, RuleTable, join_path
 from .schema_reader import SchemaReader
 
-# Where a lazy grammar begins: texts that begin the calls of an answer, and stand in no other one.
+# Triggers of lazy grammars: texts that begin the calls of an answer, and occur in no other answer.
 #
-# A server that waits for a trigger lets text pass until one is written, and holds what follows to
-# the grammar, the trigger included. So a trigger begins what the lazy grammar accepts, and none
-# stands in what the template writes of an answer without calls, or before them. It is as short as
-# that allows: after ``<|open|>tools<|sep|><|call|>`` the text ``<|open|>`` will do only where
-# nothing else is opened with it, and ``<|open|>tools<|sep|>`` where something is. Without a
+# A server that waits for a trigger passes text until one is written, and holds the text from there
+# to the grammar, the trigger included. So a trigger begins what the lazy grammar accepts, and none
+# occurs in what the template writes of an answer without calls, or before them. It is as short as
+# that allows: after ``<|open|>tools<|sep|><|call|>`` the text ``<|open|>`` will do only if
+# nothing else is opened with it, and ``<|open|>tools<|sep|>`` if something is. Without a
 # marker or a word before it, a call is told from other text by its function's name: ``{"name":
 # "get_weather"``.
 
@@ -55,9 +62,9 @@ class TriggerKind(IntEnum):
     WORD = 1
     """A text, wherever it stands."""
     PATTERN = 2
-    """A regular expression, wherever it matches; from its first group on the grammar holds."""
+    """A regular expression, wherever it matches; the grammar holds from its first group on."""
     PATTERN_FULL = 3
-    """A regular expression for all that was written so far."""
+    """A regular expression for the whole text written so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class GrammarTrigger:
     kind: TriggerKind
     value: str
     text: str = ""
-    """The text that it looks for; empty where that differs from call to call."""
+    """The text to look for; empty if it differs from call to call."""
 
     @property
     def is_word(self) -> bool:
@@ -81,22 +88,22 @@ class GrammarTrigger:
 
 @dataclass(frozen=True, slots=True)
 class _CallHead:
-    """What a call of one function begins with."""
+    """The beginning of a call of one function."""
 
     before: str
     """The text up to its first slot."""
     section: int
-    """How much of that opens the section of calls."""
+    """The length of the part that opens the section of calls."""
     named: str = ""
-    """All up to the name and the mark that ends it; empty where the name comes too late."""
+    """All up to the name and the mark that ends it; empty if the name comes too late."""
     pattern: str = ""
-    """A regular expression for that, where an id or a number stands before the name."""
+    """A regular expression for that, if an id or a number precedes the name."""
 
 
 def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigger, ...]:
-    """Return what begins the calls of these functions and nothing else; none: there are no calls.
+    """Return the beginnings of these functions' calls and of nothing else; empty without calls.
 
-    Raises GrammarError where nothing tells the calls from other text.
+    Raises GrammarError if nothing tells the calls from other text.
     """
     calls = strict.calls
     if calls is None or not any(row.has(TurnPart.CALLS) for row in strict.rows):
@@ -114,7 +121,7 @@ def triggers_of(strict: StrictTurn, names: Sequence[str]) -> tuple[GrammarTrigge
 
 
 def begun_of(row: StrictRow, calls: CallFormat) -> str:
-    """Return what stands of the calls before a lazy grammar: whitespace, what the prompt wrote."""
+    """Return the part of the calls before a lazy grammar: whitespace, what the prompt wrote."""
     begun = next(
         item.begun
         for item in row.items
@@ -171,9 +178,9 @@ def _ending(literal: str) -> str:
 def _trigger(
     head: _CallHead, calls: CallFormat, others: Sequence[str], *, first: bool
 ) -> GrammarTrigger:
-    """Choose the shortest text that begins the calls and stands in no other text.
+    """Choose the shortest text that begins the calls and occurs in no other text.
 
-    `first`: the prompt has written the mark of the calls, so that they are the first thing.
+    `first`: the prompt has written the mark of the calls, so that they come first.
     """
     for text in _call_beginnings(head, calls, first=first):
         if not any(text in other for other in others):
@@ -230,7 +237,7 @@ class _RuleFrame:
 
     rules: GrammarRules
     open: Mapping[str, bool]
-    """The rules of the calls that are still to be made, as `CallWriter.fill` takes them."""
+    """The rules of the calls still to be made, as `CallWriter.fill` takes them."""
 
 
 _FRAMES: IdentityCache[_RuleFrame] = IdentityCache(64)
@@ -265,7 +272,7 @@ def rules_of(
         owners = (*parts_of(turn), opaque)
         frame = _FRAMES.of(owners, (parallel, lazy, *maker.heads), lambda: maker.frame(lazy=lazy))
         kept = frame.rules
-    # In the same order whether it was kept or made here.
+    # In the same order whether the frame was cached or made here.
     table.named.clear()
     table.named.update({**frame.rules.named, **dict.fromkeys(frame.open, NOTHING)})
     if calls is not None:
@@ -275,7 +282,7 @@ def rules_of(
 
 
 def _from_calls(row: StrictRow, calls: CallFormat) -> StrictRow:
-    """Leave out what stands before the calls, up to where a trigger begins."""
+    """Leave out the part before the calls, up to where a trigger begins."""
     at = next(
         at
         for at, item in enumerate(row.items)
@@ -301,7 +308,7 @@ class TurnRules:
         self.table = table
         self.json_schema = json_schema
         self._paths: dict[tuple[StrictRow, ...], list[Path]] = {}
-        """What is left of rows, and the ways to write it: rows that begin otherwise end alike."""
+        """Cached ways to write the rest of a row: rows with different beginnings share ends."""
         calls = turn.strict.calls
         self.heads = [] if calls is None else call_heads(calls, tuple(tools))
         self.calls = (
@@ -312,7 +319,7 @@ class TurnRules:
 
     @cached_property
     def in_content(self) -> tuple[str, ...]:
-        """The texts that end content: of free text there, the marks."""
+        """The texts that end content: the marks of free text there."""
         turn, reasoning = self.turn, self.turn.reasoning
         around = [] if reasoning is None else [reasoning.open.core, reasoning.close.core]
         content = [turn.content.open, turn.content.close, *turn.content.others]
@@ -332,7 +339,7 @@ class TurnRules:
 
     @cached_property
     def json_content(self) -> JsonValue:
-        """What content is where a schema is asked for."""
+        """The content where a schema is requested."""
         reader = SchemaReader(self.json_schema, "json_schema")
         root = reader.root if isinstance(reader.root, dict) else {}
         return JsonValue(reader.alone(root), _CONTENT_STYLE)
@@ -367,15 +374,15 @@ class TurnRules:
         return _RuleFrame(GrammarRules(root, named), opened)
 
     def call_stops(self, calls: CallFormat) -> list[str]:
-        """Return the texts that end a value which was not closed, as a reader sees it."""
+        """Return the texts that end an unclosed value for a reader."""
         texts = [end.core for end in self.turn.ends]
         begins = map(FormatLiteral.of, (*self.heads, calls.section_close))
         return [*texts, *(each.first for each in begins if FormatLiteral.of(each.first).is_marker)]
 
     def paths(self, rows: Sequence[StrictRow]) -> list[Path]:
-        """Give the ways to write rows, or what is left of them; rows that begin alike go together.
+        """Return the ways to write rows, or rests of rows; rows that begin alike are grouped.
 
-        What may follow a call has to be told in one place: it is what the next call parts from.
+        The text after a call has to be known in one place: the next call parts from it.
         """
         key = tuple(rows)
         known = self._paths.get(key)
@@ -396,7 +403,7 @@ class TurnRules:
         return found
 
     def _item(self, item: StrictItem, behind: Sequence[StrictRow]) -> list[Path]:
-        """Return the ways to write one item and what is left after it."""
+        """Return the ways to write one item and the rest after it."""
         if isinstance(item, str):
             return [join_path(item, *path) for path in self.paths(behind)]
         if item.part is TurnPart.CALLS:
@@ -419,7 +426,7 @@ class TurnRules:
         return [*found, *(join_path(prose, *path) for path in self.paths(others))]
 
     def _end(self, row: StrictRow) -> list[Path]:
-        """Return the ways to end: a model may stop, or write the end that the template has."""
+        """Return the ways to end: a model may stop, or write the template's end."""
         end = row.end
         if not end.text:
             return [()]
@@ -428,7 +435,7 @@ class TurnRules:
 
 
 def _stray_after_calls(turn: TurnTree) -> list[str]:
-    """Return what a reader takes for stray closers, where content follows calls."""
+    """Return the texts that a reader takes for stray closers, if content follows calls."""
     parts = [
         [item.part for item in row.items if isinstance(item, PartBody)] for row in turn.strict.rows
     ]
@@ -448,7 +455,7 @@ def _stop_texts(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
-    """Give the texts that begin calls, as a reader notices them: a marker, or all up to a name."""
+    """Return the texts that begin calls, as a reader finds them: a marker, or all up to a name."""
     row = calls.row
     first = literal_at(row, 0)
     heads: list[str] = []
@@ -465,7 +472,7 @@ def call_heads(calls: CallFormat, names: Sequence[str]) -> list[str]:
 
 
 def _forgiven(calls: CallFormat) -> list[str]:
-    """Return what begins a call whose first marker was forgotten: the marker before its name."""
+    """Return the beginning of a call without its first marker: the marker before its name."""
     units = FormatLiteral.of(literal_at(calls.row, 0)).units
     if calls.row[1:2] != (RowSlot.NAME,) or len(units) == 1:
         return []

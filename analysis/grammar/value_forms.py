@@ -1,9 +1,9 @@
-"""A text without quotes beside values of other types: it is read as what it looks like.
+"""Separate a text without quotes from values of other types that it looks like.
 
-Where a schema allows `"ab"` of two letters or an integer, `12` is an integer and `123` another one,
-so both can be written. Where the integer must be above 20, `12` would still be read as one, and be
-wrong: of such a text the schema says nothing that a grammar could be held to. Nor can `"12"` be
-written where -1 is allowed, too: the reader gives back a 12.
+If a schema allows `"ab"` of two letters or an integer, `12` is an integer and `123` another one,
+so both can be written. If the integer must be above 20, `12` would still be read as one, and be
+invalid: no grammar could hold such a text to the schema. Nor can `"12"` be
+written if -1 is allowed, too: the reader returns a 12.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from .string_shape import StringShape, is_filled, string_shape
 
 _PLAIN = {
     "integer": r"-?(?:0|[1-9][0-9]*)",
-    # None that is beyond all floats: its reader would take it for a text.
+    # None beyond all floats: its reader would take it for a text.
     "number": r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": "true|false",
     "null": "null",
 }
 _ANNOTATIONS = frozenset({"type", "title", "description", "default", "examples", "x-place"})
 _SAYS_NOTHING = frozenset({*_ANNOTATIONS, "format", "pattern", "minLength", "maxLength"})
-"""Keywords that hold none of these values to anything: some speak of strings alone."""
+"""Keywords that constrain none of these values: some apply to strings alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class BareValue:
-    """A value whose text may stand without quotes, as whatever reads it knows it."""
+    """A value whose text may stand without quotes, as its reader knows it."""
 
     schema: Json
-    """What is said of the value, all unions in it."""
+    """The schema of the value, with all its unions."""
     kinds: frozenset[JsonType]
     """The types that the reader takes a text for: it knows the whole schema of a tool."""
 
     def told(self, values: Sequence[Json], schema: Schema, notation: ValueNotation) -> list[str]:
         """Return the texts of the only values of a schema, without those that are read otherwise.
 
-        Raises UnheldKeywordError where none is left.
+        Raises UnheldKeywordError if none is left.
         """
         found = [notation.write(each) for each in values if self._gives_back(each, notation)]
         if values and not found:
@@ -66,7 +66,7 @@ class BareValue:
         return found
 
     def _gives_back(self, value: Json, notation: ValueNotation) -> bool:
-        """Whether a string that is written as it stands is read as that string."""
+        """Return whether a string that is written as it stands is read as that string."""
         if not isinstance(value, str) or not is_bare(notation.string):
             return True
         types = None if self.kinds == ANY else frozenset(map(str, self.kinds))
@@ -75,7 +75,7 @@ class BareValue:
         return isinstance(json.loads(read), str)
 
     def hold(self, reader: SchemaReader) -> None:
-        """Raise UnheldKeywordError where any string would be read as what the schema forbids."""
+        """Raise UnheldKeywordError if some string would be read as a value the schema forbids."""
         for kind in sorted(self.kinds - {JsonType.STRING}):
             said = _said(reader, self.schema, kind)
             if said is not None:
@@ -86,9 +86,9 @@ class BareValue:
 def least_of_any_text(
     reader: SchemaReader, schema: Schema, kinds: frozenset[JsonType]
 ) -> int | None:
-    """Return from how many characters on any string is allowed among values of some types.
+    """Return the length from which any string is allowed among values of some types.
 
-    That is 0 or 1; None where not every string is, empty or not.
+    That is 0 or 1, or None if not every string is allowed, empty or not.
     """
     options = reader.options(schema)
     if len(options) > 1:
@@ -104,7 +104,7 @@ def least_of_any_text(
 
 
 def is_bare(text: StringText) -> bool:
-    """Whether nothing stands around a string, so that its type is read off its text."""
+    """Return whether nothing encloses a string, so that its type is read off its text."""
     return not text.open and text.escape not in _QUOTING
 
 
@@ -124,7 +124,7 @@ _OF_ALL = ("const", "enum", "not", "if", "$dynamicRef", "$recursiveRef")
 
 
 def _said(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, str] | None:
-    """Return a keyword that holds values of a type to something, with its schema; else None."""
+    """Return a keyword that constrains values of a type, with its schema, or None."""
     found = reader.resolved(schema)
     if kind not in reader.kinds(found):
         return found, next((each for each in ("type", *_OF_ALL) if each in found), "type")
@@ -144,7 +144,7 @@ def _said(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, s
 
 
 def _is_silent(keyword: str, value: Json) -> bool:
-    """Whether a keyword says nothing of values whose type is allowed."""
+    """Return whether a keyword does not constrain values whose type is allowed."""
     if keyword == "not":
         return isinstance(value, dict) and value.keys() == {"type"}
     told = json.dumps(value)
@@ -164,10 +164,10 @@ def _read_otherwise(keyword: str, pointer: str) -> UnheldKeywordError:
 def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     """Return the ways to write a value, each once, its texts told from its other values.
 
-    `closes` are texts that end a value. Raises UnheldKeywordError where that cannot be.
+    `closes` are texts that end a value. Raises UnheldKeywordError if that cannot be.
     """
     known = set(ways)
-    # A text of a shape is one of those of any shape, and a reader might not see which it reads.
+    # A text of a shape is also one of any shape, and a reader might not see which it reads.
     ways = [way for way in ways if (free := _of_any_shape(way)) == way or free not in known]
     firsts = [way[0] for way in ways if way]
     for each in firsts:
@@ -176,7 +176,7 @@ def told_apart(ways: Sequence[Path], closes: Sequence[str]) -> list[Path]:
     if not any(isinstance(each, JsonValue) for each in firsts):
         return distinct_paths(ways)
     proses = [each.shape for each in firsts if isinstance(each, FreeProse)]
-    # What ends such a text is seen by its escapes, with which it is read as one.
+    # The end of such a text is seen by its escapes, with which it is read as one.
     escaped = [each.shape for each in firsts if isinstance(each, PatternNode) and each.escapes]
     shape = next(filter(None, [*proses, *escaped]), None)
     if shape is None:
@@ -198,7 +198,7 @@ def _of_any_shape(way: Path) -> Path:
 
 
 def _hold_apart(shape: StringShape | None, ways: Sequence[Path]) -> None:
-    """Raise UnheldKeywordError where a text may begin as a value that is written in parts.
+    """Raise UnheldKeywordError if a text may begin as a value that is written in parts.
 
     Readers take the longest text that something begins with: where three letters may stand, `[1,`
     is such a text, and `[1, 2]` is refused.
@@ -226,7 +226,7 @@ def _constants_in_tokens(ways: Sequence[Path], firsts: Sequence[Item]) -> list[P
 
 
 def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
-    """Return a constant as JSON where other values of its type may stand; None: it is one of them.
+    """Return a constant as JSON if other values of its type may stand; None if it is one of them.
 
     Readers take the longest text that something begins with: after `[1` they would wait for the
     rest of `[1, 1]`, and refuse `[10]`. Of two texts in quotes, the quote would be cut off.

@@ -1,6 +1,10 @@
-"""Values in a format's notation: the ways to write one that a schema allows.
+"""Write the values that a schema allows in a format's notation, as paths of grammar rules.
 
-In the notation of a template that writes strings as they are and all else as Python does:
+`ValueWriter.ways` is the entry: schema + notation -> the ways to write a value. Values in JSON
+become JSON nodes; arrays, objects and their entries are written by the notation, members through
+`MemberRules`. `MergedMembers` writes several objects at once where a reader cannot tell them apart.
+
+In the notation of a template that writes strings raw and all else as Python does:
 
     >>> from autoparser import analyze, load_template
     >>> from autoparser.analysis.sources.token_bytes import OpaqueTokens
@@ -57,21 +61,21 @@ from .value_forms import (
     within_floats,
 )
 
-# The members of one of several objects: what all of them begin with is written once.
+# Members of one of several objects: their common beginnings are written once.
 #
-# Of `{city, days}` and `{city, night}` a rule is made for the members after `city` in either:
-# readers of grammars that never go back could not tell which object is meant before.
+# For `{city, days}` and `{city, night}` one rule covers the members after `city` in either:
+# readers of grammars that never backtrack could not tell before which object is meant.
 
 
 _Place: TypeAlias = tuple[int, int]
-"""One of the objects, and a place among its members."""
+"""An object's number, and an index among its members."""
 
 
 class MergedMembers:
     """Makes the rules for the members of one of several objects in one notation."""
 
     def __init__(self, table: RuleTable, objects: Sequence[MemberRules]) -> None:
-        """Take objects, each with members."""
+        """Store the objects, each with its members."""
         self.table, self.objects = table, objects
 
     def begin(self) -> RuleReference:
@@ -81,7 +85,7 @@ class MergedMembers:
         return self._state([(each, 0) for each in range(len(self.objects))])
 
     def _state(self, places: Sequence[_Place], lead: str = "") -> RuleReference:
-        """Return the rule for the members from some places on, after what each begins with."""
+        """Return the rule for the members from some places on, after the lead of each."""
         if len(places) == 1:
             ((each, at),) = places
             rules = self.objects[each]
@@ -90,7 +94,7 @@ class MergedMembers:
         return self.table.rule(key, "member", lambda: self._from(places, lead))
 
     def _from(self, places: Sequence[_Place], lead: str) -> Node:
-        """Make the rule for the members from some places on, parted where their texts differ."""
+        """Make the rule for the members from some places on, branched where their texts differ."""
         entries: dict[tuple[object, ...], Path] = {}
         after: dict[tuple[object, ...], list[_Place]] = {}
         for each, at in places:
@@ -102,7 +106,7 @@ class MergedMembers:
         for told, found in after.items():
             entry = entries[told]
             first = self.objects[found[0][0]]
-            # Where names are sorted, several members of one object lead to the same place.
+            # With sorted names, several members of one object lead to the same place.
             on = sorted({(each, at) for each, at in found if self.objects[each].goes_on(at)})
             if on:
                 leads = {self.objects[each].lead(entry) for each, _ in on}
@@ -117,7 +121,7 @@ class MergedMembers:
 
 
 def _told(item: Item) -> object:
-    """Return what is equal for values of equal schemas."""
+    """Return a key that is equal for values of equal schemas."""
     return (json.dumps(item.schema), item.style) if isinstance(item, JsonValue) else item
 
 
@@ -130,12 +134,12 @@ _EntryCase: TypeAlias = tuple[str, str, int, tuple[str, ...], frozenset[JsonType
 
 @dataclass(frozen=True, slots=True)
 class ClosedEntries:
-    """What was found of entries; the rules are of those that a text of their own closes."""
+    """Caches what was found of entries; the rules are those closed by a text of their own."""
 
     rules: dict[_EntryCase, tuple[Row, RuleReference]] = field(
         default_factory=dict[_EntryCase, tuple[Row, RuleReference]]
     )
-    """What stands before the value, and the rule from there."""
+    """The text before the value, and the rule from there."""
     paths: dict[tuple[str, _EntryCase], Path] = field(
         default_factory=dict[tuple[str, _EntryCase], Path]
     )
@@ -143,11 +147,11 @@ class ClosedEntries:
     ways: dict[_EntryCase, list[tuple[Row, list[Path]]]] = field(
         default_factory=dict[_EntryCase, list[tuple[Row, list[Path]]]]
     )
-    """The rows of entries that nothing of their own closes, and the values in each."""
+    """The rows of entries without a close of their own, and the values in each."""
 
 
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
-"""Entries as `alone` gives them: the parameters of most tools have one of a few schemas."""
+"""Cached results of `alone`: most tools' parameters have one of a few schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +162,9 @@ class ValueWriter:
     reader: SchemaReader
     order: MemberOrder = MemberOrder.GIVEN
     closed: ClosedEntries = field(default_factory=ClosedEntries)
-    """What was found of entries; writers may share it."""
+    """The cache of entries; writers may share it."""
     is_apart: bool = False
-    """Whether its rules are thrown away."""
+    """Whether its rules are discarded."""
 
     def ways(
         self,
@@ -210,16 +214,17 @@ class ValueWriter:
     def _least_of_any_text(
         self, schema: Schema, notation: ValueNotation, kinds: frozenset[JsonType]
     ) -> int | None:
-        """Return from how many characters on any text may stand; None where not any may."""
+        """Return the length from which any text may be written, or None if not any text may."""
         raw = _is_raw(notation.string)
         return least_of_any_text(self.reader, schema, kinds) if raw else None
 
     def _objects(
         self, options: Sequence[Schema], notation: ValueNotation, kinds: frozenset[JsonType]
     ) -> list[Schema]:
-        """Return the options that are objects, where several are and JSON does not write them.
+        """Return the options that are objects, if several are and JSON does not write them.
 
-        They are written together: of objects that begin alike no reader sees which one it reads.
+        They are written together: no reader can tell which of the objects that begin alike it
+        reads.
         """
         if JsonType.OBJECT not in kinds or kind_style(notation, JsonType.OBJECT) is not None:
             return []
@@ -236,13 +241,13 @@ class ValueWriter:
     ) -> list[Path]:
         """Return the ways to write an object of one of several schemas that is not JSON."""
         if notation.string.open:
-            # What encloses strings is counted where a value ends with its own bracket.
+            # The enclosure of strings counts where a value ends with its own bracket.
             exclude = (*exclude, notation.string.close)
         each = [only for schema in schemas for only in self.reader.objects(schema)]
         return self.one_of(each, notation.object, notation, exclude)
 
     def _json(self, schema: Schema, kinds: frozenset[JsonType], style: JsonStyle) -> list[Path]:
-        """Return the way to write values of some types as JSON; none where there are no values."""
+        """Return the way to write values of some types as JSON; empty if there are no values."""
         part = self.reader.alone(schema, kinds, self.order)
         return [(JsonValue(part, style),)] if may_be_met(part) else []
 
@@ -263,8 +268,8 @@ class ValueWriter:
             others = _openings(notation, kinds) if is_any else []
             ways += string_ways(notation.string, schema, kept_out, others)
             if is_any:
-                # Whatever is written on its own is such a text, if it is not made of elements
-                # and holds nothing between its items that ends a text.
+                # Any other value written bare is such a text, unless it is made of elements or its
+                # separator ends a text.
                 kinds = frozenset(kind for kind in kinds if _is_more(notation, kind, exclude))
         by_style: dict[JsonStyle, set[JsonType]] = {}
         for kind in sorted(kinds, key=_ORDER.__getitem__):
@@ -309,16 +314,16 @@ class ValueWriter:
         container: ContainerNotation,
         texts: Sequence[str],
     ) -> Hashable:
-        """Name a rule by all that it depends on."""
-        # Nothing is equal to the whole schema that stands in it, but by a reference.
+        """Return the key of a rule: all that the rule depends on."""
+        # Nothing inside the whole schema equals it, except by a reference.
         is_whole = schema is self.reader.root and not self.reader.document.refers
         told = "" if is_whole else repr(schema)
-        # What refers to nothing means the same in every tool: most make up values of any type.
+        # A schema without references means the same in every tool: most make up values of any type.
         is_own = is_whole or self._refers_back(told)
         return what, self.reader.place if is_own else "", told, id(container), tuple(texts)
 
     def _refers_back(self, told: str) -> bool:
-        """Whether a schema, as it is told, means what it does in its own document alone."""
+        """Return whether a schema's key depends on its own document."""
         return self.reader.document.refers and "'$ref'" in told
 
     def array(self, schema: Schema, notation: ValueNotation, exclude: Sequence[str]) -> list[Path]:
@@ -361,8 +366,8 @@ class ValueWriter:
     ) -> list[Path]:
         """Return the ways to write an item or a member; `made_up` writes a key that has no name.
 
-        Where an entry is closed by a text of its own, the value and that text are one rule.
-        `read_as` are the types that its reader takes a text for; None: those of the schema.
+        Where an entry has a close of its own, the value and that close are one rule. `read_as` are
+        the types that its reader takes a text for; None means those of the schema.
         """
         told = repr(schema)
         refers_back = self._refers_back(told)
@@ -413,7 +418,7 @@ class ValueWriter:
         exclude: Sequence[str],
         read_as: frozenset[JsonType] | None,
     ) -> dict[Row, Callable[[], list[Path]]]:
-        """Return the rows of an entry, and what makes the ways to write the values in each."""
+        """Return the rows of an entry, each with the factory of the ways to write its values."""
         by_row: dict[Row, set[JsonType]] = {}
         for kind in sorted(self.reader.kinds(schema), key=_ORDER.__getitem__):
             row = container.row(kind)
@@ -447,7 +452,7 @@ class ValueWriter:
     def _closed(
         self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
     ) -> Node:
-        """Make the rule for what stands behind the text that rows begin with: values, closes."""
+        """Make the rule for what follows the common beginning of rows: values, closes."""
         found: list[Path] = []
         for row, made in ways.items():
             head = row[len(before) - 1 : len(before)]
@@ -459,7 +464,7 @@ class ValueWriter:
 
     @property
     def _apart(self) -> ValueWriter:
-        """A writer whose rules are thrown away: a request writes the same, whatever was before."""
+        """A writer whose rules are discarded: earlier requests must not change a grammar."""
         if self.is_apart:
             return self
         table = RuleTable(self.table.brancher.opaque)
@@ -473,9 +478,9 @@ class ValueWriter:
         exclude: Sequence[str],
         read_as: frozenset[JsonType] | None,
     ) -> tuple[Row, Node] | None:
-        """Return what stands before a value, and the rule for it and its close.
+        """Return the text before a value, and the rule for the value and its close.
 
-        None where nothing of its own closes it, or where it refers to other rules.
+        Return None if it has no close of its own, or if it refers to other rules.
         """
         ways = self._ways_by_row(schema, container, outer, exclude, read_as)
         before = closed_alike(list(ways), self.table.brancher.shared)
@@ -495,7 +500,7 @@ class ValueWriter:
     ) -> list[Path]:
         """Return the ways to write an object of one of several schemas.
 
-        `behind` is the text that follows it in every case, `part` what its reader knows of it.
+        `behind` is the text that always follows it, `part` what its reader knows of it.
         """
         each = [self._members(one, container, outer, exclude, behind, part) for one in schemas]
         found = [*{rules.key: rules for rules in each if not rules.impossible}.values()]
@@ -516,18 +521,18 @@ class ValueWriter:
         behind: str,
         part: SchemaPart | None,
     ) -> MemberRules:
-        """Take the members of an object's schema."""
+        """Return the members of an object's schema."""
         close = container.close + behind
         key = self.key("members", schema, container, (*exclude, behind))
         last = close.strip()
         if last and container.entry[-1:] == (RowSlot.VALUE,):
-            # Nothing but this ends the last text, so that its reader stops at any of it.
+            # Nothing else ends the last text, so that its reader stops at any of these.
             if is_bare(outer.string):
                 exclude = (*exclude, last)
             elif outer.string.escape is StringEscape.VERBATIM:
                 exclude = (*exclude, outer.string.close + TemplateLiteral.of(last).first)
 
-        # Of a plain object its reader knows just what its writer does.
+        # The reader of a plain object knows exactly what its writer does.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
 
         def entries(name: str, member: Json, made_up: Path) -> list[Path]:
@@ -539,7 +544,7 @@ class ValueWriter:
             return self.entries(name, member, container, outer, exclude, made_up, read_as)
 
         all_written = None not in container.typed.values()
-        # Whatever stands in a plain schema is plain: its members need no walk of their own.
+        # Every part of a plain schema is plain: its members need no walk of their own.
         is_plain = all_written and plain_words(dict(schema)) is not None
 
         def writes(member: Json) -> bool:
@@ -557,9 +562,9 @@ def _place(schema: Json) -> str:
 
 
 def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) -> bool:
-    """Whether values of a type may be written as what a text without quotes is not.
+    """Return whether values of a type may be written as an unquoted text is not.
 
-    They are made of elements, without anything around them, or parted by what ends a text.
+    They are made of elements with no enclosure, or separated by something that ends a text.
     """
     container = _container(notation, kind)
     if container is None:
@@ -570,13 +575,13 @@ def _is_more(notation: ValueNotation, kind: JsonType, exclude: Sequence[str]) ->
 
 
 def _openings(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
-    """Return what values of types begin with, where something always stands around them."""
+    """Return the beginnings of values of types, if these are always enclosed."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
     return [each.open for each in containers if each is not None and each.open.strip()]
 
 
 def _elements(notation: ValueNotation, kinds: frozenset[JsonType]) -> list[str]:
-    """Return what the elements of values begin with: text that holds it is read as elements."""
+    """Return the beginnings of the elements of values: text that holds one is read as elements."""
     containers = [_container(notation, kind) for kind in sorted(kinds)]
     made_of = [each for each in containers if each is not None and not each.open.strip()]
     return [opening_of(each.entry) for each in made_of if is_bare(notation.string)]
@@ -587,5 +592,5 @@ def _container(notation: ValueNotation, kind: JsonType) -> ContainerNotation | N
 
 
 def _is_raw(text: StringText) -> bool:
-    """Whether a string stands without anything around it."""
+    """Return whether a string is written without an enclosure."""
     return not text.open and text.escape is StringEscape.VERBATIM
