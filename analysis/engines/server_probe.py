@@ -190,7 +190,7 @@ class ServerProbe:
 
     @property
     def streams_differ(self) -> bool:
-        """Whether any stream is refused or differs from the answer at once, beyond edge whitespace."""
+        """Whether any stream is refused or differs in more than edge whitespace."""
         return any(each.stream_verdict in _WRONG for each in self.texts)
 
     def ok(self, *, edges: bool = False) -> bool:
