@@ -1,4 +1,11 @@
-"""The endpoint as an application of ASGI: it needs the packages of the extra `serve`."""
+"""Serve the chat endpoint as an ASGI application; it needs the packages of the extra `serve`.
+
+    request -> ChatEndpoint: body within bounds, `chat_request`, `ChatPreparer.prepare` in a thread
+            -> ChatAnswer: ask the backend, parse its pieces, send a whole answer or events
+
+Each chat is answered in one task, whose end closes the connection to the backend: when the answer
+is whole, when the client hangs up, at the timeout, or when the backend fails.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +41,17 @@ from .chat_request import (
 )
 from .completion_backend import CompletionBackend
 
-# What the chat endpoint counts, in the words of Prometheus. No count holds what a user said.
+# Prometheus metrics. None of them contains text of a user.
 
 
 METRICS_TYPE = CONTENT_TYPE_LATEST
 
 
 class ServeMetrics:
-    """The counts of one application."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
+        """Register the metrics, at zero."""
         self._registry = CollectorRegistry()
         self._chats = Counter(
             "autoparser_chats", "Chats answered, by status.", ["status"], registry=self._registry
@@ -74,20 +81,16 @@ class ServeMetrics:
         self._gone.inc()
 
     def text(self) -> bytes:
-        """Return all counts as Prometheus reads them."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
-# One chat, answered: from the prepared request to the last byte that its client gets.
-#
-# All of it happens in one task, whose end closes the connection to the backend: when the answer
-# is whole, when the client hangs up, when time is over, when the backend fails. Nothing is left
-# running.
+# The answer to one chat.
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredChat:
-    """What a backend was given and has written, for whoever keeps a log of it."""
+    """The text sent to a backend and the text it wrote, for a log."""
 
     prompt: str
     completion: str
@@ -96,10 +99,10 @@ class AnsweredChat:
 
 
 class BackendProgress:
-    """What a backend writes, as far as it has come."""
+    """The output of a backend so far."""
 
     def __init__(self, chat: PreparedChat, encode: Callable[[str], tuple[int, ...] | None]) -> None:
-        """Read with the parser of the chat; `encode` cuts a text into the model's tokens."""
+        """Start the parser of the chat; `encode` returns the model's token ids of a text."""
         self.chat = chat
         self.stream: StreamParser = chat.parser.stream()
         self.end = CompletionEnd("stop")
@@ -108,22 +111,22 @@ class BackendProgress:
         self._ids: list[int] = []
 
     def take(self, piece: CompletionPiece) -> None:
-        """Keep what came."""
+        """Store a piece."""
         self._texts.append(piece.text)
         self._ids.extend(piece.ids)
         self.end = piece.end or self.end
 
     @property
     def text(self) -> str:
-        """All that was written."""
+        """All text that was written."""
         return "".join(self._texts)
 
     @property
     def ids(self) -> tuple[int, ...] | None:
-        """All that was written, in ids; None where they are not known for certain.
+        """The token ids of the text, or None if they are not certain.
 
-        A stream of llama-server leaves out the ids of characters that took several tokens. The text
-        cut anew stands for them where it has as many tokens as were written.
+        A stream of llama-server omits the ids of characters that took several tokens. The ids of
+        the encoded text are the fallback if there are as many as were written.
         """
         for found in (tuple(self._ids), self._encode(self.text)):
             if found and len(found) == self.end.completion_tokens:
@@ -131,7 +134,7 @@ class BackendProgress:
         return None
 
     def beside(self) -> dict[str, Json]:
-        """Return what a request for ids gets beside its message."""
+        """Return the fields that a request for ids gets beside the message."""
         chat, told = self.chat, dict[str, Json]()
         if chat.request.return_token_ids:
             told["prompt_token_ids"] = None if chat.prompt_ids is None else list(chat.prompt_ids)
@@ -141,12 +144,12 @@ class BackendProgress:
         return told
 
     def answered(self) -> AnsweredChat:
-        """Return what went to the backend and came from it."""
+        """Return the prompt and the output for a log."""
         return AnsweredChat(self.chat.prompt, self.text, self.chat.prompt_ids, self.ids)
 
 
 class ChatAnswer(Response):
-    """The answer to one chat, as a response of ASGI."""
+    """The answer to one chat, as an ASGI response."""
 
     def __init__(
         self,
@@ -159,9 +162,9 @@ class ChatAnswer(Response):
         leave: Callable[[], None],
         done: Callable[[AnsweredChat], None] | None = None,
     ) -> None:
-        """Answer by a backend within some seconds.
+        """Prepare the answer of a backend, which may take `seconds`.
 
-        `leave` is called when it is over, however; `done` is told of a chat that came to its end.
+        `leave` is called at the end in any case, `done` with each chat that was answered.
         """
         super().__init__()
         self._writing = writing
@@ -174,7 +177,7 @@ class ChatAnswer(Response):
         self._sent_all = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or stop where the client has hung up."""
+        """Send the answer; stop if the client hangs up."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._until_gone, receive, group.cancel_scope)
@@ -186,7 +189,7 @@ class ChatAnswer(Response):
     async def _until_gone(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        # A server says so, too, when all was sent.
+        # The server also sends this message after a whole answer.
         if not self._sent_all:
             self._metrics.gone()
             scope.cancel()
@@ -262,7 +265,7 @@ class ChatAnswer(Response):
 
 
 def error_response(error: ChatError) -> Response:
-    """Return an answer that is an error alone."""
+    """Return the response that is only an error."""
     headers = {"Retry-After": "1"} if error.kind is ChatErrorKind.BUSY else None
     return Response(
         msgspec.json.encode(error.to_openai()), error.kind.status, headers, "application/json"
@@ -281,12 +284,12 @@ def _body(body: bytes, *, more: bool = True) -> dict[str, object]:
 
 
 LINGERING = 8
-"""A body may be this many times as large as is taken: it is read and forgotten, since a client
-whose body nobody reads never sees the error."""
+"""A body up to this many times the limit is read and discarded, since a client whose body is not
+read never sees the error."""
 
 
 class ChatEndpoint:
-    """Answers chats by one backend; it keeps nothing from one request to the next."""
+    """Answers chats by one backend; it keeps no state between requests but its metrics."""
 
     def __init__(
         self,
@@ -297,7 +300,7 @@ class ChatEndpoint:
         limits: ServingLimits | None = None,
         done: Callable[[AnsweredChat], None] | None = None,
     ) -> None:
-        """Serve a template's model by a name; `done` is told of each chat that was answered."""
+        """Serve a model under a name; `done` is called with each chat that was answered."""
         self._preparer = preparer
         self._backend = backend
         self._model = model
@@ -307,7 +310,7 @@ class ChatEndpoint:
         self._running = 0
 
     def application(self) -> Starlette:
-        """Return the application; it closes the backend's connections when it ends."""
+        """Return the application, which closes the backend's connections at its end."""
         return Starlette(
             routes=[
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
@@ -340,7 +343,7 @@ class ChatEndpoint:
             raise
 
     def _enter(self) -> None:
-        """Begin a chat. Raises ChatError where there are too many."""
+        """Count a new chat. Raises ChatError if too many are running."""
         if self._running >= self._limits.requests:
             words = f"{self._running} chats are being answered"
             raise ChatError(words, ChatErrorKind.BUSY, hint="try again")
@@ -370,7 +373,7 @@ class ChatEndpoint:
         )
 
     async def _body(self, request: Request) -> bytes:
-        """Read a request's body within its bounds. Raises ChatError."""
+        """Read a request's body. Raises ChatError if it is too large, too late, or cut off."""
         taken, length = bytearray(), 0
         try:
             async with asyncio.timeout(self._limits.body_seconds):

@@ -1,4 +1,10 @@
-"""What a chat request becomes before a backend is asked: a prompt, a grammar, a parser."""
+"""Prepare a chat request for a backend, and write its answer in OpenAI's form.
+
+    ChatRequest -> ChatPreparer.prepare -> PreparedChat: prompt, grammar, parser
+    deltas, message -> CompletionForm -> events of a stream, or one object
+
+The grammar is the backend's to enforce; the parser reads the output either way.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-# Answers in the words of OpenAI's chat completions: one object, or the chunks of a stream.
+# Answers in the form of OpenAI's chat completions: one object, or the chunks of a stream.
 
 
 LAST_EVENT = b"data: [DONE]\n\n"
@@ -42,7 +48,7 @@ def _new_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class CompletionForm:
-    """What all parts of one answer have in common."""
+    """The fields that all parts of one answer share."""
 
     model: str
     id: str = field(default_factory=_new_id)
@@ -59,7 +65,7 @@ class CompletionForm:
         return {**named, "choices": [choice], "usage": token_usage(end)}
 
     def opening(self) -> bytes:
-        """Return the event that a stream begins with."""
+        """Return the first event of a stream."""
         return self._chunk({"role": "assistant", "content": ""}, None)
 
     def events(self, deltas: Sequence[Delta]) -> bytes:
@@ -106,7 +112,7 @@ def _event_of(value: Json) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PreparedChat:
-    """All that is needed to ask a backend, and to read what it writes."""
+    """The values needed to ask a backend and to parse its output."""
 
     request: ChatRequest
     prompt: str
@@ -147,7 +153,7 @@ class ChatPreparer:
             self._renderer = Renderer(analysis, tokenizer, switches=self._switches)
 
     def prepare(self, request: ChatRequest) -> PreparedChat:
-        """Render, and make what constrains and reads. Raises AutoparserError."""
+        """Render the prompt, and make the grammar and the parser. Raises AutoparserError."""
         shape = self._analysis.shape
         messages = shaped_messages(messages_of(request.messages), shape)
         tools = shaped_tools(request.tools, shape) if request.tools else None
@@ -172,7 +178,7 @@ class ChatPreparer:
         return PreparedChat(request, prompt, ids, parser, grammar, constrained, reason)
 
     def encode(self, text: str) -> tuple[int, ...] | None:
-        """Return a text as ids; None without a tokenizer."""
+        """Return the token ids of a text, or None without a tokenizer."""
         return None if self._renderer is None else tuple(self._renderer.encode(text))
 
     def _grammar(self, request: ChatRequest, asked: Mapping[str, Any]) -> tuple[Grammar, bool]:
@@ -215,7 +221,7 @@ class ChatPreparer:
             return None, "the request sets chat_template_kwargs"
         said = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
         new = messages[said[-1] + 1 :] if said else messages
-        # A renderer learns as it bridges, and is for one at a time.
+        # A renderer changes its state as it bridges, so it is used by one thread at a time.
         with self._bridging:
             try:
                 found = self._renderer.bridge_to_next_turn(

@@ -1,8 +1,8 @@
-"""A chat request in OpenAI's words, read as a value.
+"""Read a chat request in OpenAI's form, its messages, its errors, and the events of backends.
 
-Contract: what is not known is refused by name, since a parameter that is dropped in silence changes
-answers; what only the clients' bookkeeping reads is taken and left alone. Messages, tools and
-schemas are checked by whoever reads them.
+Contract: unknown parameters are refused by name, since dropping one silently changes answers;
+parameters for the clients' bookkeeping are accepted and ignored. Messages, tools and schemas are
+checked where they are read.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ from autoparser.analysis.core.errors import (
 )
 from autoparser.analysis.core.message_shape import MessageShape
 
-# The messages of OpenAI's clients in the shape that a template takes.
+# Messages of OpenAI's clients in the shape that a template takes.
 #
-# A client sends calls with their arguments as JSON text, reasoning in a field of its server's
-# choice, texts now and then as a list of parts, and no name with a tool's result. What the
-# template wants instead was found by the analysis (`MessageShape`). What cannot be put into it is
-# left as it came: the template says what it thinks of it.
+# A client sends arguments of calls as JSON text, reasoning in a field of its server's choice, texts
+# sometimes as a list of parts, and no name with a tool's result. The analysis has found the shape
+# that the template takes (`MessageShape`). Other messages are passed unchanged to the template.
 
 
 REASONING = ("reasoning_content", "reasoning")
-"""The fields in which servers give reasoning, and clients give it back."""
+"""The fields in which servers send reasoning and clients return it."""
 
 
 def shaped_messages(
@@ -76,7 +75,7 @@ def _other(
 
 
 def _said(given: Mapping[str, Any]) -> Message | None:
-    """Read an assistant message; None where it holds what a message of ours cannot."""
+    """Return an assistant message, or None if `Message` cannot represent it."""
     content = "" if given.get("content") is None else _text(given["content"])
     reasoning = next((given[name] for name in REASONING if given.get(name)), "")
     calls = [_call(each) for each in given.get("tool_calls") or ()]
@@ -101,7 +100,7 @@ def _call(given: object) -> ToolCall | None:
 
 
 def _text(content: object) -> str | None:
-    """Return the text of a content; None where it is not text alone."""
+    """Return the text of a content, or None if it is not only text."""
     if isinstance(content, str):
         return content
     if not is_list(content):
@@ -115,11 +114,11 @@ def _text(content: object) -> str | None:
     return "\n".join(texts)
 
 
-# What a client of the chat endpoint is told when its request comes to nothing.
+# Errors for a client of the chat endpoint.
 
 
 class ChatErrorKind(Enum):
-    """Whose fault it is: OpenAI's word for it and the status of HTTP."""
+    """The cause of an error: OpenAI's type and the HTTP status."""
 
     INVALID = ("invalid_request_error", 400)
     SLOW_BODY = ("invalid_request_error", 408)
@@ -149,10 +148,10 @@ class ChatError(AutoparserError):
     ) -> None:
         super().__init__(message, file=file, place=place, hint=hint)
         self.kind = kind
-        """Whose fault it is."""
+        """The cause of the error."""
 
     def to_openai(self) -> dict[str, Json]:
-        """Return the error as an OpenAI endpoint tells it."""
+        """Return the error in the form of an OpenAI endpoint."""
         words = self.message if self.hint is None else f"{self.message}; {self.hint}"
         told: Json = {
             "message": words,
@@ -164,40 +163,40 @@ class ChatError(AutoparserError):
 
 
 def as_chat_error(error: AutoparserError) -> ChatError:
-    """Return any error that a request ran into as one for its client."""
+    """Convert any error of a request to one for its client."""
     if isinstance(error, ChatError):
         return error
     own = isinstance(error, WorkerDiedError | TokenizerError)
     kind = ChatErrorKind.INTERNAL if own else ChatErrorKind.INVALID
-    # The place of these is one in the template, which is nothing that the client has sent.
+    # The place of these is in the template, which the client has not sent.
     of_template = isinstance(error, TemplateRenderError | TemplateLimitError)
     words = f"the chat template {error.message}" if of_template else error.message
     return ChatError(words, kind, place=None if of_template else error.place, hint=error.hint)
 
 
-# What one client may take of the chat endpoint.
+# Limits of the chat endpoint.
 
 
 @dataclass(frozen=True, slots=True)
 class ServingLimits:
-    """Bounds on bodies, time and how much happens at once."""
+    """Limits on bodies, time and concurrent requests."""
 
     body: int = 8_000_000
-    """Bytes of a request."""
+    """Most bytes of a request."""
     seconds: float = 600.0
-    """What an answer may take, from the request to its last piece."""
+    """Seconds that an answer may take, from the request to its last piece."""
     requests: int = 256
-    """Chats that are answered at the same time; one more is told to come back."""
+    """Most chats answered at the same time; others are refused and told to retry."""
     body_seconds: float = 30.0
-    """What a request's body may take to arrive."""
+    """Seconds that a request's body may take to arrive."""
 
 
-# What a backend streams, read as pieces of a completion.
+# Events of a backend, read as pieces of a completion.
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionEnd:
-    """How a completion came to its end, and what it took."""
+    """The finish reason of a completion and its token counts."""
 
     reason: Literal["stop", "length"]
     prompt_tokens: int = 0
@@ -207,7 +206,7 @@ class CompletionEnd:
 
 @dataclass(frozen=True, slots=True)
 class CompletionPiece:
-    """What a backend has written since the last piece."""
+    """The output of a backend since the last piece."""
 
     text: str = ""
     ids: tuple[int, ...] = ()

@@ -1,8 +1,8 @@
-"""An engine's parsers at work in a process of the engine's own Python.
+"""Run an engine's parsers in a process of the engine's own Python.
 
-Contract: the process is ended with the block that started it. A parser that ends or hangs it costs
-that parser its answer, and the next question starts another process. What cannot be started at all
-is an EngineError.
+Contract: the process ends with the block that started it. If a parser ends or hangs the process,
+only its answer is lost, and the next question starts another process. If the process cannot be
+started at all, EngineError is raised.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.worker_pool import ClosedAtExit
 
 ENGINES = ("vllm", "sglang", "xllamacpp")
-"""The packages whose parsers are known how to be asked."""
+"""The packages whose parsers can be asked."""
 START = 300.0
-"""Seconds until an engine is imported: they import much, and a disk may be slow."""
+"""Seconds to import an engine: engines import much, and a disk may be slow."""
 TEXT = 5.0
-"""Seconds of processor time for one text."""
+"""Seconds of CPU time for one text."""
 ANSWER = 120.0
-"""Seconds for an answer about all texts."""
+"""Seconds for the answer about all texts."""
 _FOLDER = Path(__file__).parent
-# The worker is a package of its own there, and nothing else of this folder is to be seen.
+# The worker is a package of its own there, and no other module of this folder is importable.
 _PROGRAM = (
     "import sys; folder = sys.argv.pop(1); sys.path[:] = [folder, *filter(None, sys.path)];"
     " import engine_worker.__main__ as worker; sys.path.remove(folder); worker.main(sys.argv[1])"
@@ -51,7 +51,7 @@ class EngineError(AutoparserError):
 
 @dataclass(frozen=True, slots=True)
 class ParserPair:
-    """A parser of calls and one of reasoning, by their names; None: none is passed."""
+    """Names of a tool parser and a reasoning parser; None for no parser."""
 
     tool: str | None = None
     reasoning: str | None = None
@@ -59,34 +59,34 @@ class ParserPair:
 
 @dataclass(frozen=True, slots=True)
 class EngineParsers:
-    """What an engine offers."""
+    """The parsers that an engine offers."""
 
     name: str
     version: str
     tools: tuple[str, ...]
     reasoning: tuple[str, ...]
     steps: tuple[int, ...]
-    """How many tokens can come together in its streams."""
+    """Possible numbers of tokens per delta in its streams."""
 
     @property
     def named(self) -> bool:
-        """Whether any parser is chosen by a name."""
+        """Whether any parser can be chosen by name."""
         return bool(self.tools or self.reasoning)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedTexts:
-    """What an engine says of a template and its texts."""
+    """An engine's answer about a template and its texts."""
 
     auto: ParserPair | None = None
-    """What its `auto` would choose; None: it has none."""
+    """The pair that its `auto` would choose, or None if it has no `auto`."""
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """The texts that it cannot be asked about, by their places, and why."""
+    """The reasons why it cannot be asked about texts, by index of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParserError:
-    """What a parser raised in the place of an answer, or how it ended."""
+    """The error of a parser instead of an answer, or how its process ended."""
 
     reason: str
 
@@ -95,7 +95,7 @@ ParserAnswer = ReadMessage | ParserError
 
 
 def engines_of(python: str) -> tuple[str, ...]:
-    """Return which engines a Python has. Raises EngineError where it cannot be run."""
+    """Return the engines that a Python has. Raises EngineError if it cannot be run."""
     try:
         ran = subprocess.run(  # noqa: S603 - the person who asks names the program
             [python, "-c", _FIND, *ENGINES],
@@ -125,7 +125,7 @@ class EngineProcess(ClosedAtExit):
         text_seconds: float = TEXT,
         answer_seconds: float = ANSWER,
     ) -> None:
-        """`text_seconds` of processor time are for one text, `answer_seconds` for all of them."""
+        """Store the limits: `text_seconds` of CPU time for one text, `answer_seconds` for all."""
         self.engine, self.python = engine, python
         self._text_seconds, self._answer_seconds = text_seconds, answer_seconds
         self._running: _Running | None = None
@@ -159,7 +159,7 @@ class EngineProcess(ClosedAtExit):
         tools: Sequence[Json],
         texts: Sequence[Mapping[str, Any]],
     ) -> LoadedTexts:
-        """Give the texts. An engine that cannot load the template says so of each of them later."""
+        """Send the texts. An engine that cannot load the template reports it for each later."""
         given = {
             "template": template.text,
             "special_tokens": dict(template.special_tokens),
@@ -181,9 +181,9 @@ class EngineProcess(ClosedAtExit):
     def read(
         self, pair: ParserPair, texts: Sequence[int], tokens: int
     ) -> Sequence[ParserAnswer] | ParserError:
-        """Return what two parsers read of texts, or why they cannot be made.
+        """Return the answers of two parsers to texts, or the error if they cannot be made.
 
-        `tokens` come at a time, 0: all at once.
+        `tokens` is the number of tokens in a delta; 0 sends each text at once.
         """
         asked = {
             "tool": pair.tool,
@@ -195,7 +195,7 @@ class EngineProcess(ClosedAtExit):
         return answer if isinstance(answer, ParserError) else list(map(_answer, answer["read"]))
 
     def _ask(self, asked: Mapping[str, Any], seconds: float) -> Any:
-        """Return an answer or a ParserError; where the last process ended, another is asked."""
+        """Return an answer or a ParserError; start another process if the last one ended."""
         running = self._running
         if running is None:
             running = self._running = _Running(self.python, self.engine)
@@ -241,12 +241,12 @@ class _Running:
                 file=python,
                 hint="name the bin/python of the engine's environment",
             ) from error
-        # A queue, since a pipe cannot be waited for with a limit on every system.
+        # A queue, since not every system can wait for a pipe with a timeout.
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._pass_on, daemon=True).start()
 
     def ask(self, line: str, seconds: float) -> str:
-        """Return the answer to one line; empty: the process ended. Raises queue.Empty."""
+        """Return the answer to one line, or empty if the process ended. Raises queue.Empty."""
         given = self._process.stdin
         try:
             if given is not None:
@@ -257,25 +257,25 @@ class _Running:
         return self._lines.get(timeout=seconds)
 
     def last_words(self) -> str:
-        """Say how the process ended, with the last line of its errors."""
+        """Return how the process ended, with the last line of its stderr."""
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return f"the code {code}: {lines[-1]}" if lines else f"the code {code}"
 
     def end(self) -> None:
-        """End it."""
+        """Kill the process and close its pipes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            # What was not yet written to a process that is gone is lost.
+            # Unwritten input of a process that has ended is lost.
             with suppress(OSError, ValueError):
                 if pipe is not None:
                     pipe.close()
         self._errors.close()
 
     def _pass_on(self) -> None:
-        """Pass on what is answered; an empty line says that there is nothing more."""
+        """Put the lines of answers into the queue, then an empty line for the end."""
         with suppress(OSError, ValueError):
             for line in self._process.stdout or ():
                 self._lines.put(line)

@@ -1,9 +1,9 @@
-"""Which parsers of an engine read a template's turns best.
+"""Rank the parsers of an engine by how many of a template's turns they read right.
 
-Contract: each parser is tried apart first, one of calls by the calls that it finds alone, one of
-reasoning by the reasoning alone. The best of both kinds are put together, and none of a kind is a
-choice, too; the pairs are ranked by whole messages, read at once and streamed. Ties are broken by
-what is exact to the letter, then for the fewer parsers, then by name.
+Contract: each parser is tried alone first, a tool parser by calls only, a reasoning parser by
+reasoning only. The best of both kinds, and no parser of a kind, are combined into pairs, which are
+ranked by whole messages, read at once and streamed. Ties are broken by exact readings, then by
+fewer parsers, then by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autoparser.analysis.templates.chat_template import ChatTemplate
 from .engine_process import EngineParsers, EngineProcess, ParserAnswer, ParserError, ParserPair
 from .parser_questions import AskedText, AskedTexts, asked_texts
 
-# What is known of a pair of an engine's parsers once it has read the texts.
+# The scores of a pair of parsers.
 
 
 class TextDelivery(StrEnum):
@@ -39,13 +39,13 @@ class TextDelivery(StrEnum):
 
     @property
     def tokens(self) -> int:
-        """Tokens of a delta; 0: there are no deltas."""
+        """Number of tokens in a delta; 0 if there are no deltas."""
         return {TextDelivery.WHOLE: 0, TextDelivery.TOKENS: 1, TextDelivery.BLOCKS: 6}[self]
 
 
 @dataclass(frozen=True, slots=True)
 class ParserFailure:
-    """A text that was read otherwise than it means."""
+    """A text that was read wrong."""
 
     title: str
     delivery: TextDelivery
@@ -56,20 +56,20 @@ class ParserFailure:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryScore:
-    """How the texts were read that came in one way."""
+    """The score of the texts in one delivery."""
 
     delivery: TextDelivery
     verdicts: tuple[ReadingVerdict, ...]
-    """Of each text."""
+    """The verdict on each text."""
 
     @property
     def exact(self) -> int:
-        """How many were read to the letter."""
+        """Number of texts read exactly."""
         return sum(each.agreement is MessageAgreement.EXACT for each in self.verdicts)
 
     @property
     def right(self) -> int:
-        """How many were read right, up to whitespace at the edges of texts."""
+        """Number of texts read right, up to whitespace at the edges."""
         return sum(each.right for each in self.verdicts)
 
 
@@ -81,16 +81,16 @@ class PairScore:
     whole: DeliveryScore
     streamed: tuple[DeliveryScore, ...]
     failure: ParserFailure | None
-    """That with the shortest text."""
+    """The failure with the shortest text."""
 
     @property
     def total(self) -> int:
-        """How many texts there were."""
+        """Number of texts."""
         return len(self.whole.verdicts)
 
     @property
     def streamed_right(self) -> int:
-        """How many were read right in every stream."""
+        """Number of texts read right in every stream."""
         rows = zip(*(each.verdicts for each in self.streamed), strict=True)
         return sum(all(verdict.right for verdict in row) for row in rows)
 
@@ -105,14 +105,14 @@ def delivery_score(
     texts: Sequence[AskedText],
     answers: Sequence[ParserAnswer] | ParserError,
 ) -> DeliveryScore:
-    """Judge what was read of each text."""
+    """Judge the reading of each text."""
     given = [answers] * len(texts) if isinstance(answers, ParserError) else answers
     pairs = zip(texts, given, strict=True)
     return DeliveryScore(delivery, tuple(verdict_on(text, answer) for text, answer in pairs))
 
 
 def verdict_on(asked: AskedText, answer: ParserAnswer) -> ReadingVerdict:
-    """Judge what was read of one text."""
+    """Judge the reading of one text."""
     if isinstance(answer, ReadMessage):
         return asked.judge.judge(asked.meant, answer)
     return ReadingVerdict(MessageAgreement.OTHER, "message", "to be read", answer.reason)
@@ -137,17 +137,17 @@ def _failures(
 
 _IN_BRACKETS = re.compile(r"<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\]")
 TRIED = 4
-"""Parsers of a kind that are put together with those of the other."""
+"""Number of parsers of a kind that are combined with those of the other."""
 
 
 class ParserPart(StrEnum):
-    """Which part of a message a parser is there for."""
+    """The part of a message that a parser reads."""
 
     CALLS = "calls"
     REASONING = "reasoning"
 
     def alone(self, read: ReadMessage) -> ReadMessage:
-        """Return this part of what was read."""
+        """Return this part of a reading."""
         if self is ParserPart.CALLS:
             return ReadMessage(calls=read.calls)
         return ReadMessage(reasoning=read.reasoning)
@@ -174,19 +174,19 @@ class UnusableParser:
 
 @dataclass(frozen=True, slots=True)
 class EngineRanking:
-    """What came of one engine's parsers."""
+    """The ranking of one engine's parsers."""
 
     offered: EngineParsers
     python: str
     pairs: tuple[PairScore, ...]
-    """The best first."""
+    """The pairs, best first."""
     auto: PairScore | None
-    """What the engine's `auto` would choose by the template; None: it has none."""
+    """The pair that the engine's `auto` chooses by the template, or None if it has no `auto`."""
     alike: tuple[tuple[str, ...], ...] = ()
     """Names of parsers that read every text alike; the first of them was put into pairs."""
     unusable: tuple[UnusableParser, ...] = ()
     left_out: Mapping[int, str] = field(default_factory=dict[int, str])
-    """The texts that the engine cannot be asked about, by their places, and why."""
+    """The reasons why the engine cannot be asked about texts, by index of the text."""
 
     @property
     def engine(self) -> str:
@@ -195,7 +195,7 @@ class EngineRanking:
 
     @property
     def best(self) -> PairScore:
-        """The pair to pass; none, where nothing is better than no parser."""
+        """The pair to choose; its parsers are None if none is better than no parser."""
         return self.pairs[0]
 
 
@@ -205,15 +205,15 @@ def rank_parsers(
     asked: AskedTexts,
     vocabulary: Sequence[str] | None = None,
 ) -> EngineRanking:
-    """Ask one engine. Raises EngineError where it cannot be asked at all.
+    """Rank the parsers of one engine. Raises EngineError if it cannot be asked at all.
 
-    The engine's `auto` looks at the model's `vocabulary`, too; None: it is not known.
+    The engine's `auto` also uses the model's `vocabulary`; None if it is not known.
     """
     return _Ranking(process, analysis, asked, vocabulary).ranked()
 
 
 class _Ranking:
-    """One engine and one template's texts."""
+    """Asks one engine about one template's texts."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class _Ranking:
         self._alike: list[tuple[str, ...]] = []
 
     def ranked(self) -> EngineRanking:
-        """Try parsers apart, then the best together."""
+        """Try the parsers alone, then pairs of the best."""
         calling = [at for at in self._asked if self._texts[at].meant.calls]
         thinking = any(self._texts[at].meant.reasoning for at in self._asked)
         tools = self._best(ParserPart.CALLS, self._offered.tools, calling)
@@ -259,15 +259,15 @@ class _Ranking:
         )
 
     def auto(self) -> PairScore | None:
-        """Judge what the engine chooses by itself; None where it chooses nothing."""
+        """Return the score of the engine's own choice, or None if it makes none."""
         return None if self._chosen is None else self._score(self._chosen)
 
     def _best(
         self, part: ParserPart, names: Sequence[str], texts: Sequence[int]
     ) -> list[str | None]:
-        """Return None, for no parser, and those that read their part of the messages best.
+        """Return None, for no parser, and the parsers that read their part of the messages best.
 
-        Of parsers that read alike, which an engine has under several names, one is returned.
+        Of parsers that read alike, such as one under several names, the first is returned.
         """
         read: dict[tuple[ParserAnswer, ...], list[str]] = {}
         for name in names if texts else ():
@@ -281,9 +281,9 @@ class _Ranking:
         return [None, *(name for _, name in sorted(found)[:TRIED])]
 
     def _read(self, part: ParserPart, name: str, texts: Sequence[int]) -> tuple[ParserAnswer, ...]:
-        """Return what a parser reads at once, then streamed; nothing where it reads nothing right.
+        """Return the answers of a parser, at once then streamed; empty if it reads no text right.
 
-        Most parsers are for quite other formats; to stream to them, too, takes most of the time.
+        Most parsers are for other formats; streaming to these, too, would take most of the time.
         """
         answers: list[ParserAnswer] = []
         for delivery in (TextDelivery.WHOLE, TextDelivery.TOKENS):
@@ -299,7 +299,7 @@ class _Ranking:
     def _right(
         self, part: ParserPart, texts: Sequence[int], answers: Sequence[ParserAnswer]
     ) -> int:
-        """Count what was read right of one part of the messages."""
+        """Return how many texts were read right in one part of the message."""
         right = 0
         for at, answer in zip(texts, answers, strict=True):
             asked = self._texts[at]
@@ -319,10 +319,9 @@ class _Ranking:
 
 
 def _likely_tokens(template: ChatTemplate) -> list[str]:
-    """Return what may be a token of the model: all texts in brackets that its template holds.
+    """Return texts that may be tokens of the model: all texts in brackets in its template.
 
-    Only an engine's own guess is made by them, and one token too few would make that a worse one
-    than it is.
+    Only the engine's own choice depends on them, and a missing token could make that choice worse.
     """
     found = (*_IN_BRACKETS.findall(template.text), *template.special_tokens.values())
     return list(dict.fromkeys(found))
@@ -339,24 +338,24 @@ def _worst_last(score: PairScore) -> tuple[object, ...]:
     )
 
 
-# All engines that are there, tried on one template.
+# All engines, tried on one template.
 
 
 @dataclass(frozen=True, slots=True)
 class EnginesTried:
-    """What came of them."""
+    """The rankings of all engines."""
 
     template: str
     texts: int
     hostile: int
-    """How many of the texts have markers or calls where they are text."""
+    """Number of texts with markers or calls that are text."""
     not_asked: int
-    """Messages that no text stands for: see `AskedTexts`."""
+    """Number of messages without a text: see `AskedTexts`."""
     rankings: tuple[EngineRanking, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether some parsers of some engine read everything."""
+        """Whether a pair of some engine reads all texts right."""
         return any(pair.all_right for each in self.rankings for pair in each.pairs)
 
 
@@ -367,9 +366,9 @@ def try_engines(
     say: Callable[[str], object],
     vocabulary: Sequence[str] | None = None,
 ) -> EnginesTried:
-    """Rank the parsers of engines, each named with its Python; `say` is told which is asked.
+    """Rank the parsers of engines, given as (name, Python); `say` is called before each.
 
-    `vocabulary` has the model's tokens, None where they are not known. Raises EngineError.
+    `vocabulary` has the model's tokens, or is None if they are not known. Raises EngineError.
     """
     asked = asked_texts(analysis)
     rankings: list[EngineRanking] = []

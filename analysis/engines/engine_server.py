@@ -1,4 +1,11 @@
-"""What a probe asks of an engine, whichever it is."""
+"""Define the server that a probe asks, whichever engine it is, and compare its messages.
+
+- `ProbedChat`, `KnownText`: a request, and an answer to it whose meaning is known.
+- `EngineServer`: a server; its `TextRung`s are ways to have it read a text, most certain first.
+- `client_message`, `joined_deltas`, `message_differences`: the message that a client gets, and its
+  differences from the message that was meant.
+- `ChatServer`, `TokenServer`: the parts that the servers of several engines share.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +21,19 @@ from autoparser.analysis.decoding.answer_writers import ServerEngine
 
 from .probe_client import ProbeClient, ServerReply
 
-# An answer whose meaning is known, and the chat that it answers.
+# A chat, and an answer to it whose meaning is known.
 
 
 @dataclass(frozen=True)
 class ProbedChat:
-    """The conversation that a request sends, in OpenAI's words."""
+    """The conversation that a request sends, in OpenAI's form."""
 
     messages: Sequence[Mapping[str, Json]]
     tools: Sequence[Json] = ()
     settings: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     def body(self, model: str) -> dict[str, Json]:
-        """Return the request."""
+        """Return the body of the request."""
         asked: dict[str, Json] = {"messages": [dict(each) for each in self.messages]}
         if model:
             asked["model"] = model
@@ -38,20 +45,20 @@ class ProbedChat:
 
     @property
     def key(self) -> str:
-        """What tells it from others: the request as JSON, in which the order of keys counts."""
+        """The identity of the chat: its request as JSON, in which the order of keys counts."""
         return json.dumps(self.body(""))
 
 
 @dataclass(frozen=True, slots=True)
 class KnownText:
-    """An answer, and what it means."""
+    """An answer and its meaning."""
 
     title: str
     message: Message
     text: str
-    """As the template writes it after its prompt, up to the end of the turn."""
+    """The text that the template writes after its prompt, up to the end of the turn."""
     other: Message | None = None
-    """What it means as well: the template writes the same text for it, and the schemas allow it."""
+    """Other meanings: the template writes the same text for them, and the schemas allow them."""
 
     @property
     def meanings(self) -> tuple[Message, ...]:
@@ -60,11 +67,11 @@ class KnownText:
 
 
 class TextRefusedError(Exception):
-    """The server does not do what was asked with one text; its text says why."""
+    """The server refuses to read one text; the message is the reason."""
 
 
 class TextNotAskedError(Exception):
-    """A text cannot be brought before the server's parser as it is; its text says why."""
+    """A text cannot reach the server's parser unchanged; the message is the reason."""
 
 
 class TextRoute(StrEnum):
@@ -80,7 +87,7 @@ class TextRoute(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """What a server says of itself; None is what it does not say."""
+    """A server's description of itself; None for what it does not state."""
 
     engine: ServerEngine
     model: str = ""
@@ -88,18 +95,18 @@ class ServedModel:
     template: str | None = None
     """The text of its template."""
     template_place: str | None = None
-    """The directory, file or model that its template is taken from."""
+    """The directory, file or model from which its template is loaded."""
     special_tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Those that it renders its template with."""
+    """The special tokens that it renders its template with."""
     tool_parser: str | None = None
     reasoning_parser: str | None = None
     parsers_told: bool = False
-    """Whether it says which parsers it was started with; None is then no parser."""
+    """Whether it states the parsers it was started with; None then means no parser."""
     notes: tuple[str, ...] = ()
 
 
 class TextRung(Protocol):
-    """Has a server read texts."""
+    """A way to have a server read texts."""
 
     @property
     def rung(self) -> TextRoute:
@@ -108,17 +115,17 @@ class TextRung(Protocol):
 
     @property
     def blind(self) -> tuple[str, ...]:
-        """What it cannot see, in words."""
+        """The differences that it cannot see, in words."""
         ...
 
     @property
     def sees_reasoning(self) -> bool:
-        """Whether the reasoning comes back."""
+        """Whether the server returns the reasoning."""
         ...
 
     @property
     def streams(self) -> bool:
-        """Whether it can be asked for a stream."""
+        """Whether it can read a text as a stream."""
         ...
 
     def read(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
@@ -129,7 +136,7 @@ class TextRung(Protocol):
         ...
 
     def streamed(self, chat: ProbedChat, known: KnownText) -> ReadMessage:
-        """Return what a client puts together of its stream. Raises as `read`."""
+        """Return the message that a client joins from its stream. Raises as `read` does."""
         ...
 
 
@@ -138,15 +145,15 @@ class EngineServer(Protocol):
 
     @property
     def served(self) -> ServedModel:
-        """What it says of itself."""
+        """The server's description of itself."""
         ...
 
     def prompt(self, chat: ProbedChat) -> str:
-        """Return the prompt that it makes of a chat. Raises TextRefusedError, ProbeError."""
+        """Return the prompt that it renders for a chat. Raises TextRefusedError, ProbeError."""
         ...
 
     def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
-        """Return what its model writes, the likeliest token each time, and the server's reading.
+        """Return the greedy output of its model and the server's reading of it.
 
         Raises TextRefusedError, TextNotAskedError, ProbeError.
         """
@@ -155,19 +162,19 @@ class EngineServer(Protocol):
     def greedy_events(
         self, chat: ProbedChat, limit: int
     ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Ask the same for a stream: its events, or the refusal. Raises ProbeError."""
+        """Return the events of the same request as a stream, or the refusal. Raises ProbeError."""
         ...
 
     def rungs(self) -> Sequence[TextRung]:
-        """Return what it has texts read by, the most certain first."""
+        """Return its ways to have texts read, the most certain first."""
         ...
 
 
-# A message as a client of a chat endpoint has it, and what of it is otherwise than was meant.
+# The message that a client gets, and its differences from the message that was meant.
 
 
 REASONING = ("reasoning_content", "reasoning")
-"""The fields in which servers give it."""
+"""The fields in which servers return reasoning."""
 
 
 def client_message(value: Json) -> ReadMessage:
@@ -176,12 +183,12 @@ def client_message(value: Json) -> ReadMessage:
 
 
 def joined_deltas(deltas: Sequence[Mapping[str, Json]]) -> ReadMessage:
-    """Put the deltas of a stream together, as a client does; calls by their index."""
+    """Join the deltas of a stream as a client does; calls by their index."""
     reasoning = content = ""
     calls: dict[int, ReadCall] = {}
     for delta in deltas:
         content += _text(delta.get("content"))
-        # Some give both, for clients that know one of them.
+        # Some servers send both fields, for clients that know only one of them.
         reasoning += next(filter(None, (_text(delta.get(key)) for key in REASONING)), "")
         for at, part in enumerate(_list(delta.get("tool_calls"))):
             call, index = _object(part), _object(part).get("index")
@@ -224,7 +231,7 @@ class PartDifference:
 def nearest_reading(
     meanings: Sequence[Message], came: ReadMessage, parts: Collection[ReadPart]
 ) -> tuple[PartDifference, ...]:
-    """Compare with all that a text may mean, and give what differs from the most like of them."""
+    """Compare with all meanings of a text; return the differences from the nearest one."""
     every = [
         tuple(each for each in message_differences(ReadMessage.of(one), came) if each.part in parts)
         for one in meanings
@@ -270,7 +277,7 @@ def _text(value: Json) -> str:
 
 
 def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the first choice; an empty one where there is none."""
+    """Return the first choice, or an empty one if there is none."""
     match value.get("choices"):
         case [dict() as first, *_]:
             return first
@@ -279,7 +286,7 @@ def choice_of(value: Mapping[str, Json]) -> Mapping[str, Json]:
 
 
 def message_of(reply: ServerReply) -> ReadMessage:
-    """Return the message of a completion. Raises TextRefusedError where it is none."""
+    """Return the message of a completion. Raises TextRefusedError if it is not one."""
     message = choice_of(reply.object).get("message") if reply.ok else None
     if not isinstance(message, dict):
         raise TextRefusedError(reply.refusal)
@@ -287,7 +294,7 @@ def message_of(reply: ServerReply) -> ReadMessage:
 
 
 def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> ReadMessage:
-    """Return what a client puts together of a stream. Raises TextRefusedError for a refusal."""
+    """Return the message that a client joins from a stream. Raises TextRefusedError if refused."""
     if isinstance(events, ServerReply):
         raise TextRefusedError(events.refusal)
     for event in events:
@@ -298,36 +305,36 @@ def message_of_events(events: Sequence[Mapping[str, Json]] | ServerReply) -> Rea
 
 
 def greedy_request(body: Mapping[str, Json], limit: int) -> dict[str, Json]:
-    """Return a request that takes the likeliest token each time."""
+    """Return a request with greedy sampling."""
     return {**body, "temperature": 0, "max_tokens": limit}
 
 
 def ended_choice(choice: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the choice. Raises TextNotAskedError where the limit cut it, so that it means less."""
+    """Return the choice. Raises TextNotAskedError if the token limit cut it."""
     if choice.get("finish_reason") == "length":
         raise TextNotAskedError("its model did not come to an end")
     return choice
 
 
 def token_ids_of(value: Json) -> list[int] | None:
-    """Return token ids; None where it is not a list of such."""
+    """Return a list of token ids, or None if the value is not one."""
     if not isinstance(value, list):
         return None
     found = [each for each in value if isinstance(each, int)]
     return found if len(found) == len(value) else None
 
 
-# What servers of chats have in common, and those among them that tell ids of tokens.
+# Servers of chats, and those among them that return token ids.
 
 
 CHAT = "/v1/chat/completions"
 SPARE = 64
-"""Tokens beyond a text's bytes, after which a model that does not write it is stopped."""
+"""A model may write as many tokens as a text has bytes, and this many more."""
 
 
 @dataclass(frozen=True)
 class ChatServer:
-    """A server that answers chats as OpenAI's does."""
+    """A server with OpenAI's chat endpoint."""
 
     client: ProbeClient
     served: ServedModel
@@ -340,23 +347,23 @@ class ChatServer:
     def greedy_events(
         self, chat: ProbedChat, limit: int
     ) -> Sequence[Mapping[str, Json]] | ServerReply:
-        """Ask the same for a stream."""
+        """Return the events of the same request as a stream, or the refusal."""
         return self.client.events(CHAT, greedy_request(chat.body(self.model), limit))
 
 
 @dataclass(frozen=True)
 class TokenServer(ChatServer, ABC):
-    """One that tells the ids of a chat's prompt and of its answer, and their text."""
+    """A server that returns the token ids of a prompt and of an answer, and their text."""
 
     ids_field: ClassVar[str]
-    """Where in a choice the ids of the answer are."""
+    """The field of a choice that has the ids of the answer."""
 
     @abstractmethod
     def text(self, ids: Sequence[int]) -> str:
         """Return the text of ids. Raises TextRefusedError."""
 
     def prompt(self, chat: ProbedChat) -> str:
-        """Return the text of the ids of `/tokenize`."""
+        """Return the text of the ids that `/tokenize` returns."""
         return self.text(self.prompt_ids(chat))
 
     def prompt_ids(self, chat: ProbedChat) -> list[int]:
@@ -368,7 +375,7 @@ class TokenServer(ChatServer, ABC):
         return found
 
     def sampled(self, chat: ProbedChat, limit: int) -> tuple[str, ReadMessage]:
-        """Return the text of the ids that it gives beside its reading."""
+        """Return the text of the ids of its answer, and its reading."""
         body: dict[str, Json] = {
             **greedy_request(chat.body(self.model), limit),
             "return_token_ids": True,
@@ -382,7 +389,7 @@ class TokenServer(ChatServer, ABC):
 
 
 class UnstreamedRung:
-    """A way that cannot be asked for a stream: what it cannot see first is why."""
+    """A way that cannot stream: the first text of `blind` is the reason."""
 
     blind: ClassVar[tuple[str, ...]]
     streams = False

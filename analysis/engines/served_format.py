@@ -1,4 +1,10 @@
-"""The format of the model that a server runs: learnt once, asked with every request."""
+"""Provide the format of a server's model: learned once per process, used by every request.
+
+    served_template (environment, command line, tokenizer)  ->  served_format  ->  ServedFormat
+    served_request (an engine's request)  ->  ServedRequest  ->  its parser, its structural tag
+
+Both engines' plugins use it; requests share one `ServedFormat`.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +36,14 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-# The template that a server renders with, however the server was given it.
+# The template of a server.
 
 
 TEMPLATE_VARIABLE = "AUTOPARSER_TEMPLATE"
-"""Names the template, in all the forms that `load_template` takes; it wins."""
+"""Names the template in any form that `load_template` accepts; it has precedence."""
 
 OPTION = "--chat-template"
-"""Where both engines take a template; their other processes have the same command line."""
+"""The option of both engines for a template; their other processes have it, too."""
 
 
 def served_template(
@@ -46,10 +52,10 @@ def served_template(
     environment: Mapping[str, str] = os.environ,
     arguments: Sequence[str] | None = None,
 ) -> ChatTemplate:
-    """Find the template: the environment's, the command line's, or the tokenizer's.
+    """Return the template of the environment, the command line, or the tokenizer.
 
-    Special tokens are the tokenizer's where the source of the template has none of its own.
-    Raises TemplateNotFoundError where nothing holds one, and as `load_template` does.
+    Special tokens are the tokenizer's if the source of the template has none.
+    Raises TemplateNotFoundError if none has one, and as `load_template` does.
     """
     known = held_special_tokens(tokenizer)
     named = environment.get(TEMPLATE_VARIABLE)
@@ -81,7 +87,7 @@ def _option(arguments: Sequence[str]) -> str | None:
     return found
 
 
-# What an engine's request asks for, as plain values; engines hold it in classes of their own.
+# An engine's request as plain values; engines have classes of their own.
 
 
 @runtime_checkable
@@ -89,29 +95,29 @@ class _Dumps(Protocol):
     """A model of pydantic."""
 
     def model_dump(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the model as plain values."""
         ...
 
 
 @dataclass(frozen=True)
 class ServedRequest:
-    """What of a request decides how its answer is written and read."""
+    """The parts of a request that decide how its answer is written and read."""
 
     tools: tuple[Mapping[str, object], ...] = ()
     tool_choice: object = "auto"
     parallel: bool = True
     json_schema: Mapping[str, object] | None = None
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
-    """The request's `chat_template_kwargs`; the format takes those that are its switches."""
+    """The request's `chat_template_kwargs`; the format uses those that are its switches."""
 
     @property
     def forced(self) -> bool:
-        """Whether a call has to be made."""
+        """Whether a call is required."""
         return bool(self.tools) and self.tool_choice not in ("auto", "none")
 
     @property
     def strict(self) -> bool:
-        """Whether arguments of a call that may be made are held to a schema."""
+        """Whether the arguments of an optional call are constrained to a schema."""
         marked = any(function_of(tool).get("strict") is True for tool in self.tools)
         return self.tool_choice == "auto" and marked
 
@@ -122,7 +128,7 @@ def served_request(
     tools: Sequence[object] | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> ServedRequest:
-    """Read a request of Chat Completions or Responses; `tools` stand for its own where given."""
+    """Read a request of Chat Completions or Responses; `tools` replace its own if given."""
     offered: Any = getattr(request, "tools", None) if tools is None else tools
     choice = _plain(getattr(request, "tool_choice", None))
     plain = tuple(map(_tool, offered or ()))
@@ -137,13 +143,13 @@ def served_request(
 
 def _plain(value: object) -> object:
     if isinstance(value, msgspec.Struct):
-        # SGLang's native endpoints have such; as builtins they would be arrays without names.
+        # SGLang's native endpoints have these; converted to builtins they would lose their names.
         return {name: _plain(each) for name, each in msgspec.structs.asdict(value).items()}
     return value.model_dump() if isinstance(value, _Dumps) else value
 
 
 def _tool(tool: object) -> Mapping[str, object]:
-    """Return a tool as Chat Completions have it; Responses have no `function` around it."""
+    """Return a tool in the form of Chat Completions; Responses have no `function` around it."""
     plain: Any = _plain(tool)
     function = plain.get("function")
     if not is_mapping(function):
@@ -166,10 +172,10 @@ def _answer_schema(form: object) -> Mapping[str, object] | None:
 
 
 FORMAT_VARIABLE = "AUTOPARSER_FORMAT"
-"""Names a saved format; then no template is read, and none is run."""
+"""Names a saved format; with it no template is read or rendered."""
 
 _TAIL = 2048
-"""Tokens of a prompt that are looked at: the turn that it begins, and what stands before it."""
+"""Number of tokens at the end of a prompt that are read: the begun turn and text before it."""
 
 ReasoningPlace = Literal["separate", "raw"]
 
@@ -190,11 +196,10 @@ class ServedFormat:
         reasoning_over: bool = False,
         with_ids: bool = False,
     ) -> OutputParser:
-        """Make the parser of a request; `prompt` is its token ids, where the engine gives them.
+        """Make the parser of a request; `prompt` is its token ids if the engine passes them.
 
-        The settings of the request count as far as they are switches of the template. With
-        `with_ids` the texts are fed with their ids. Raises AutoparserError for tools that are not
-        valid tools.
+        Settings of the request count if they are switches of the template. With `with_ids` the
+        texts are fed with their ids. Raises AutoparserError for invalid tools.
         """
         text = None if prompt is None else self.text(prompt[-_TAIL:])
 
@@ -219,7 +224,7 @@ class ServedFormat:
         except AutoparserError:
             if text is None:
                 raise
-            # A value that the template does not take, or that was not learnt: the prompt tells.
+            # The template refuses the value, or it was not learned: the prompt decides.
             return made(None)
 
     @cached_property
@@ -228,12 +233,12 @@ class ServedFormat:
         return self.learnt.parser(reasoning_over=True)
 
     def tag(self, request: ServedRequest, *, reasoning_apart: bool) -> dict[str, Json] | None:
-        """Write what holds an answer to its tools as a structural tag; None: nothing does.
+        """Return the structural tag that constrains an answer to its tools, or None if none does.
 
-        Calls are held where one is required, named, or strict. `reasoning_apart` says that the
-        engine lets a grammar begin where open reasoning has ended. What a tag cannot hold of the
-        schemas of tools that are not strict is left out and logged. Raises AutoparserError for what
-        cannot be written.
+        Calls are constrained if one is required, named, or strict. `reasoning_apart` means that the
+        engine starts a grammar after open reasoning. Parts of the schemas of non-strict tools that
+        a tag cannot express are left out and logged. Raises AutoparserError if no tag can be
+        written.
         """
         if not (request.forced or request.strict):
             return None
@@ -250,9 +255,9 @@ class ServedFormat:
         return tag
 
     def complete(self, ids: Sequence[int]) -> bool:
-        """Whether an output is all that the model meant to write, by its last token.
+        """Return whether an output is complete, by its last token.
 
-        Without ids nothing speaks against it.
+        Without ids it is taken for complete.
         """
         return not ids or ids[-1] in self._ends
 
@@ -266,7 +271,7 @@ class ServedFormat:
         return frozenset(number for number in (*stops, *numbers) if number is not None)
 
     def text(self, ids: Sequence[int]) -> str:
-        """Return the text of ids, special tokens with it."""
+        """Return the text of ids, with special tokens."""
         pieces = self.tokenizer.token_bytes
         known = [pieces[id_] for id_ in ids if 0 <= id_ < len(pieces)]
         return b"".join(known).decode(errors="replace")
@@ -278,7 +283,7 @@ class ServedFormat:
 
 
 def prompt_opens_reasoning(turn: TurnTree) -> bool:
-    """Whether the prompt has opened reasoning that the model goes on with."""
+    """Return whether the prompt has opened reasoning that the model continues."""
     return turn.start is TurnStart.REASONING
 
 
@@ -286,13 +291,13 @@ _learning = Lock()
 
 
 def served_format(tokenizer: object) -> ServedFormat:
-    """Return the format of a server's model: learnt once in a process, in an isolated worker.
+    """Return the format of a server's model: learned once per process, in an isolated worker.
 
-    It is a saved format's where `FORMAT_VARIABLE` names one. Raises AutoparserError for a template
-    that is not found or cannot be analysed, and for what is not a fast tokenizer.
+    It is a saved format if `FORMAT_VARIABLE` names one. Raises AutoparserError if the template is
+    not found or cannot be analyzed, or if the tokenizer is not a fast one.
     """
     known = tokenizer_of(tokenizer)
-    # The requests that come while the first one learns wait for it.
+    # Requests that come while the first one learns wait for it.
     with _learning:
         found = _formats.get(known)
         if found is None:
@@ -303,7 +308,7 @@ def served_format(tokenizer: object) -> ServedFormat:
 
 
 _formats: WeakKeyDictionary[ModelTokenizer, ServedFormat] = WeakKeyDictionary()
-"""By tokenizers; engines may hold several copies of one."""
+"""Formats by tokenizer; engines may have several copies of one."""
 
 _loaded = lru_cache(maxsize=4)(load_format)
 

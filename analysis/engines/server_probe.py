@@ -1,4 +1,12 @@
-"""A probe of a server: its prompts beside the template's, its readings beside what was meant."""
+"""Probe a server: compare its prompts with the template's, and its readings with the meanings.
+
+    server_at(client)              ->  EngineServer: vLLM, SGLang or llama.cpp
+    probe_server(server, analysis) ->  ServerProbe: compared prompts, texts with verdicts
+    probe_advice(probe)            ->  changes that would make the server read right
+
+Texts of known meaning are read in the most certain way that the server offers. Without any, the
+model is sampled, and this package's own reading of its output is taken for the meaning.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +45,7 @@ from .probed_texts import NotAsked, ParserRanking, ProbedText, ReadVerdict, rank
 from .sglang_server import SglangProbe
 from .vllm_server import VllmProbe
 
-# Which engine answers at an address: by the name that its list of models carries.
+# The engine at an address, by the owner in its list of models.
 
 
 MODELS = "/v1/models"
@@ -45,7 +53,7 @@ ITSELF = f"give the address of the engine itself, not of a proxy: {', '.join(Ser
 
 
 def server_at(client: ProbeClient, model: str = "") -> EngineServer:
-    """Ask which engine it is; `model` chooses one of several. Raises ProbeError."""
+    """Return the server at an address; `model` chooses one of several. Raises ProbeError."""
     reply = client.get(MODELS)
     if reply.status == HTTPStatus.FORBIDDEN:
         raise client.locked(reply.status)
@@ -89,11 +97,10 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else ""
 
 
-# The last rung: what a model likes to write, and what the server makes of it.
+# The last way: sampled outputs.
 #
-# Nobody knows before what such an answer means. This package's own reading of the very text
-# stands for that, which its reports say; so it is asked only where nothing better is offered, or
-# wanted.
+# Their meaning is not known, so this package's own reading stands for it, which the reports state.
+# They are used only if the server offers nothing better, or on request.
 
 
 QUESTIONS: Mapping[str, tuple[str, bool]] = {
@@ -102,9 +109,9 @@ QUESTIONS: Mapping[str, tuple[str, bool]] = {
     "a question for a tool": ("Will it rain in Oslo in the next 3 days?", True),
     "two questions for a tool": ("Will it rain in Oslo, and in Quito, tomorrow?", True),
 }
-"""By their titles: what the user says, and whether tools are offered."""
+"""By title: the user message, and whether tools are offered."""
 LIMIT = 1000
-"""Tokens of an answer."""
+"""Most tokens of an answer."""
 SAMPLED_BLIND = (
     "what was meant: this package's own reading of the text stands for it",
     "all that the model did not happen to write",
@@ -114,7 +121,7 @@ SAMPLED_BLIND = (
 def sampled_texts(
     server: EngineServer, analysis: Analysis, settings: Mapping[str, Json]
 ) -> tuple[tuple[ProbedText, ...], list[NotAsked]]:
-    """Ask the questions, the most likely token each time. Raises ProbeError."""
+    """Ask the questions with greedy sampling. Raises ProbeError."""
     texts: list[ProbedText] = []
     missing: list[NotAsked] = []
     for title, (question, tools) in QUESTIONS.items():
@@ -158,13 +165,13 @@ _WRONG = (ReadVerdict.DIFFERENT, ReadVerdict.REFUSED)
 
 @dataclass(frozen=True)
 class ServerProbe:
-    """All that was found out about a server."""
+    """The results of a probe."""
 
     url: str
     served: ServedModel
     prompts: tuple[ComparedPrompt, ...]
     prompts_refused: tuple[str, ...]
-    """Conversations that the template itself refuses."""
+    """Titles of conversations that the template itself refuses."""
     rung: TextRoute
     """How the texts came before the server's parser."""
     blind: tuple[str, ...]
@@ -173,21 +180,21 @@ class ServerProbe:
     ranking: ParserRanking | None
 
     def texts_with(self, verdict: ReadVerdict) -> list[ProbedText]:
-        """Return the texts of one verdict."""
+        """Return the texts with one verdict."""
         return [each for each in self.texts if each.verdict is verdict]
 
     @property
     def prompts_differ(self) -> bool:
-        """Whether any prompt is otherwise, or refused."""
+        """Whether any prompt differs or is refused."""
         return any(not each.same for each in self.prompts)
 
     @property
     def streams_differ(self) -> bool:
-        """Whether any stream gives more than whitespace otherwise than the answer at once."""
+        """Whether any stream is refused or differs in more than edge whitespace."""
         return any(each.stream_verdict in _WRONG for each in self.texts)
 
     def ok(self, *, edges: bool = False) -> bool:
-        """Whether all is as it is meant; with `edges`, to the last whitespace. Nothing is no."""
+        """Return whether all is read right, with `edges` exactly; False if no text was read."""
         passed = {ReadVerdict.EXACT} if edges else {ReadVerdict.EXACT, ReadVerdict.EDGES}
         read = all(each.verdict in passed for each in self.texts)
         streamed = all(each.stream_verdict in {None, *passed} for each in self.texts)
@@ -203,10 +210,10 @@ def probe_server(
     rung: TextRoute | None = None,
     ranked: bool = True,
 ) -> ServerProbe:
-    """Compare the prompts first, then have texts read whose meaning is known.
+    """Compare the prompts, then have the server read texts of known meaning.
 
-    `rung` takes one that is not the most certain; without any other, the model is asked what it
-    likes to write. Raises ProbeError.
+    `rung` chooses a way other than the most certain; if the server offers none, the model is
+    sampled. Raises ProbeError.
     """
     settings = settings or {}
     prompts, refused = compared_prompts(analysis, server, settings)
@@ -276,7 +283,7 @@ def _read(reader: TextRung, chat: ProbedChat, known: KnownText) -> ProbedText:
     return ProbedText(known, came, "", seen, streamed)
 
 
-# What may be done about a server that does not read as the template writes.
+# Advice about a server that reads wrong.
 
 
 class AdviceKind(StrEnum):
@@ -296,7 +303,7 @@ class AdviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeAdvice:
-    """One way out, and what to type."""
+    """One way out, and its command."""
 
     kind: AdviceKind
     command: str
@@ -306,7 +313,7 @@ PLUGIN = "--tool-call-parser autoparser --reasoning-parser autoparser"
 
 
 def probe_advice(probe: ServerProbe) -> tuple[ProbeAdvice, ...]:
-    """Return the ways out of what a probe has found; none where all is read as it is meant."""
+    """Return the ways out of the problems that a probe found; empty if all is read right."""
     return tuple(_advice(probe))
 
 
@@ -329,7 +336,7 @@ def _advice(probe: ServerProbe) -> Iterator[ProbeAdvice]:
 
 
 def _better(probe: ServerProbe) -> str:
-    """Return the flags of parsers that are better than those of the server; none: empty."""
+    """Return the flags of parsers that are better than the server's, or empty."""
     ranked, served = probe.ranking, probe.served
     if ranked is None:
         return ""

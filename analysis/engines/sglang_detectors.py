@@ -1,7 +1,7 @@
-"""Detectors as SGLang calls them; they become its classes in `sglang_plugin`.
+"""Implement SGLang's detector interfaces; `sglang_plugin` makes SGLang's classes of them.
 
-SGLang reads an answer in two halves, and tells neither of them the prompt: whether that has opened
-reasoning is taken from the template's own prompt.
+SGLang reads an answer in two halves and passes the prompt to neither: whether it has opened
+reasoning is inferred from the template's own prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .served_format import ServedRequest, prompt_opens_reasoning, served_format,
 
 @dataclass(frozen=True)
 class SglangResults:
-    """The classes that SGLang has for what a detector gives."""
+    """SGLang's classes of a detector's results."""
 
     calls: Callable[..., Any]
     call: Callable[..., Any]
@@ -40,7 +40,7 @@ class SglangResults:
 
 @dataclass(frozen=True)
 class _Offer:
-    """What `served_request` reads of a request."""
+    """The fields of a request that `served_request` reads."""
 
     tools: Sequence[object] | None
     tool_choice: object = "auto"
@@ -48,12 +48,12 @@ class _Offer:
 
 
 class ToolDetector:
-    """Reads calls in what follows the reasoning."""
+    """Reads calls in the text after the reasoning."""
 
     results: SglangResults
 
     def __init__(self, tokenizer: object = None) -> None:
-        """Take the server's tokenizer."""
+        """Load the format by the server's tokenizer."""
         super().__init__()
         self._known = served_format(tokenizer)
         self._stream: StreamParser | None = None
@@ -86,15 +86,15 @@ class ToolDetector:
         return self.results.calls_of(self._begun(tools).finish())
 
     def structure_info(self) -> Callable[[str], Any]:
-        """Refuse: it is asked only where `get_structural_tag` gives nothing; raises ValueError."""
+        """Raise ValueError; SGLang asks only if `get_structural_tag` returns None."""
         raise ValueError("autoparser writes structural tags of today's form alone")
 
     def supports_structural_tag(self) -> bool:
-        """Say that calls keep the format's own notation, whatever they are held to."""
+        """Return True: constrained calls keep the format's own notation."""
         return True
 
     def parses_required_natively(self) -> bool:
-        """Say that a required call is read as any other."""
+        """Return True: a required call is read like any other."""
         return True
 
     def get_structural_tag(
@@ -104,9 +104,9 @@ class ToolDetector:
         thinking_mode: bool = False,
         parallel_tool_calls: bool = True,
     ) -> object | None:
-        """Hold the answer to its tools, after the reasoning that SGLang leaves free.
+        """Constrain the answer to its tools, after reasoning that SGLang does not constrain.
 
-        With `thinking_mode` the tag has the reasoning in it. Raises ValueError for what cannot be
+        With `thinking_mode` the tag includes the reasoning. Raises ValueError if no tag can be
         written.
         """
         asked = served_request(_Offer(tools, tool_choice, parallel_tool_calls))
@@ -118,11 +118,11 @@ class ToolDetector:
 
 
 class ReasoningDetector:
-    """Reads reasoning, and leaves the rest to the tool detector, where one reads on, as it came.
+    """Reads reasoning, and leaves the rest unchanged to the tool detector if there is one.
 
-    SGLang asks a tool detector where tools are offered and, of a whole answer, only where there can
-    be a call in the rest. Where none is asked, the rest is what a user sees: it is read here, too,
-    without the whitespace that the template writes between reasoning and content.
+    SGLang asks a tool detector if tools are offered and, for a whole answer, only if the rest may
+    contain a call. If it asks none, a user sees the rest: it is read here, too, without the
+    whitespace that the template writes between reasoning and content.
     """
 
     results: SglangResults

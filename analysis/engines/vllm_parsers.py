@@ -1,10 +1,10 @@
-"""Parsers as vLLM calls them; they become its classes in `vllm_plugin`, where vLLM is at hand.
+"""Implement vLLM's parser interfaces; `vllm_plugin` makes vLLM's classes of them.
 
-Of vLLM they need the classes of its messages alone, which come as `VllmMessages`. Texts come with
-special tokens (`adjust_request` asks for them), and ids come with the texts.
+They need only vLLM's classes of messages, which come as `VllmMessages`. Texts contain special
+tokens (`adjust_request` asks for that) and come with their ids.
 
-The pair of a tool parser and a reasoning parser reads an answer in two halves. Where both are this
-plugin's, or one of them is the only one, `WholeParser` reads all of it in their place.
+A tool parser and a reasoning parser (`ToolHalf`, `ReasoningHalf`) read an answer in two halves. If
+both are this plugin's, or one of them is the only one, `WholeParser` reads the whole answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .served_format import (
 
 @dataclass(frozen=True)
 class VllmMessages:
-    """The classes that vLLM has for what a parser gives."""
+    """vLLM's classes of a parser's results."""
 
     delta: Callable[..., Any]
     delta_call: Callable[..., Any]
@@ -47,7 +47,7 @@ class VllmMessages:
     constraint: Callable[..., Any]
 
     def delta_of(self, deltas: Iterable[Delta], *, reasoning: bool = True) -> object | None:
-        """Return deltas as one message; None where nothing of them is shown."""
+        """Return deltas as one message, or None if it would be empty."""
         texts = {DeltaKind.CONTENT: "", DeltaKind.REASONING: ""}
         calls: list[Any] = []
         for each in deltas:
@@ -85,7 +85,7 @@ class VllmMessages:
 
 
 def with_special_tokens(request: Any) -> Any:
-    """Ask vLLM to leave special tokens in the text: a marker that is taken off cannot be seen."""
+    """Ask vLLM to keep special tokens in the text: without markers it cannot be parsed."""
     if hasattr(request, "skip_special_tokens"):
         request.skip_special_tokens = False
     return request
@@ -94,9 +94,9 @@ def with_special_tokens(request: Any) -> Any:
 def with_tag(
     request: Any, asked: ServedRequest, known: ServedFormat, messages: VllmMessages, *, apart: bool
 ) -> Any:
-    """Hold the answer to its tools, where the request asks for that and says nothing else.
+    """Constrain the answer to its tools if the request asks for that and for no other constraint.
 
-    Raises ValueError, which vLLM answers with status 400, where it cannot be held.
+    Raises ValueError, which vLLM answers with status 400, if that is not possible.
     """
     given = getattr(request, "structured_outputs", None)
     try:
@@ -112,9 +112,9 @@ def with_tag(
 
 
 class WholeParser:
-    """Reads a whole answer: reasoning, content and calls, with the prompt in view.
+    """Reads a whole answer: reasoning, content and calls, given the prompt.
 
-    It stands in front of vLLM's composed parser of the pair, whose constructor it goes on with.
+    It comes before vLLM's composed parser of the pair in the class order and calls its constructor.
     """
 
     messages: VllmMessages
@@ -125,7 +125,7 @@ class WholeParser:
     def __init__(
         self, tokenizer: object, tools: Sequence[object] | None = None, *args: Any, **kwargs: Any
     ) -> None:
-        """Take what vLLM gives a parser with every request."""
+        """Store the arguments that vLLM passes with every request."""
         after: Any = super()
         after.__init__(tokenizer, tools, *args, **kwargs)
         self._known = served_format(tokenizer)
@@ -136,7 +136,7 @@ class WholeParser:
 
     @property
     def _place(self) -> ReasoningPlace:
-        # Without a reasoning parser, vLLM wants reasoning in the content as it came.
+        # Without a reasoning parser, vLLM expects reasoning unchanged in the content.
         return "separate" if self.reasoning_parser_cls is not None else "raw"
 
     def _asked(self, request: Any, *, calls: bool = True) -> ServedRequest:
@@ -144,7 +144,7 @@ class WholeParser:
         return served_request(request, tools=offered, settings=self._settings)
 
     def adjust_request(self, request: Any) -> Any:
-        """Keep special tokens in the text, and hold calls to what was asked."""
+        """Keep special tokens in the text, and constrain calls as requested."""
         if self.tool_parser_cls is not None:
             # Without reasoning in the answer, vLLM constrains from the first token.
             apart = self.reasoning_parser_cls is not None
@@ -154,14 +154,14 @@ class WholeParser:
         return with_special_tokens(request)
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
-        """Take the prompt that the answer follows."""
+        """Store the token ids of the prompt."""
         self._prompt = prompt_token_ids
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether a grammar holds from the first token after a prompt on.
+        """Return whether a grammar applies from the first token after a prompt on.
 
-        So it does unless the prompt has opened the reasoning: such a grammar lets the model write
-        reasoning that it opens itself.
+        It does unless the prompt has opened the reasoning: the grammar allows reasoning that the
+        model opens itself.
         """
         parser = self._known.parser(ServedRequest(settings=self._settings), prompt=input_ids)
         return not prompt_opens_reasoning(parser.turn)
@@ -173,7 +173,7 @@ class WholeParser:
         enable_auto_tools: bool = False,
         model_output_token_ids: Sequence[int] = (),
     ) -> tuple[str | None, str | None, list[Any] | None]:
-        """Read a whole answer into reasoning, content and calls."""
+        """Parse a whole answer into reasoning, content and calls."""
         parser = self._known.parser(
             self._asked(request, calls=enable_auto_tools),
             prompt=self._prompt,
@@ -194,7 +194,7 @@ class WholeParser:
         *,
         finished: bool,
     ) -> object | None:
-        """Read what has come since, and the rest once the answer is finished."""
+        """Parse the next piece of an answer, and the rest once it is finished."""
         if self._stream is None:
             prompt = self._prompt if prompt_token_ids is None else prompt_token_ids
             parser = self._known.parser(
@@ -215,7 +215,7 @@ class WholeParser:
 
 
 def reasoning_tokens(parser: OutputParser, ids: Sequence[int]) -> int:
-    """Count the ids that hold reasoning and the text that ends it; 0 where no text ends it."""
+    """Count the ids of the reasoning and its closer; 0 if it has no closer."""
     try:
         end = parser.reasoning_end_by_ids()
     except RequestError:
@@ -225,27 +225,27 @@ def reasoning_tokens(parser: OutputParser, ids: Sequence[int]) -> int:
 
 
 class ToolHalf:
-    """Reads calls in what another reasoning parser has left."""
+    """Reads calls in the text that another reasoning parser has left."""
 
     messages: VllmMessages
     supports_required_and_named = False
     engine_based_streaming = True
 
     def __init__(self, tokenizer: object, tools: Sequence[object] | None = None) -> None:
-        """Take what vLLM gives a tool parser with every request."""
+        """Store the arguments that vLLM passes to a tool parser with every request."""
         after: Any = super()
         after.__init__(tokenizer, tools)
         self._known = served_format(tokenizer)
         self._stream: StreamParser | None = None
 
     def adjust_request(self, request: Any) -> Any:
-        """Keep special tokens in the text, and hold calls to what was asked."""
+        """Keep special tokens in the text, and constrain calls as requested."""
         asked = served_request(request)
         request = with_tag(request, asked, self._known, self.messages, apart=True)
         return with_special_tokens(request)
 
     def extract_tool_calls(self, model_output: str, request: Any) -> object:
-        """Read the calls of a whole answer, and what content is left."""
+        """Parse the calls of a whole answer and the remaining content."""
         parser = self._known.parser(served_request(request), reasoning_over=True)
         message = parser.parse(model_output)
         calls = [
@@ -266,7 +266,7 @@ class ToolHalf:
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> object | None:
-        """Read what has come since."""
+        """Parse the next piece of an answer."""
         del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
         if self._stream is None:
             parser = self._known.parser(served_request(request), reasoning_over=True)
@@ -274,22 +274,22 @@ class ToolHalf:
         return self.messages.delta_of(self._stream.feed(delta_text))
 
     def finish_streaming(self) -> object | None:
-        """Give what was held back until the end."""
+        """Return the text that was held back until the end."""
         return None if self._stream is None else self.messages.delta_of(self._stream.finish())
 
 
 class ReasoningHalf:
-    """Reads reasoning, and leaves the rest to another tool parser as it came.
+    """Reads reasoning, and leaves the rest unchanged to another tool parser.
 
-    vLLM's core asks it, too, between two steps of generation: where the prompt has opened the
-    reasoning, a grammar begins once its ids have closed it.
+    vLLM's core also asks it between two steps of generation: if the prompt has opened the
+    reasoning, a grammar begins once the ids have closed it.
     """
 
     messages: VllmMessages
     engine_based_streaming = True
 
     def __init__(self, tokenizer: object, *args: Any, **kwargs: Any) -> None:
-        """Take what vLLM gives a reasoning parser with every request."""
+        """Store the arguments that vLLM passes to a reasoning parser with every request."""
         after: Any = super()
         after.__init__(tokenizer, *args, **kwargs)
         self._known = served_format(tokenizer)
@@ -309,7 +309,7 @@ class ReasoningHalf:
 
     @property
     def reasoning_end_str(self) -> str | None:
-        """The text that closes it."""
+        """The text that closes reasoning."""
         reasoning = self._known.learnt.format.reasoning
         return None if reasoning is None else reasoning.close.core or None
 
@@ -318,26 +318,26 @@ class ReasoningHalf:
         return with_special_tokens(request)
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
-        """Take the prompt that the answer follows."""
+        """Store the token ids of the prompt."""
         self._prompt = prompt_token_ids
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
-        """Whether an answer after this prompt has no reasoning."""
+        """Return whether an answer after this prompt has no reasoning."""
         self._prompt = input_ids
         return self._reasoning_end(input_ids).begin.over
 
     def is_reasoning_end_streaming(
         self, input_ids: Sequence[int], delta_ids: Iterable[int]
     ) -> bool:
-        """Whether reasoning has ended with the last ids; it takes no more than these.
+        """Return whether reasoning has ended with the last ids; the cost is that of these only.
 
-        vLLM also asks about fewer ids than before, when it takes back what it had guessed.
+        vLLM also asks about fewer ids than before, when it rejects ids that it had guessed.
         """
         new = list(delta_ids)
         before = len(input_ids) - len(new)
         end = self._reasoning_end(None)
         known = max((at for at in self._states if at <= before), default=None)
-        # The first ids that it is asked about are the answer's first.
+        # The first ids that vLLM asks about are the answer's first.
         state = end.begin if known is None else self._states[known]
         if known is not None and known < before:
             state = end.after(state, input_ids[known:before])
@@ -362,7 +362,7 @@ class ReasoningHalf:
         return reasoning_tokens(parser, token_ids)
 
     def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
-        """Read the reasoning of a whole answer, and give the rest as it came."""
+        """Parse the reasoning of a whole answer; return it and the unchanged rest."""
         del request
         parser = self._known.parser(self._asked, prompt=self._prompt)
         message = parser.parse(model_output)
@@ -380,7 +380,7 @@ class ReasoningHalf:
         current_token_ids: Sequence[int],
         delta_token_ids: Sequence[int],
     ) -> object | None:
-        """Read what has come since; once reasoning has ended, the rest comes as it is."""
+        """Parse the next piece of an answer; after the reasoning the rest comes unchanged."""
         del previous_text, current_text, previous_token_ids, current_token_ids, delta_token_ids
         if self._stream is None:
             self._stream = self._known.parser(self._asked, prompt=self._prompt).stream()
@@ -397,11 +397,11 @@ class ReasoningHalf:
         return self.messages.delta_of([*thought, rest])
 
     def has_engine_confirmed_reasoning_end(self) -> bool:
-        """Whether reasoning has ended in what was read."""
+        """Return whether reasoning has ended in the text so far."""
         return self._rest is not None
 
     def finish_streaming(self) -> object | None:
-        """Give what was held back until the end; nothing after the reasoning is."""
+        """Return the text that was held back until the end, or None after the reasoning."""
         if self._stream is None or self._rest is not None:
             return None
         return self.messages.delta_of(self._stream.finish())

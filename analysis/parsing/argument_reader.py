@@ -1,4 +1,10 @@
-"""Reading a call's arguments, in whatever notation the format has for them."""
+"""Read a call's arguments in the notation of the format, and emit them as one JSON object.
+
+`read_arguments` chooses a reader: JSON is copied by `read_json`, a string of JSON is decoded first,
+and arguments written one by one are read by `EntryReader`:
+
+    <a=city>Oslo</a><a=days>3</a>  ->  {"city": "Oslo", "days": 3}
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,7 @@ from .text_tape import Reading, SpanKind, TextTape
 from .value_decoding import json_value
 from .value_reader import ValueReader
 
-# Reading arguments that are written one by one.
+# Arguments that are written one by one.
 
 
 class EntryReader:
@@ -77,7 +83,7 @@ class EntryReader:
             opening = yield from self._opening()
             bare = opening is None and stop is None and (yield from self._begins_with_key())
             if stop is None and opening is None and not bare and _is_sign(tape):
-                # Of what closes the call only the front is there.
+                # Only the front of the call's closer is there.
                 stop = yield from at_any(tape, begun_stops(self.stops))
             if stop is not None and (opening is None or len(stop) > len(opening.core)):
                 self.emit("}")
@@ -89,7 +95,7 @@ class EntryReader:
                 return outcome
 
     def _opening(self) -> Reading[TemplateLiteral | None]:
-        """Say which opening of an entry comes next; None where none does, or none is written."""
+        """Return the opening of an entry that comes next, or None."""
         if len(self.openings) > 1:
             whole = yield from at_any(self.tape, tuple(each.core for each in self.openings))
             for opening in self.openings:
@@ -101,7 +107,7 @@ class EntryReader:
         return None
 
     def _begins_with_key(self) -> Reading[bool]:
-        """Whether a declared key stands right behind the name, its opener forgotten."""
+        """Return whether a declared key comes right after the name without its opener."""
         opening = self.openings[0].core
         if self.count or not opening:
             return False
@@ -111,7 +117,7 @@ class EntryReader:
         return (yield from ahead.among(self.middles[opening].firsts)) is not None
 
     def _entry(self, opening: TemplateLiteral, *, bare: bool) -> Reading[ReadOutcome | None]:
-        """Read an entry; of a `bare` one the opener is missing."""
+        """Read an entry; the opener of a `bare` one is missing."""
         tape = self.tape
         middles = self.middles[opening.core]
         for unit in () if bare else opening.units:
@@ -123,7 +129,7 @@ class EntryReader:
         if key is None:
             if not tape.closed or tape.left() >= _LONGEST_KEY:
                 return ReadOutcome.BAD
-            # What closes the call may have come before the end of its text did.
+            # A closer of the call may have come before the end of the text.
             ended = any(tape.text.find(stop, tape.at) >= 0 for stop in self.stops)
             return ReadOutcome.BAD if ended else ReadOutcome.CUT
         row = yield from self._middle(key, middles)
@@ -137,7 +143,7 @@ class EntryReader:
         return (yield from self.values.read(self.key.read(key), key, row))
 
     def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
-        """Take an opener of a key that stands there again, if a declared key comes after it."""
+        """Take a repeated opener of a key if a declared key comes after it."""
         if not opening.core:
             return
         tape = self.tape
@@ -147,7 +153,7 @@ class EntryReader:
             tape.take(match.end() - tape.at, SpanKind.MARKUP)
 
     def _key(self, opening: TemplateLiteral, middles: _Middles) -> Reading[str | None]:
-        """Read a key up to what stands between it and its value."""
+        """Read a key up to the text between it and its value, or return None."""
         tape = self.tape
         if middles.spaced:
             yield from skip_space(tape)
@@ -164,7 +170,7 @@ class EntryReader:
             yield
 
     def _middle(self, key: str, middles: _Middles) -> Reading[EntryRow | None]:
-        """Take what stands between key and value; it may tell the value's type."""
+        """Take the text between key and value; return the row that it belongs to, or None."""
         tape = self.tape
         lone = middles.lone
         while True:
@@ -184,7 +190,7 @@ class EntryReader:
             yield
 
     def _patched(self, row: EntryRow) -> Reading[bool]:
-        """Take what ends a declared key and opens its value, one of the two repeated or missing.
+        """Take the closer of a declared key and the opener of its value, one repeated or missing.
 
         Of `<key>K</key></key><value>V</value>` the second closer is left out. In `<key>K</key>V
         </value>` the value's own closer comes before any other marker of the call, and what may
@@ -212,7 +218,7 @@ class EntryReader:
     def _closes(
         self, ahead: TextLookahead, after: TemplateLiteral, begin: Sequence[str]
     ) -> Reading[bool]:
-        """Whether the closer of a value comes before all other markers, and an entry ends there."""
+        """Return whether a value's closer comes before other markers, and the entry ends there."""
         others = [text for text in (*begin, *self.stops) if text != after.core]
         ends = StopTable([("", after.core, True), *(("", text, False) for text in others)])
         found = yield from ahead.first_of(ends, _LONGEST_KEY)
@@ -223,7 +229,7 @@ class EntryReader:
 
 
 def _is_sign(tape: TextTape) -> bool:
-    """Whether what comes next is nothing that a key begins with."""
+    """Return whether the next character cannot begin a key."""
     return not tape.text[tape.at].isalnum() and tape.text[tape.at] not in "_\"'"
 
 
@@ -231,24 +237,24 @@ _LONGEST_KEY = 4096
 
 
 class _Middles:
-    """What stands between the key and the value of entries that open alike."""
+    """The texts between key and value of entries that have the same opening."""
 
     def __init__(self, rows: Sequence[EntryRow]) -> None:
         literals = [TemplateLiteral.of(row.middle) for row in rows]
         self.spaced = any(not literal.core for literal in literals)
         firsts = [re.escape(literal.units[0]) for literal in literals if literal.core]
         self.ends = re.compile("|".join([*firsts, r"\s"] if self.spaced else firsts))
-        """Finds where a key ends."""
+        """Finds the end of a key."""
         self.firsts = tuple(literal.units[0] for literal in literals if literal.core)
-        """What begins them."""
+        """The first unit of each of these texts."""
         pair = len(rows) == 1 and [*map(is_unit, literals[0].units)] == [True, True]
         self.lone = rows[0] if pair else None
-        """The only one, where it is two markers: what ends the key, and what opens the value."""
+        """The only row, if two markers follow its key: the key's closer and the value's opener."""
         self.patterns = _patterns(rows)
         self._cores = tuple(_without_space(literal.core) for literal in literals)
 
     def begin(self, text: str) -> bool:
-        """Whether one of them begins with this text, whitespace aside."""
+        """Return whether one of these texts begins with `text`, whitespace aside."""
         return any(core.startswith(_without_space(text)) for core in self._cores)
 
 
@@ -257,7 +263,7 @@ def _without_space(text: str) -> str:
 
 
 def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]]:
-    """Return what stands between key and value, whitespace between its units forgiven."""
+    """Return patterns of the texts between key and value, with any whitespace between units."""
     bare = [row for row in rows if row.quote]
     rows = [row for row in rows if not row.quote]
     blank = [row for row in rows if row.middle and not row.middle.strip()]
@@ -270,7 +276,7 @@ def _patterns(rows: Sequence[EntryRow]) -> list[tuple[re.Pattern[str], EntryRow]
         units = TemplateLiteral.of(row.middle).units
         lead = r"\s*" + r"\s*".join(map(re.escape, units))
         found.append((re.compile(rf"{lead}(?=\s+\S|[^\s{row.quote}])"), row))
-    # Where only whitespace leads to the value, as much is its own as is not the template's.
+    # If only whitespace leads to the value, any beyond the template's belongs to the value.
     found += [(re.compile(rf"{re.escape(row.middle)}|\s"), row) for row in blank]
     return found
 
@@ -288,11 +294,11 @@ def read_arguments(
 ) -> Reading[ReadOutcome]:
     """Read arguments and emit them as the text of one JSON object.
 
-    `schema` is that of the parameters, `stops` are the texts that may follow the arguments, and
-    `repairs` those of them before which closers that JSON lacks were forgotten: before another
-    sign, such as a fence, they were where `goes_on` says that it and what follows close the call.
-    `space` is the whitespace that the template writes before them. Where a value's closer is
-    missing, `goes_on` says whether one of them is more than text.
+    `schema` is the JSON schema of the parameters and `stops` are the texts that may follow the
+    arguments. Before one of `repairs`, which are among these, missing closers of JSON are added;
+    before another sign, such as a fence, only if `goes_on` recognizes the end of the call. `space`
+    is the whitespace that the template writes before stops. If a value's closer is missing,
+    `goes_on` decides whether a stop is more than text.
     """
     ends = ends_nowhere if goes_on is ends_anywhere else goes_on
     if arguments.encoded:
@@ -300,7 +306,7 @@ def read_arguments(
     if arguments.verbatim or arguments.members.open.strip() == "{" or _pasted(arguments):
         yield from skip_space(tape, SpanKind.ARGUMENTS)
         if (yield from at_text(tape, '"')):
-            # Models also write the object as text inside a string.
+            # Models also write the object as a JSON string.
             return (yield from _read_encoded(tape, emit, repairs))
         if (yield from at_any(tape, _NOTHING)):
             outcome = yield from read_json(tape, _ignore, repairs)
@@ -317,7 +323,7 @@ def _pasted(arguments: ArgumentFormat) -> bool:
 
 
 def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:
-    """Read JSON text inside a JSON string; an empty string is the text of no arguments."""
+    """Read JSON inside a JSON string; an empty string means no arguments."""
     pieces: list[str] = []
     outcome = yield from read_json(tape, pieces.append, repairs)
     text = "".join(pieces)
@@ -341,4 +347,4 @@ def _ignore(text: str) -> None:
 
 
 _NOTHING = ("null", "None")
-"""What models write for the arguments of a call without any."""
+"""Texts that models write for the arguments of a call without any."""

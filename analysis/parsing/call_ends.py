@@ -1,4 +1,9 @@
-"""How the reading of a call ends, and what its reader must know."""
+"""Decide which texts end a call: texts that may follow arguments, and stray closers.
+
+- `AfterArguments` decides by lookahead whether a text after arguments closes the call or is text.
+- `OpenParts` decides whether a closer is stray, because nothing that it closes is open.
+- `CallSurroundings` holds the texts around a call for its reader; `CallEnd` is the reader's result.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +32,26 @@ from .turn_request import (
     TurnTree,
 )
 
-# What may validly follow a call's arguments: tells a marker that means something from a text.
+# The texts after a call's arguments.
 
 
 class AfterArguments:
-    """What may follow the arguments of a turn's calls."""
+    """The texts that may follow the arguments of a turn's calls."""
 
     def __init__(
         self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
     ) -> None:
-        """Take the turn and its calls; `offered` are the tools, None: any."""
+        """Store the turn and its calls; `offered` are the tools, or None if any may be called."""
         self._section, self._offered = section, offered
         self._ends = tuple(end.core for end in turn.ends if end.core)
         self._closes = (*section.later_close.units, *section.close.units)
         self._opening = call_open(section.call)
 
     def after(self, rest: Sequence[RowItem], name: str) -> GoesOn:
-        """Return what may follow arguments that this rest of a call's row comes after.
+        """Return the function that recognizes the text after arguments before this rest of a row.
 
-        That is what closes the call, then the next call, the turn's end or the text's. Each of
-        these may come early: the closers before it were forgotten then.
+        That text is the closers of the call, then the next call or the end of the turn or the text.
+        Each of these may come early: the closers before it are missing then.
         """
         closers = tuple(_closers(rest, name))
 
@@ -72,23 +77,23 @@ class AfterArguments:
         return goes_on
 
     def _first(self, ahead: TextLookahead, closers: Sequence[str | None]) -> Reading[int | None]:
-        """Take the closer that is there; say which comes after it, None where none is there."""
+        """Move past the closer that comes; return the index of the next one, or None."""
         for at, closer in enumerate(closers):
             if closer and (yield from ahead.text(closer)):
                 return at + 1
         return None
 
     def _closes_section(self, ahead: TextLookahead) -> Reading[bool]:
-        """Take what closes all calls, or what of it is left."""
+        """Move past the closer of all calls, or the rest of it; return whether it was there."""
         for at in range(len(self._closes)):
             if (yield from ahead.row(self._closes[at:])):
                 return True
         return False
 
     def _ends_in_sign(self, ahead: TextLookahead) -> Reading[bool]:
-        """Whether the text ends with the sign that closes all calls, without the marker behind it.
+        """Return whether the text ends with the sign before the marker that closes all calls.
 
-        What does not follow is looked at again from where the sign begins.
+        It looks ahead with another cursor, so `ahead` does not move.
         """
         if len(self._closes) < _PAIR or is_unit(self._closes[0]):
             return False
@@ -96,13 +101,13 @@ class AfterArguments:
         return (yield from beyond.row(self._closes[:1])) and (yield from _finished(beyond))
 
     def _over(self, ahead: TextLookahead) -> Reading[bool]:
-        """Whether the text ends here, or the turn, or another call begins."""
+        """Return whether the text or the turn ends here, or another call begins."""
         if (yield from _finished(ahead)) or (yield from ahead.among(self._ends)) is not None:
             return True
         return (yield from self._calls(ahead))
 
     def _calls(self, ahead: TextLookahead) -> Reading[bool]:
-        """Whether a call of an offered tool begins here."""
+        """Return whether a call of an offered tool begins here."""
         section, opening = self._section, self._opening
         if section.separator.units:
             yield from ahead.row(section.separator.units)
@@ -118,7 +123,7 @@ class AfterArguments:
     def _named(
         self, ahead: TextLookahead, row: Sequence[RowItem], naming: NamingId | None
     ) -> Reading[bool]:
-        """Whether the rest of a row comes up to the name of a tool, and what stands after that."""
+        """Return whether a row comes up to the name of an offered tool and the text after it."""
         for at, item in enumerate(row):
             if isinstance(item, TemplateLiteral):
                 if not (yield from ahead.row(item.units)):
@@ -143,7 +148,7 @@ class AfterArguments:
 
 
 def _finished(ahead: TextLookahead) -> Reading[bool]:
-    """Whether the text ends here, and nothing has cut it."""
+    """Return whether the text ends here and was not cut."""
     yield from ahead.space()
     return (yield from ahead.ended()) and ahead.tape.complete
 
@@ -155,7 +160,7 @@ def _first_unit(items: Sequence[RowItem]) -> str:
 
 
 def _closers(rest: Sequence[RowItem], name: str) -> Iterator[str | None]:
-    """Return the texts that close a call, in order; None: any word."""
+    """Return the texts that close a call, in order; None stands for any word."""
     for item in rest:
         if isinstance(item, TemplateLiteral):
             yield from item.units
@@ -173,14 +178,14 @@ _WORD = re.compile(r"[^\s{}\[\]<>\"'()]+")
 _LONGEST_WORD = 256
 _PAIR = 2
 
-# Which closers stand where nothing that they close is open.
+# Stray closers.
 
 
 class OpenParts:
-    """What of a turn's content is open, as far as it was read: says which closer is stray.
+    """Tracks the open parts of a turn and decides whether a closer is stray.
 
-    With `<think>R</think>C` as the template writes it, in `C</think>D` the closer is stray. Where a
-    template begins answers without reasoning with `</think>`, that one is not.
+    If the template writes `<think>R</think>C`, the closer in `C</think>D` is stray. If it begins
+    answers without reasoning with `</think>`, that one is not.
     """
 
     __slots__ = ("_content", "_turn", "quoted")
@@ -190,14 +195,14 @@ class OpenParts:
         self._turn = turn
         self._content = False
         self.quoted = False
-        """Whether what last looked like an opener of reasoning was text."""
+        """Whether the last apparent opener of reasoning was text."""
 
     def opened_content(self) -> None:
-        """Note that what encloses content has opened."""
+        """Note that a block of content has opened."""
         self._content = True
 
     def strays(self, mark: StopMark, text: str, last: TurnPart | None) -> bool:
-        """Say whether a closer closes nothing; `last` is the part that came last before it."""
+        """Return whether a closer is stray; `last` is the last part before it."""
         turn = self._turn
         if text == turn.content.close.core and (self._content or _closes_unopened_content(turn)):
             self._content = False
@@ -208,7 +213,7 @@ class OpenParts:
 
 
 def _closes_unopened_content(turn: TurnTree) -> bool:
-    """Whether a row closes content that it did not open: the prompt has, or nothing does."""
+    """Return whether a row closes content that it did not open."""
     close = turn.content.close.core
     opens = [literal.core for literal in (turn.content.open, *turn.content.others)]
     for row in turn.strict.rows if close else ():
@@ -223,7 +228,7 @@ def _closes_unopened_content(turn: TurnTree) -> bool:
 
 
 def _closed_by_reasoning_close(turn: TurnTree) -> Iterator[TurnPart | None]:
-    """Return the parts but reasoning that a row closes so; None: it begins with that close."""
+    """Return the parts before a reasoning closer other than reasoning; None for a row's begin."""
     reasoning = turn.reasoning
     if reasoning is None or not reasoning.close.core:
         return
@@ -256,7 +261,7 @@ def call_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
 
 
 def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
-    """Return the markers around the arguments of a call, each of them without what it encloses."""
+    """Return the markers around the arguments of a call, without the text that they enclose."""
     if isinstance(call, JsonCall):
         return ()
     lists = [item.arguments.members for item in call.row if isinstance(item, ArgumentList)]
@@ -269,7 +274,7 @@ def entry_markers(call: RowCall | JsonCall) -> tuple[str, ...]:
 
 
 def section_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
-    """Give the markers that close calls or their section: after a closed section they are stray."""
+    """Return the markers that close calls or a section: after a closed section they are stray."""
     closes = _alone(turn, section, [section.later_close, section.close])
     return tuple(dict.fromkeys((*call_closers(turn, section), *closes)))
 
@@ -277,7 +282,7 @@ def section_closers(turn: TurnTree, section: CallSection) -> tuple[str, ...]:
 def _alone(
     turn: TurnTree, section: CallSection, closes: Sequence[TemplateLiteral]
 ) -> tuple[str, ...]:
-    """Return the markers of these literals that mean nothing else in a turn."""
+    """Return the markers of these literals that have no other meaning in a turn."""
     others = [*turn.ends, turn.header, turn.content.open, *turn.content.others]
     others += [] if turn.reasoning is None else [turn.reasoning.open]
     taken = {literal.core for literal in others} | {each.trigger for each in call_opens(section)}
@@ -288,7 +293,7 @@ def _alone(
 
 
 def _markers(text: str) -> Iterator[str]:
-    """Cut a text into its markers; what stands between them is left out."""
+    """Return the markers of a text, without the text between them."""
     rest = TemplateLiteral.of(text)
     while rest.core:
         if rest.is_marked:
@@ -301,24 +306,24 @@ class CallEnd(StrEnum):
 
     CLOSED = "closed"
     CUT = "cut"
-    """The text ended in the middle of the call."""
+    """The text ended inside the call."""
     NO_CALL = "no call"
-    """What began like a call is none, or cannot be read."""
+    """The text is not a call, or cannot be read as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallSurroundings:
-    """What a call's reader must know of what stands around it."""
+    """The texts around a call that its reader needs."""
 
     stops: tuple[str, ...]
     """Texts that may follow a call."""
     closers: tuple[str, ...]
-    """Markers that close a call and mean nothing else."""
+    """Markers that close a call and have no other meaning."""
     section_close: TemplateLiteral
-    """What closes all calls."""
+    """The closer of all calls."""
     offered: frozenset[str] | None
-    """The tools; None: any."""
+    """The offered tools, or None if any may be called."""
     tentative: bool
-    """Nothing but the name of an offered tool makes it a call."""
+    """Whether only the name of an offered tool makes it a call."""
     continuation: AfterArguments
-    """What tells one of the stops from a text that looks like it."""
+    """Decides whether one of the stops is a stop or text that looks like it."""

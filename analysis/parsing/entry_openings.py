@@ -1,4 +1,8 @@
-"""An entry's literals, and the types of values that are written so."""
+"""Split entries of arguments into literals, decode values made of elements, and take literals.
+
+An `EntryRow` has the literals of an entry and the types of the values that it is for. The functions
+at the end take or test literals on a tape and accept other whitespace around them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ class EntryRow:
     """The literals of an entry: before its key, between key and value, after the value."""
 
     def __init__(self, row: Row) -> None:
-        """Take a row apart."""
+        """Split a row at its key and value."""
         self.before, self.middle, self.after, self.end = "", "", "", ""
         self.keyed_close = False
         place = "before"
@@ -40,7 +44,7 @@ class EntryRow:
 
 
 def openings_of(rows: Sequence[EntryRow]) -> tuple[TemplateLiteral, ...]:
-    """Return what may open an entry, each once."""
+    """Return the distinct openings of entries."""
     return tuple(dict.fromkeys(TemplateLiteral.of(row.before) for row in rows))
 
 
@@ -83,7 +87,7 @@ def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
     return bare
 
 
-# Reading values whose members are elements: nothing but each member's own marks tells them.
+# Values whose members are elements, without a text around all of them.
 
 
 def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
@@ -217,7 +221,7 @@ def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
         return notation.string.read(value) if isinstance(value, str) else value
 
 
-# Reading what the template writes, forgiving the whitespace around it.
+# Literals on the tape, with other whitespace around them.
 
 
 def skip_space(tape: TextTape, kind: SpanKind = SpanKind.MARKUP) -> Reading[None]:
@@ -243,7 +247,7 @@ def skip_written(tape: TextTape, space: str) -> Reading[str]:
 
 
 def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
-    """Look whether the text at the front is `wanted`; nothing is taken."""
+    """Return whether the text at the front is `wanted`; take no text."""
     while True:
         text, at = tape.text, tape.at
         there = len(text) - at
@@ -258,7 +262,7 @@ def at_text(tape: TextTape, wanted: str) -> Reading[bool]:
 
 
 def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
-    """Look whether `wanted` comes next, whitespace aside; nothing is taken."""
+    """Return whether `wanted` comes next, whitespace aside; take no text."""
     ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     there = yield from ahead.text(wanted)
@@ -268,7 +272,7 @@ def behind_space(tape: TextTape, wanted: str) -> Reading[bool]:
 
 
 def behind_space_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
-    """Say which of the texts comes next, whitespace aside, the longest first; nothing is taken."""
+    """Return the longest of the texts that comes next, whitespace aside; take no text."""
     if not wanted:
         return None
     ahead = TextLookahead(tape, tape.position)
@@ -277,7 +281,7 @@ def behind_space_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | N
 
 
 def at_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
-    """Say which of the texts is at the front, the longest first; nothing is taken."""
+    """Return the longest of the texts that is at the front, or None; take no text."""
     for text in sorted(wanted, key=len, reverse=True):
         if text and (yield from at_text(tape, text)):
             return text
@@ -285,9 +289,9 @@ def at_any(tape: TextTape, wanted: tuple[str, ...]) -> Reading[str | None]:
 
 
 def read_literal(tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
-    """Take a literal, whitespace between its units and at its edges forgiven.
+    """Take a literal with any whitespace between its units and at its edges.
 
-    False where a unit of it is not there; what came before that was taken.
+    Returns False if a unit of it is missing; the units before that were taken.
     """
     if not literal.core:
         yield from skip_written(tape, literal.before)

@@ -1,4 +1,4 @@
-"""Reading a call that is one JSON object."""
+"""Read a tool call that is one JSON object, its members in any order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class JsonReader:
         """Markers before which braces may be missing: those that nothing else stands before."""
 
     def read(self) -> Reading[CallEnd]:
-        """Read from what opens the call to what closes it."""
+        """Read from the opening of the call to its close."""
         if self.call.before.core and not (yield from read_literal(self.tape, self.call.before)):
             # A second object may follow the first without an opener of its own.
             yield from skip_space(self.tape)
@@ -103,7 +103,7 @@ class JsonReader:
                 return ended
 
     def _behind(self, char: str) -> Reading[bool]:
-        """Whether what follows the call stands here, where the object should go on."""
+        """Return whether a text that follows calls comes where the object should continue."""
         if (yield from at_any(self.tape, self.stops)):
             return True
         if char in "\"'":
@@ -112,7 +112,7 @@ class JsonReader:
         return bool((yield from self._follows(ahead)))
 
     def _at_end(self) -> CallEnd:
-        """Say how a call ends at the end of the text: closed, if only closers are missing."""
+        """Return how a call ends at the end of the text: closed if only closers are missing."""
         if not self.tape.complete or not self.collector.calling or not self.given:
             return self._cut()
         self.repaired = True
@@ -175,13 +175,13 @@ class JsonReader:
         return key in _ARGUMENTS and known and (yield from at_text(self.tape, "{"))
 
     def _open(self) -> CallEnd | None:
-        """Open the call, now that its name is known."""
+        """Open the call once its name is known."""
         name = self.name or ""
         offered = self.around.offered
         if not name or (self.around.tentative and (offered is None or name not in offered)):
             return CallEnd.NO_CALL
         if self.around.tentative and not self.early:
-            # Without arguments it may still be any object that has a name.
+            # Without arguments it may still be any object with a name.
             return None
         self.collector.open_call(name, self.id)
         if self.early:
@@ -208,11 +208,11 @@ class JsonReader:
         return self._end_of(outcome)
 
     def _unread(self) -> CallEnd:
-        """Say how a call ends of which something could not be read."""
+        """Return how a call ends that could not be read."""
         return self._cut() if self.tape.cut else CallEnd.NO_CALL
 
     def _cut(self) -> CallEnd:
-        """Say how a call ends that the end of the text cuts: it may still be no call."""
+        """Return how a call ends that the end of the text cuts; it may not be a call."""
         sure = not self.around.tentative or self.collector.calling
         return CallEnd.CUT if sure else CallEnd.NO_CALL
 
@@ -229,7 +229,7 @@ class JsonReader:
         return None
 
     def _string(self, kind: SpanKind = SpanKind.MARKUP) -> Reading[str | None]:
-        """Read a quoted string, whose inside is of this kind; None where there is none."""
+        """Read a quoted string, whose text has this kind; return None if there is none."""
         while True:
             text = self.tape.text
             match = _STRING.match(text, self.tape.at)

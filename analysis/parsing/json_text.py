@@ -1,4 +1,13 @@
-"""Reading JSON as models write it: valid JSON passes as it is, Python's literals are rewritten."""
+"""Read JSON as models write it, and find where a value ends by its own brackets and quotes.
+
+`read_json` copies a value from the tape to `emit`: valid JSON passes byte for byte, Python's
+literals and quotes become JSON's, and missing closers are added where the value has an end:
+
+    {'a': True, 'b': [1   ->   {"a": true, "b": [1]}
+
+Scans look for an end only: `BracketScan` for that of any value, `LiteralScan` for that of a quoted
+string, `QuoteScan` for whether an offset is inside a string. They look at each character once.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +24,15 @@ from .entry_openings import at_any
 from .text_lookahead import GoesOn, TextLookahead, ends_nowhere
 from .text_tape import Reading, SpanKind, TextLane, TextTape
 
-# Finding the end of a value by its own brackets and quotes, each character looked at once.
+# Scans for the end of a value.
 
 
 def quotes_of(notation: ValueNotation) -> dict[str, str]:
-    """Return what opens a string, and what then closes it, at the top or inside a container."""
+    """Return the closing quote by opening quote, of strings at the top or inside a container."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     pairs = ((text.open.strip(), text.close.strip()) for text in strings)
-    # What nothing closes encloses nothing.
+    # A string without both quotes encloses nothing.
     quotes = {opening: close for opening, close in pairs if opening and close}
     if any(text.escape is StringEscape.PYTHON for text in strings):
         quotes |= {"'": "'", '"': '"'}
@@ -31,7 +40,7 @@ def quotes_of(notation: ValueNotation) -> dict[str, str]:
 
 
 def escaped_of(notation: ValueNotation) -> frozenset[str]:
-    """Return the closing quotes before which a backslash makes them text."""
+    """Return the closing quotes that a backslash before them makes text."""
     inner = (notation, notation.array.values, notation.object.values)
     strings = [each.string for each in inner if each is not None]
     closes = {text.close.strip() for text in strings if text.escape in _BACKSLASHED}
@@ -46,14 +55,14 @@ _BACKSLASHED = frozenset(
 
 
 class BracketScan:
-    """Scans one value as it comes."""
+    """Finds the end of one value as its text comes in."""
 
     def __init__(self, notation: ValueNotation, *, literal: bool = False) -> None:
-        """Take the brackets and quotes of a notation; a `literal` may be in quotes itself."""
+        """Store the brackets and quotes of a notation; a `literal` may be in quotes itself."""
         self._quotes = quotes_of(notation)
         string = notation.string
         self._bare = not (literal or string.open.strip() or string.escape is StringEscape.PYTHON)
-        """Whether a quote is a part of a text, and a bracket but the first sign of all."""
+        """Whether strings are bare: quotes and brackets are text except at the very beginning."""
         self._escaped = escaped_of(notation)
         self._opens = {
             each.open.strip() for each in (notation.array, notation.object) if each.open.strip()
@@ -65,10 +74,10 @@ class BracketScan:
         self._quoted = ""
         self._seen = 0
         self.passed: int | None = None
-        """Where the first text stood that would have ended the value outside of what is open."""
+        """Offset in the value of the first end inside an open bracket or quote; None if none."""
 
     def end_of(self, text: str, start: int, ends: Sequence[str], *, closed: bool) -> int | None:
-        """Say how long the value is, which ends before one of `ends`; None: not to be seen yet."""
+        """Return the length of the value, which ends before one of `ends`, or None if unknown."""
         quotes = self._quotes
         words = {*quotes, *quotes.values(), *self._opens, *self._closes, *ends}
         pattern = re.compile(
@@ -103,10 +112,10 @@ class BracketScan:
 
 
 class LiteralScan:
-    """Says whether a text that begins with a quote is a string in quotes, and nothing else."""
+    """Decides whether a text that begins with a quote is a quoted string and nothing else."""
 
     def __init__(self, opening: str, close: str, ends: Sequence[str], marks: Sequence[str]) -> None:
-        """Take its quotes, what may follow it, and what ends a value wherever it stands."""
+        """Store its quotes, the `ends` that may follow it, and `marks` that end any value."""
         self._close, self._ends = close, tuple(ends)
         words = sorted({close, *marks}, key=len, reverse=True)
         self._pattern = re.compile(r"\\.|" + "|".join(map(re.escape, words)), re.DOTALL)
@@ -114,7 +123,7 @@ class LiteralScan:
         self._at = len(opening)
 
     def is_whole(self, text: str, start: int, *, closed: bool) -> bool | None:
-        """Look at the text from `start` on; None: not to be seen yet."""
+        """Return whether the text from `start` on is such a string, or None if unknown yet."""
         while (match := self._pattern.search(text, start + self._at)) is not None:
             if match.group() == self._close:
                 behind = text[match.end() :].lstrip()
@@ -131,10 +140,10 @@ class LiteralScan:
 
 
 class QuoteScan:
-    """Says whether a place in the text of an array or object is inside one of its strings."""
+    """Tracks whether the end of the text of an array or object is inside one of its strings."""
 
     def __init__(self, notation: ValueNotation) -> None:
-        """Take the quotes of what arrays and objects hold."""
+        """Store the quotes of the strings in arrays and objects."""
         self._quotes = quotes_of(notation)
         self._escaped = escaped_of(notation)
         words = sorted({*self._quotes, *self._quotes.values()}, key=len, reverse=True)
@@ -145,7 +154,7 @@ class QuoteScan:
         )
         self._unread = ""
         self._begun: bool | None = None
-        """Whether the value is an array or an object; None: not seen yet."""
+        """Whether the value is an array or an object; None if unknown yet."""
         self._quoted = ""
 
     def read(self, text: str) -> None:
@@ -154,7 +163,7 @@ class QuoteScan:
             self._unread += text
 
     def inside(self, text: str) -> bool:
-        """Whether what comes after this text, which is not added, is inside a string."""
+        """Return whether the place after `text`, which is not added, is inside a string."""
         size = len(self._unread)
         whole = self._unread + text
         if self._begun is None and (front := whole.lstrip()):
@@ -178,14 +187,14 @@ class QuoteScan:
         return bool(quoted)
 
     def _behind(self, word: str, quoted: str) -> str:
-        """Return what closes the string that is open after a word; empty: none is."""
+        """Return the closing quote of the string that is open after a word, or empty if none is."""
         if not quoted:
             return self._quotes.get(word, "")
         return "" if word == quoted else quoted
 
 
 Emit: TypeAlias = Callable[[str], None]
-"""Takes pieces of JSON text, in order."""
+"""Receives pieces of JSON text, in order."""
 
 
 class ReadOutcome(StrEnum):
@@ -193,16 +202,16 @@ class ReadOutcome(StrEnum):
 
     COMPLETE = "complete"
     REPAIRED = "repaired"
-    """Closers were missing; what was emitted is valid all the same."""
+    """Closers were missing and have been emitted, so the JSON is valid."""
     CUT = "cut"
-    """The text ended in the middle."""
+    """The text ended inside the value."""
     BAD = "bad"
-    """This is not a value."""
+    """The text is not a value."""
 
 
 _SPACE = re.compile(r"\s+")
 _UNKNOWN_SPACE = re.compile(r"[^ \t\r\n]")
-"""Whitespace that JSON does not know."""
+"""Whitespace that JSON does not allow."""
 _WORD = re.compile(r"[\w.+\-$]+")
 _PLAIN = {
     '"': re.compile(r'[^"\\\x00-\x1f]+'),
@@ -225,20 +234,20 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _WRITTEN = {"(": "[", ")": "]"}
 _LONGEST_ESCAPE = 6
 _PYTHON = {"x": 2, "U": 8}
-"""Digits of the escapes of Python's that JSON does not have."""
+"""Number of hex digits in those of Python's escapes that JSON does not have."""
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _LAST_CHARACTER = 0x10FFFF
 _UNICODE = re.compile(r"\\u[0-9a-fA-F]{4}")
 
 
 class _Next(Enum):
-    """What may come next."""
+    """The token that may come next."""
 
     KEY = auto()
     COLON = auto()
     VALUE = auto()
     END = auto()
-    """A comma, or what closes the innermost container."""
+    """A comma, or the closer of the innermost container."""
 
 
 _SCALAR = frozenset({_Next.KEY, _Next.VALUE})
@@ -253,10 +262,9 @@ class _JsonReader:
         self.tape, self.emit, self.stops, self.goes_on = tape, emit, tuple(stops), goes_on
         self.open: list[str] = []
         self.gap = lead
-        """What is passed on with the next value alone, which may not come: whitespace, a comma,
-        a key."""
+        """Whitespace, a comma or a key, emitted only with the next value, which may never come."""
         self.keyed = bool(lead)
-        """Whether a key is in it."""
+        """Whether a key is in `gap`."""
         self.next = _Next.VALUE
         self.repaired = False
 
@@ -281,7 +289,7 @@ class _JsonReader:
                 return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
 
     def _token(self, char: str) -> Reading[ReadOutcome | None]:
-        """Read one token; return the outcome where the value cannot go on."""
+        """Read one token; return the outcome if the value cannot continue, or None if it can."""
         tape, due = self.tape, self.next
         if char in "\"'" and due is _Next.KEY:
             self.keyed = True
@@ -315,11 +323,11 @@ class _JsonReader:
         return None
 
     def _expect(self) -> None:
-        """Look for what a container begins with, or what follows a comma in it."""
+        """Expect the first token of a container, or the one after a comma in it."""
         self.next = _Next.KEY if self.open[-1] == "}" else _Next.VALUE
 
     def _may_close(self) -> bool:
-        """Whether what is open may be closed here: no key waits for its value."""
+        """Return whether the open container may close here: no key waits for its value."""
         if not self.open or self.next is _Next.COLON:
             return False
         return self.next is not _Next.VALUE or self.open[-1] != "}"
@@ -334,7 +342,7 @@ class _JsonReader:
         self.gap += text
 
     def _cut(self) -> ReadOutcome:
-        """End where the text does: a key has no value any more that it could wait for."""
+        """Return CUT; emit a key that still waits for its value."""
         if self.keyed:
             self._flush()
         return ReadOutcome.CUT
@@ -343,7 +351,7 @@ class _JsonReader:
         self.next = _Next.COLON if self.next is _Next.KEY else _Next.END
 
     def _close(self, char: str) -> None:
-        """Close a container, and those in it that were left open."""
+        """Close a container and those inside it that were left open."""
         gap = self.gap.replace(",", "")
         self.gap = ""
         while self.open and self.open[-1] != char:
@@ -356,7 +364,7 @@ class _JsonReader:
         self.next = _Next.END
 
     def _stopped(self) -> Reading[ReadOutcome]:
-        """End at a text that is not part of the value."""
+        """End the value at a text that is not part of it."""
         if not self._may_close():
             return ReadOutcome.BAD
         if (yield from at_any(self.tape, self.stops)):
@@ -399,7 +407,7 @@ class _JsonReader:
             self._flush()
             self.emit(_WORDS.get(word, word))
         else:
-            # Whoever ended with such a word ended with no value.
+            # The text was cut inside a word, which might have become a value.
             if tape.closed and not tape.complete and match.end() == len(tape.text):
                 return self._cut()
             return ReadOutcome.BAD
@@ -408,9 +416,9 @@ class _JsonReader:
         return None
 
     def _value_before_stop(self, word: str) -> Reading[str]:
-        """Return the value that a word begins with, a stop being behind it; empty for none.
+        """Return the value at the front of a word that a stop follows, or empty if there is none.
 
-        Where nothing stands between two entries, `5` is followed at once by `ratio=`.
+        Where nothing separates two entries, `ratio=` follows `5` at once.
         """
         for size in range(1, 0 if self.open else len(word)):
             value = word[:size]
@@ -421,7 +429,7 @@ class _JsonReader:
         return ""
 
     def _string(self, quote: str, emit: Emit) -> Reading[bool]:
-        """Read a string; false where the text ends in it."""
+        """Read a string; return False if the text ends inside it."""
         tape = self.tape
         tape.take(1, SpanKind.ARGUMENTS)
         emit('"')
@@ -468,13 +476,13 @@ class _JsonReader:
         elif char in _PYTHON:
             return (yield from self._python(char, emit))
         else:
-            # A backslash that escapes nothing stands for itself.
+            # A backslash before any other character is a literal backslash.
             tape.take(1, SpanKind.ARGUMENTS)
             emit("\\\\")
         return True
 
     def _python(self, char: str, emit: Emit) -> Reading[bool]:
-        """Read one of Python's escapes that JSON does not have."""
+        """Read an escape that Python has and JSON does not; return False if the text ends in it."""
         tape = self.tape
         size = 2 + _PYTHON[char]
         if not (yield from tape.wait(size)):
@@ -496,19 +504,19 @@ def read_json(
     lead: str = "",
     goes_on: GoesOn = ends_nowhere,
 ) -> Reading[ReadOutcome]:
-    """Read one value and emit it as JSON text, after the key of `lead`, if any.
+    """Read one value and emit it as JSON text, after the key in `lead`, if any.
 
-    Valid JSON passes byte for byte. Where the value is not closed and one of `stops` comes, or
-    what `goes_on` says is what follows a call's arguments, or a text that is complete ends, the
-    missing closers are emitted.
+    Valid JSON passes byte for byte. The missing closers of an open value are emitted if one of
+    `stops` comes, if `goes_on` recognizes the text that follows a call's arguments, or if a
+    complete text ends.
     """
     return (yield from _JsonReader(tape, emit, stops, lead, goes_on).read())
 
 
 def missing_closers(text: str) -> str:
-    """Return what makes valid JSON of a text that was emitted up to a point.
+    """Return the closers that make emitted JSON text valid where it was cut.
 
-    Of an object's members it holds whole values alone, or the front of a string.
+    The text must end after a whole value or inside a string.
     """
     closers: list[str] = []
     for mark in _MARKS.findall(text):

@@ -1,7 +1,9 @@
-"""Where reasoning ends, by token ids: a pure function, a step as long as its new ids.
+"""Read markers by token ids: which are spelled by ordinary tokens, and where reasoning ends.
 
-An engine asks it between two steps of generation, say to let a grammar begin. It keeps no text and
-no ids: a state is a few numbers, may be kept, compared, and gone back to.
+- `SpelledMarkers` hides markers from the readers that came as ordinary text, and restores them.
+- `ReasoningEnd` is a pure function, state and new ids -> state, for engines that ask between two
+  steps of generation. It keeps no text and no ids: a state is a few numbers and may be stored,
+  compared and reused.
 """
 
 from __future__ import annotations
@@ -24,30 +26,29 @@ if TYPE_CHECKING:
     from autoparser.analysis.sources.tokenizer import ModelTokenizer
 
 
-# Markers that came as ordinary text: told from tokens by the ids, and hidden from the readers.
+# Markers spelled by ordinary tokens.
 #
-# Take `<call>`, a token of its own, and a model that writes `<call>` with that token, then quotes
-# it with the ordinary ones `<`, `call`, `>`. The text is the same; the ids say that the second is
-# text. Its last character is replaced by a stand-in, one that no decoder gives and no marker has,
-# so that no reader takes it for a marker, nothing has to be held back for it, and every position
-# stays as it is. What the readers give is put back as it was.
+# `<call>` may be one token, and a model may also quote it with the ordinary tokens `<`, `call`,
+# `>`. The text is the same; the ids show that the second is text. Its last character is replaced by
+# a stand-in that no decoder returns and no marker has: no reader takes it for a marker, nothing is
+# held back for it, and offsets stay the same. The results of the readers are restored.
 #
-# Engines give text later than ids, where a character is not whole yet, and not always cut alike.
-# So text and ids are not laid side by side: the first, second, third time that a marker is
-# spelled in the text is the first, second, third time that it is spelled by the ids.
+# Engines return text later than ids if a character is not whole yet, and not always cut alike. So
+# text and ids are not aligned: the nth time that a marker is spelled in the text is the nth time
+# that it is spelled by the ids.
 
 
 _STAND_IN = 0xDBE0
-"""The first stand-in: half of a pair of UTF-16, which in no decoded text stands alone."""
+"""The first stand-in: a UTF-16 surrogate, which no decoded text contains."""
 
 
 class MarkerTokens:
     """The added tokens of a tokenizer that are markers of a turn."""
 
     def __init__(self, turn: TurnTree, tokenizer: ModelTokenizer) -> None:
-        """Find them: what looks like a marker and stands in a text that the turn writes."""
+        """Find the added tokens that look like markers and occur in a text of the turn."""
         self.tokenizer = tokenizer
-        # The table is made here, once for a tokenizer, and not with the first text.
+        # The table is made here, once for a tokenizer, so that the first text does not wait.
         self.bytes, self.added = tokenizer.token_bytes, tokenizer.added_by_id
         written = tuple(_texts((turn.header, turn.reasoning, turn.content, turn.ends, turn.strict)))
         self.texts = tuple(
@@ -58,18 +59,18 @@ class MarkerTokens:
 
     @cached_property
     def stand_ins(self) -> Mapping[str, str]:
-        """What stands for each last character of a marker."""
+        """The stand-in by the last character of a marker."""
         lasts = dict.fromkeys(text[-1] for text in self.texts)
         return {last: chr(_STAND_IN + at) for at, last in enumerate(lasts)}
 
     @cached_property
     def in_text(self) -> Mapping[int, str]:
-        """For `str.translate`: the characters that were replaced."""
+        """The replaced characters by stand-in, for `str.translate`."""
         return {ord(stand_in): last for last, stand_in in self.stand_ins.items()}
 
     @cached_property
     def in_json(self) -> Mapping[int, str]:
-        """The same, as they stand in a string of JSON."""
+        """The same, escaped for a JSON string."""
         return {code: encode_basestring(last)[1:-1] for code, last in self.in_text.items()}
 
 
@@ -88,7 +89,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 class SpelledMarkers:
-    """Which of the markers in one output are spelled by ordinary tokens."""
+    """Finds the markers in one output that are spelled by ordinary tokens."""
 
     def __init__(self, tokens: MarkerTokens) -> None:
         """Begin an output."""
@@ -99,15 +100,15 @@ class SpelledMarkers:
     def _begin(self) -> None:
         texts = self.tokens.texts
         self._by_text = _Occurrences(texts)
-        # An ordinary token may hold a part of a character: bytes are compared, as characters.
+        # An ordinary token may be part of a character, so bytes are compared, as Latin-1 text.
         self._by_ids = _Occurrences([_bytewise(text.encode()) for text in texts])
         self._plain: list[list[bool]] = [[] for _ in texts]
         self._seen = [0 for _ in texts]
 
     def hide(self, text: str, ids: Sequence[int] | None) -> str:
-        """Take the next piece of text, and the ids that are new; return the piece for the readers.
+        """Take the next piece of text and the new ids; return the piece for the readers.
 
-        Without ids the piece is taken as it is, and what comes with ids later begins anew.
+        Without ids the piece is returned unchanged, and the count starts again.
         """
         if ids is None:
             self._begin()
@@ -128,7 +129,7 @@ class SpelledMarkers:
         return "".join(characters)
 
     def _count(self, ids: Sequence[int]) -> None:
-        """Note for each marker that these ids spell whether an ordinary token ends it."""
+        """Store for each marker that these ids spell whether an ordinary token ends it."""
         table, added = self.tokens.bytes, self.tokens.added
         for id_ in ids:
             written = table[id_] if 0 <= id_ < len(table) else b""
@@ -136,7 +137,7 @@ class SpelledMarkers:
                 self._plain[marker].append(id_ not in added)
 
     def shown(self, deltas: list[Delta]) -> list[Delta]:
-        """Put back what was hidden in deltas."""
+        """Restore hidden characters in deltas."""
         return [self._delta(delta) for delta in deltas] if self._hides else deltas
 
     def _delta(self, delta: Delta) -> Delta:
@@ -145,7 +146,7 @@ class SpelledMarkers:
         return Delta(delta.kind, delta.text.translate(table), delta.index, self._text(delta.id))
 
     def whole(self, message: ParsedMessage) -> ParsedMessage:
-        """Put back what was hidden in a message."""
+        """Restore hidden characters in a message."""
         if not self._hides:
             return message
         content, reasoning = message.content, message.reasoning_content
@@ -175,7 +176,7 @@ def _bytewise(text: bytes) -> str:
 
 
 class _Occurrences:
-    """Finds where texts end in a longer one, as that comes."""
+    """Finds the ends of wanted texts in a text that comes in pieces."""
 
     def __init__(self, wanted: Sequence[str]) -> None:
         self._wanted = tuple(wanted)
@@ -185,7 +186,7 @@ class _Occurrences:
         self._lasts = re.compile(f"[{re.escape(lasts)}]" if lasts else "(?!)")
 
     def ending_in(self, more: str) -> Sequence[tuple[int, int]]:
-        """Return the places in `more` where one ends, its last character's, and its number."""
+        """Return (offset of the last character in `more`, index of the text) of each match."""
         text = self._before + more
         offset = len(self._before)
         self._before = text[-self._reach :] if self._reach else ""
@@ -200,10 +201,10 @@ class _Occurrences:
 
 
 class ReasoningProgress(StrEnum):
-    """Where an output stands."""
+    """The progress of an output's reasoning."""
 
     UNDECIDED = "undecided"
-    """What was written may still become the marker that opens the reasoning."""
+    """The text so far may still become the marker that opens the reasoning."""
     OPEN = "open"
     OVER = "over"
     """The reasoning has closed, or the output began without any."""
@@ -211,15 +212,15 @@ class ReasoningProgress(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningState:
-    """What is known after some ids."""
+    """The state after some ids."""
 
     thinking: ReasoningProgress
     ids: int = 0
-    """How many were read; once the reasoning is over, those that hold it, 0 where there is none."""
+    """Number of ids read; once the reasoning is over, of those that contain it, 0 if none do."""
     begun: bytes = b""
-    """While undecided: what was written."""
+    """While undecided: the bytes written so far."""
     matched: int = 0
-    """While open: how much of the marker that closes it stands at the end."""
+    """While open: the match of the closing marker at the end so far."""
 
     @property
     def over(self) -> bool:
@@ -228,17 +229,17 @@ class ReasoningState:
 
 
 class ReasoningEnd:
-    """Follows the ids of outputs after one prompt; a state goes in, the next one comes out.
+    """Follows the ids of outputs after one prompt: maps a state and new ids to the next state.
 
-    A marker that is a token of its own is seen as that token alone; one that is several tokens is
-    seen however it is cut, also in the middle of a token.
+    A marker that is one token is matched as that token only; a marker of several tokens is matched
+    however it is cut, also in the middle of a token.
     """
 
     def __init__(self, turn: TurnTree, tokenizer: ModelTokenizer) -> None:
-        """Prepare for outputs of this turn. Raises RequestError where no text ends reasoning."""
+        """Prepare for outputs of this turn. Raises RequestError if no text ends reasoning."""
         from autoparser.analysis.sources.token_bytes import SearchMarker  # noqa: PLC0415 - a tokenizer is here
 
-        # The table is made here, once for a tokenizer, and not with the first id.
+        # The table is made here, once for a tokenizer, so that the first id does not wait.
         self._bytes, self._added = tokenizer.token_bytes, tokenizer.added
         self._units: dict[int, bytes] = {}
         reasoning = turn.reasoning
@@ -258,7 +259,7 @@ class ReasoningEnd:
         )
 
     def after(self, state: ReasoningState, ids: Sequence[int]) -> ReasoningState:
-        """Return the state after these ids, which follow on those that led to `state`."""
+        """Return the state after these ids, which follow those that led to `state`."""
         for id_ in ids:
             if state.over:
                 break
@@ -274,7 +275,7 @@ class ReasoningEnd:
             if opening is None:
                 if any(each.startswith(begun) for each in self._opens):
                     return ReasoningState(ReasoningProgress.UNDECIDED, ids, begun)
-                # What opens nothing is the answer itself.
+                # Text that does not open reasoning is the answer itself.
                 return ReasoningState(ReasoningProgress.OVER)
             written = begun[len(opening) :]
         matched, rest = self._close.read(state.matched, written)
@@ -283,21 +284,21 @@ class ReasoningEnd:
         return ReasoningState(ReasoningProgress.OPEN, ids, matched=matched)
 
     def _bytes_of(self, id_: int) -> bytes:
-        """Return what an id writes; for a token of the markers, what no other id writes."""
+        """Return the bytes of an id; the token of a marker has bytes that no other id has."""
         unit = self._units.get(id_)
         if unit is not None:
             return unit
         return self._bytes[id_] if 0 <= id_ < len(self._bytes) else b""
 
     def _written(self, marker: str) -> bytes:
-        """Return a marker as its ids write it, those tokens in it noted that are its own."""
+        """Return the bytes of a marker, with unique bytes for the added tokens in it."""
         added = {each.text: each.id for each in self._added if each.text.strip()}
         longest = sorted(filter(marker.__contains__, added), key=len, reverse=True)
         pieces = re.split(f"({'|'.join(map(re.escape, longest)) or '(?!)'})", marker)
         written = b""
         for at, piece in enumerate(pieces):
             if at % 2:
-                # Bytes that no text has.
+                # 0xFF occurs in no UTF-8 text.
                 written += self._units.setdefault(added[piece], b"\xff%d\xff" % added[piece])
             else:
                 written += piece.encode()

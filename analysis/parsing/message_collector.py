@@ -1,4 +1,10 @@
-"""Gathering what the readers find into deltas and, in the end, the message."""
+"""Collect the texts and calls that the readers find into deltas and, at the end, the message.
+
+Readers call `reasoning`, `content`, `open_call`, `arguments`, `close_call`; `take` returns the new
+deltas and `message` the message so far. Two kinds of text are held back: whitespace until text
+comes after it, and a call until `_BEGUN` characters of its arguments have come or it has closed,
+so that most broken calls turn into content without a delta that a client cannot take back.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +28,24 @@ from .parsed_message import (
 )
 from .text_tape import LaneSink, Span, TextTape, plain_sink
 
-# Ids for calls that are written without one.
+# Ids of calls that are written without one.
 
 
 _SIGNS = string.ascii_letters + string.digits
 _LENGTH = 9
-"""Some templates insist on ids of nine letters and digits; others take any."""
+"""Some templates require ids of nine letters and digits; others accept any."""
 
 
 class CallIds:
-    """Makes ids for calls; one maker's are unlike each other, whichever turns they are for.
+    """Makes ids for calls; the ids of one maker differ, whichever turns they are for.
 
-    With a seed the row of ids is the same each time, so two makers of one seed make the same ids:
-    give one maker to all parsers of a conversation. Without a seed they are unlike those of any
-    other maker: of a million ids no two are alike, but for one in 27,000 such millions.
+    With a seed the sequence of ids is the same each time, so two makers with one seed make the same
+    ids: give one maker to all parsers of a conversation. Without a seed they also differ from those
+    of other makers: among a million ids two are equal in one case of 27,000.
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        """Make a maker; `seed` repeats a row of ids."""
+        """Make a maker; with a `seed` its sequence of ids is repeatable."""
         self._source = random.SystemRandom() if seed is None else random.Random(seed)
 
     def __call__(self, name: str, index: int) -> str:
@@ -50,21 +56,21 @@ class CallIds:
 
 @dataclass(slots=True)
 class _Prose:
-    """A text whose leading whitespace is kept back until something stands after it."""
+    """A text whose leading whitespace is held back until other text comes."""
 
     kind: DeltaKind
     pieces: list[str] = field(default_factory=list[str])
     waiting: str = ""
     fresh: bool = True
-    """Nothing came yet, or nothing since a call: whitespace waits for what stands after it."""
+    """No text came yet, or none since a call: whitespace waits for the text after it."""
 
     def text(self) -> str | None:
-        """Return the whole; None where there was nothing but whitespace."""
+        """Return the whole text, or None if there was only whitespace."""
         return "".join(self.pieces) or None
 
 
 class MessageCollector:
-    """Takes what the readers find, in order."""
+    """Receives the texts and calls that the readers find, in order."""
 
     __slots__ = (
         "_attempts",
@@ -103,20 +109,20 @@ class MessageCollector:
         whole_calls: bool,
         make_id: Callable[[str, int], str],
     ) -> None:
-        """`known` are the tools offered, None: any; `make_id` makes ids where none is written.
+        """Make a collector; `known` are the offered tools, or None if any may be called.
 
-        It is given the call's name and its number in the message.
+        `make_id` makes an id where none is written, from the call's name and its index.
         """
         self.known = known
         self.status = Status.OK
         self.ended = False
-        """Whether what ends a turn was seen, and nothing of the message after it."""
+        """Whether the end of the turn was seen, and no text of the message after it."""
         self.last: TurnPart | None = None
-        """The part of the message that came last; None: nothing has."""
+        """The part of the message that came last, or None if none has."""
         self.reasoning_end: int | None = None
-        """The position right after what first closed the reasoning; None: nothing has."""
+        """The offset after the first closer of the reasoning, or None if it is not closed."""
         self.unclosed = False
-        """Whether something was missing at the end of the call that closed last."""
+        """Whether a closer of the call that closed last was missing."""
         self.whole_calls = whole_calls
         self._make_id = make_id
         self._made_id = ""
@@ -132,47 +138,47 @@ class MessageCollector:
         self._pieces: list[str] = []
         self._sent = 0
         self._begun = False
-        """Whether the open call can be told from text: its arguments have begun as they should."""
+        """Whether the open call was passed on: enough of its arguments has come."""
         self._muted = False
         self._surplus = False
-        """Whether the open call is one too many: nothing of it is passed on."""
+        """Whether the open call exceeds the allowed number: it is not passed on."""
         self._stray = False
         self._unclosed: tuple[int, int] | None = None
-        """Where calls have ended whose section did not close: position, and pieces of content."""
+        """Where calls ended whose section did not close: offset, and number of content pieces."""
         self._prompted: TextTape | None = None
-        """Where the prompt began the message: the tape that holds what it wrote."""
+        """The tape that contains the prefill, or None if there is none left."""
         self._prompt_end = 0
-        """Up to which position it did."""
+        """Offset of the end of the prefill."""
 
     def reasoning(self, text: str) -> None:
         """Add to the reasoning."""
         self._add(self._reasoning, text, TurnPart.REASONING)
 
     def content(self, text: str) -> None:
-        """Add to the content, behind what was deferred."""
+        """Add to the content, after the deferred text."""
         if self._deferred:
             deferred, self._deferred = self._deferred, ""
             self._put(self._content, deferred, TurnPart.CONTENT)
         self._add(self._content, text, TurnPart.CONTENT)
 
     def defer(self, text: str) -> None:
-        """Keep a text back that is content if more content comes before it is known to be none."""
+        """Hold back a text that is content if more content comes before it is known not to be."""
         self._deferred = self._unprompted(text)
 
     @property
     def defers(self) -> bool:
-        """Whether a text is kept back."""
+        """Whether a text is deferred."""
         return bool(self._deferred)
 
     def reasoning_marker(self, text: str) -> None:
-        """Take what opens or closes reasoning: text of the content, if that is to be raw."""
+        """Take a marker of reasoning, which is text of the content if reasoning is raw."""
         if self._raw:
             before = self.last, self.ended
             self._add(self._content, text, TurnPart.REASONING)
             self.last, self.ended = before
 
     def close_reasoning(self, position: int) -> None:
-        """Note where the reasoning ended, unless it has before."""
+        """Store the offset at which the reasoning first ended."""
         if self.reasoning_end is None:
             self.reasoning_end = position
 
@@ -182,7 +188,7 @@ class MessageCollector:
             self._put(prose, text, part)
 
     def _unprompted(self, text: str) -> str:
-        """Return what of a text that was just taken the prompt has not written."""
+        """Return the part of a text just taken that the prompt has not written."""
         tape = self._prompted
         if tape is not None:
             text = text[max(0, self._prompt_end - tape.position + len(text)) :]
@@ -203,9 +209,9 @@ class MessageCollector:
         self._deltas.append(Delta(prose.kind, text))
 
     def forget(self, tape: TextTape) -> None:
-        """Forget the text so far, what the tape still holds of it included: the prompt wrote it.
+        """Forget the prefill: the text so far and the text that is left on the tape.
 
-        Of a call that it began, all is part of the message.
+        A call that the prefill began remains whole.
         """
         for prose in (self._content, self._reasoning):
             prose.pieces = []
@@ -218,21 +224,21 @@ class MessageCollector:
         self.last = None
 
     def stray(self) -> None:
-        """Note a closer of something that was not open."""
+        """Note a closer without an opening."""
         self._stray = True
 
     def leave_section(self, position: int) -> None:
-        """Note that calls have ended here, and that nothing has closed their section."""
+        """Note that calls ended here without the closer of their section."""
         self._unclosed = position, len(self._content.pieces)
 
     def noise(self) -> tuple[int, str] | None:
-        """Return where an unclosed section was left and the content since, once."""
+        """Return the offset of an unclosed section's end and the content since, once."""
         left, self._unclosed = self._unclosed, None
         return None if left is None else (left[0], "".join(self._content.pieces[left[1] :]))
 
     @property
     def within_line(self) -> bool:
-        """Whether the content goes on in a line in which something stands already."""
+        """Whether the last line of the content has text."""
         for piece in reversed(self._content.pieces):
             line = piece.rpartition("\n")[2]
             if line.strip():
@@ -248,16 +254,16 @@ class MessageCollector:
         return pieces[-1][-1] if pieces else ""
 
     def drop_blank(self) -> None:
-        """Forget whitespace after which nothing came: it stood between two parts."""
+        """Forget whitespace that no text followed: it separates two parts."""
         self._content.waiting = self._reasoning.waiting = ""
         self._content.fresh = True
 
     def mute(self, muted: bool) -> None:
-        """Let calls be read that do not count, as long as this is true."""
+        """Set whether calls opened from now on are surplus: read but not passed on."""
         self._muted = muted
 
     def open_call(self, name: str, call_id: str = "") -> None:
-        """Open a call; it is passed on once its arguments have begun, too, and is one then."""
+        """Open a call; it is passed on once enough of its arguments has come."""
         self._call = (name, call_id)
         self.ended = False
         self._pieces = []
@@ -271,15 +277,15 @@ class MessageCollector:
         self._pieces.append(text)
 
     def name_call(self, call_id: str) -> None:
-        """Give the open call its id, where that is written after its name."""
+        """Set the id of the open call if it is written after the name."""
         if self._call is not None:
             if not self.whole_calls:
-                # However the text is cut, a call that has begun has begun without it.
+                # A call is passed on without the id however the text is cut into pieces.
                 self._flush()
             self._call = (self._call[0], call_id)
 
     def take(self) -> list[Delta]:
-        """Return what came since the last time."""
+        """Return the deltas since the last call."""
         if self._sent != len(self._pieces) and not self.whole_calls:
             self._flush()
         deltas = self._deltas
@@ -287,9 +293,9 @@ class MessageCollector:
         return deltas
 
     def sink_of(self, emit: Callable[[str], None]) -> LaneSink | None:
-        """Return where text goes that passes by its reader, a delta each; None: it cannot yet.
+        """Return the sink of text that bypasses its reader, one delta a piece, or None if not yet.
 
-        It can once the text of its kind has begun, so that a piece changes nothing but its length.
+        Text may bypass once its kind has begun, so that a piece only adds to its length.
         """
         for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
             if emit == take:
@@ -303,14 +309,14 @@ class MessageCollector:
         return LaneSink(self._pieces, self._pieces.append, DeltaKind.ARGUMENTS, len(self._calls))
 
     def note_passed(self) -> None:
-        """Note that what has passed by of the open call's arguments was given as deltas."""
+        """Note that arguments of the open call that bypassed the reader were passed on."""
         if self._begun:
             self._sent = len(self._pieces)
 
     def _flush(self, *, all_: bool = False) -> None:
-        """Pass on what came of the open call since the last time, its arguments in one piece.
+        """Pass on the new text of the open call, its arguments in one piece.
 
-        What has not begun is kept, unless `all_` is to be passed on: it may be no call.
+        A call that may still turn out to be text is held back, unless `all_` is set.
         """
         pieces = self._pieces
         if self._call is None or self._surplus:
@@ -325,7 +331,7 @@ class MessageCollector:
             self._deltas.append(Delta(DeltaKind.ARGUMENTS, text, len(self._calls)))
 
     def _begin_call(self, name: str, call_id: str) -> None:
-        """Pass on the name and the id of the open call, which stays where it is from here on."""
+        """Pass on the name and the id of the open call, which remains a call from here on."""
         self._begun = True
         self._made_id = "" if call_id else self._make_id(name, len(self._calls))
         given = call_id or self._made_id
@@ -338,12 +344,12 @@ class MessageCollector:
 
     @property
     def calls(self) -> int:
-        """How many calls have closed."""
+        """Number of closed calls."""
         return len(self._calls)
 
     @property
     def closed_calls(self) -> tuple[ParsedCall, ...]:
-        """The calls that have closed."""
+        """The closed calls."""
         return tuple(self._calls)
 
     def close_call(self, status: Status) -> None:
@@ -362,9 +368,9 @@ class MessageCollector:
             self.last = TurnPart.CALLS
 
     def give_up_call(self) -> bool:
-        """End a call that could not be read; true where it has begun, and so stays one.
+        """End a call that could not be read; return whether it was passed on and so remains a call.
 
-        Its arguments are closed then. Otherwise nothing of it was passed on: it is text.
+        Its arguments are closed then. Otherwise it is text.
         """
         self.status = Status.MALFORMED
         begun = self._call is not None and not self._surplus and _begins(self._pieces)
@@ -379,23 +385,23 @@ class MessageCollector:
         return begun
 
     def end_cut_call(self) -> None:
-        """Pass on what there is of a call that the end of the text cuts."""
+        """Pass on the beginning of a call that the end of the text cuts."""
         self._flush(all_=True)
 
     def _open_call(self, status: Status) -> ParsedCall | None:
-        """Return the open call as far as it was passed on; None: nothing of any was."""
+        """Return the open call so far, or None if none was passed on."""
         if self._call is None or not self._begun:
             return None
         name, call_id = self._call
         return ParsedCall(name, "".join(self._pieces), call_id, status, self._made_id)
 
     def attempted(self, start: int, end: int, status: Status | None = None) -> None:
-        """Note where a call stands; without a status it is the one that has closed."""
+        """Note the extent of a call; without a status it is the one that closed last."""
         found = self._calls[-1].status if status is None else status
         self._attempts.append(CallAttempt(start, end, found))
 
     def finish_reason(self, *, complete: bool) -> FinishReason:
-        """Say why the text ended, in OpenAI's words, now that it has."""
+        """Return OpenAI's finish reason of the text, which has ended."""
         if self._call is not None or not complete:
             return "length"
         return "tool_calls" if self._calls else "stop"
@@ -410,9 +416,9 @@ class MessageCollector:
         finished: bool,
         skipped: int,
     ) -> ParsedMessage:
-        """Return the message as far as it has come; `missing_end` is the end that it lacks.
+        """Return the message so far; `missing_end` is the end that it lacks.
 
-        So many characters as were `skipped` the prompt has written.
+        `skipped` is the number of characters that the prompt wrote.
         """
         partial = self._open_call(Status.CUT)
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
@@ -430,7 +436,7 @@ class MessageCollector:
         )
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:
-        """Return the worst of what happened."""
+        """Return the worst status of the text and its calls."""
         if self._call is not None or not complete:
             return Status.CUT
         if self.status is not Status.OK:
@@ -443,9 +449,9 @@ class MessageCollector:
 
 
 def _begins(pieces: list[str]) -> bool:
-    """Whether so much of a call's arguments has come that it is one, however it goes on."""
+    """Return whether enough of a call's arguments has come to pass it on."""
     return sum(map(len, pieces)) >= _BEGUN
 
 
 _BEGUN = 32
-"""Characters of arguments: most calls that break do so before, and little is kept from a client."""
+"""Characters of arguments: most broken calls break before, and a client waits for little text."""

@@ -1,4 +1,12 @@
-"""The parser of one request: in one shot, or as the text comes."""
+"""Parse the outputs of one request: `OutputParser.parse` at once, `stream` piece by piece.
+
+    text piece -> StreamParser.feed -> TextTape -> TurnReader (a generator) -> MessageCollector
+               -> deltas; `message` is the message so far
+
+Most pieces are plain text in content, reasoning or arguments: they take a lane that bypasses the
+reader. `IdentifiedStream` also gets token ids, so that text that only spells a marker stays text.
+`EitherParser` reads in two ways: the template's, and one that was learned.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from .marker_tokens import ReasoningEnd
 
 
-# Which end of the turn an output lacks that has none.
+# The end of the turn that an output lacks.
 
 
 _PARTS = {
@@ -37,7 +45,7 @@ _PARTS = {
 
 
 def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
-    """Return the end that the template writes after what was read last; empty where it writes none.
+    """Return the end that the template writes after the part read last, or empty if none.
 
     Templates may end a turn after content and leave it open after calls.
     """
@@ -63,7 +71,7 @@ class StreamParser:
     def __init__(
         self, reader: TurnReader, collector: MessageCollector, *, prefill: str = ""
     ) -> None:
-        """Begin; `prefill` is what the prompt wrote of the message."""
+        """Begin; `prefill` is the beginning of the message that the prompt wrote."""
         self._tape = TextTape()
         self._tape.sink_of = collector.sink_of
         self._turn = reader.turn
@@ -79,22 +87,22 @@ class StreamParser:
             collector.forget(self._tape)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Take a piece of text; return what it adds to the message.
+        """Read a piece of text; return the deltas that it adds.
 
-        `ids` are the tokens that are new, for a parser that was made with a tokenizer; another
-        raises RequestError.
+        `ids` are the new token ids, for a parser made with a tokenizer. Raises RequestError for ids
+        without one.
         """
         tape = self._tape
         lane = tape.lane
         if lane is not None and text and ids is None:
-            # The usual case, which has to cost next to nothing.
+            # The usual case, which has to be cheap.
             if lane.held:
                 text = lane.held + text
                 lane.held = ""
             if lane.search(text) is not None:
                 return self._looked_at(lane, text)
             if lane.ends and text[-1] in lane.ends:
-                # One sign at the end is all that there usually is.
+                # Usually at most one such sign is at the end.
                 if text[-2:-1] in lane.ends:
                     return self._looked_at(lane, text)
                 lane.held = text[-1]
@@ -112,7 +120,7 @@ class StreamParser:
         return self._seen(text)
 
     def _looked_at(self, lane: TextLane, text: str) -> list[Delta]:
-        """Take a piece of text of which not all may pass by, or not as it is."""
+        """Read a piece of which some may not bypass the reader, or not unchanged."""
         passed = lane.passing(text)
         if passed is None:
             return self._seen(text)
@@ -128,7 +136,7 @@ class StreamParser:
         return self._collector.take() if kind is None else [Delta(kind, passed, lane.index)]
 
     def _seen(self, text: str) -> list[Delta]:
-        """Take a piece of text that the reader has to see."""
+        """Pass a piece of text to the reader."""
         if self._tape.lane is not None:
             self._leave_lane()
         self._tape.feed(text)
@@ -140,7 +148,7 @@ class StreamParser:
         self._collector.note_passed()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; return what is left to add, and last the finish reason."""
+        """End the text; return the remaining deltas, the last of which is the finish reason."""
         if self._tape.closed:
             return []
         self._leave_lane()
@@ -155,7 +163,7 @@ class StreamParser:
 
     @property
     def reasoning_end(self) -> int | None:
-        """The position right after what closed the reasoning, as in the message."""
+        """The offset after the closer of the reasoning, as in the message."""
         if self._turn.start is TurnStart.CONTENT:
             return 0
         end = self._collector.reasoning_end
@@ -163,7 +171,7 @@ class StreamParser:
 
     @property
     def message(self) -> ParsedMessage:
-        """The message as far as it has come."""
+        """The message so far."""
         skipped = self._skipped
         spans = tuple(
             Span(max(0, span.start - skipped), span.end - skipped, span.kind)
@@ -182,11 +190,11 @@ class StreamParser:
         )
 
 
-# A parser of one output whose token ids are known: what only looks like a marker is text.
+# A parser of one output whose token ids are known: text that only spells a marker is text.
 
 
 class IdentifiedStream(StreamParser):
-    """Reads one output piece by piece, with its ids."""
+    """Reads one output piece by piece, with its token ids."""
 
     __slots__ = ("_spelled",)
 
@@ -198,30 +206,30 @@ class IdentifiedStream(StreamParser):
         *,
         prefill: str = "",
     ) -> None:
-        """Begin; `prefill` is what the prompt wrote of the message."""
+        """Begin; `prefill` is the beginning of the message that the prompt wrote."""
         super().__init__(reader, collector, prefill=prefill)
         self._spelled = SpelledMarkers(tokens)
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Take a piece of text, and the ids that are new; return what it adds to the message.
+        """Read a piece of text and the new ids; return the deltas that it adds.
 
-        The text of an id may come later than the id, as engines give it where a character is not
-        whole. An id that is out of the vocabulary has no text.
+        The text of an id may come later than the id, as in engines when a character is not whole.
+        An id outside the vocabulary has no text.
         """
         return self._spelled.shown(super().feed(self._spelled.hide(text, ids)))
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; return what is left to add, and last the finish reason."""
+        """End the text; return the remaining deltas, the last of which is the finish reason."""
         return self._spelled.shown(super().finish(complete=complete))
 
     @property
     def message(self) -> ParsedMessage:
-        """The message as far as it has come."""
+        """The message so far."""
         return self._spelled.whole(super().message)
 
 
 def after_reasoning(turn: TurnTree) -> TurnTree:
-    """Return the turn for a text that begins where the reasoning has ended."""
+    """Return the turn for a text that begins after the reasoning."""
     if turn.reasoning is None:
         return replace(turn, start=TurnStart.CONTENT, unwritten="", prefill="")
     close = turn.reasoning.close
@@ -231,7 +239,7 @@ def after_reasoning(turn: TurnTree) -> TurnTree:
 
 
 def _after_reasoning(row: StrictRow, close: str) -> StrictRow:
-    """Return what of a row comes after the text that closes reasoning."""
+    """Return the rest of a row after the text that closes reasoning."""
     if not close or not row.has(TurnPart.REASONING):
         return row
     items = list(row.items)
@@ -246,7 +254,7 @@ def _after_reasoning(row: StrictRow, close: str) -> StrictRow:
 
 
 class OutputParser:
-    """Reads what a model wrote for one request. Nothing that it is given makes it raise."""
+    """Parses the outputs of a model for one request. No text makes it raise."""
 
     def __init__(
         self,
@@ -260,13 +268,13 @@ class OutputParser:
         strip_code_fence: bool = False,
         keeps_reasoning: bool = False,
     ) -> None:
-        """Make the parser of an expression; `offered` are the tools, None: any.
+        """Make the parser of an expression; `offered` are the tools, or None if any may be called.
 
-        `whole_calls` gives a call only once it closed. `call_ids` makes the ids of calls that are
-        written without one; a number is the seed of such a maker. Where it makes an empty one, the
-        call's number stands for it in OpenAI's form. With a `tokenizer`, texts come with their ids.
-        `strip_code_fence` leaves out the fence around an answer in JSON. With `keeps_reasoning`
-        only its close and the turn's end can end reasoning.
+        `whole_calls` passes on a call only once it closed. `call_ids` makes the ids of calls that
+        are written without one; a number is the seed of such a maker. If it makes an empty id,
+        OpenAI's form has the call's index instead. With a `tokenizer`, texts come with their ids.
+        `strip_code_fence` drops the fence around an answer in JSON. With `keeps_reasoning` only its
+        closer and the turn's end can end reasoning.
         """
         self.turn = turn
         self._reader = TurnReader(
@@ -284,10 +292,9 @@ class OutputParser:
             self._tokens = MarkerTokens(turn, tokenizer)
 
     def may_hold_call(self, text: str) -> bool:
-        """Whether there can be a call in a text; false for certain where nothing begins one.
+        """Return whether a text may contain a call; False is certain.
 
-        It takes one search for the texts that open calls, in what the prompt wrote of the message
-        and in the text.
+        The cost is one search for the texts that open calls, in the prefill and the text.
         """
         opens = self._opens_call
         return opens is not None and opens.search(self.turn.prefill + text) is not None
@@ -298,9 +305,9 @@ class OutputParser:
         return re.compile("|".join(map(re.escape, texts))) if texts else None
 
     def reasoning_end_by_ids(self) -> ReasoningEnd:
-        """Make what says by token ids where reasoning ends; the parser needs a tokenizer.
+        """Return the object that finds the end of reasoning in token ids.
 
-        Raises RequestError without a tokenizer, and where no text ends the reasoning.
+        Raises RequestError without a tokenizer, or if no text ends the reasoning.
         """
         if self._tokens is None:
             raise RequestError(
@@ -314,11 +321,10 @@ class OutputParser:
     def parse(
         self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None
     ) -> ParsedMessage:
-        """Read a whole output; `complete=False` says that it was cut on purpose.
+        """Parse a whole output; `complete=False` means that it was cut on purpose.
 
-        `ids` are its tokens, for a parser that was made with a tokenizer: text that spells a
-        marker which is a token of its own, but came as other tokens, is text. Raises RequestError
-        for ids without a tokenizer.
+        `ids` are its token ids, for a parser made with a tokenizer: a marker that has a token of
+        its own is text if other tokens spell it. Raises RequestError for ids without a tokenizer.
         """
         stream = self.stream()
         stream.feed(text, ids)
@@ -340,27 +346,26 @@ class OutputParser:
         return IdentifiedStream(self._reader, collector, tokens, prefill=self.turn.prefill)
 
 
-# Two parsers of one output: the template's way of writing, and another one that was learnt.
+# Two parsers of one output: for the template's format, and for another one that was learned.
 #
-# Both read. What both have found is given at once; the first that opens a call has told which of
-# the two ways the model took, and the other is left. Where neither does, the template's counts,
-# unless it alone is at fault.
+# Text that both have found is passed on at once. The first that opens a call is chosen; if neither
+# does, the template's is, unless it alone has an irregular status.
 
 
 _TEXTS = (DeltaKind.CONTENT, DeltaKind.REASONING)
 
 
 class EitherStream:
-    """Reads one output in two ways, as a `StreamParser` does in one."""
+    """Reads one output with two `StreamParser`s, with the same methods."""
 
     def __init__(self, own: StreamParser, other: StreamParser) -> None:
-        """Begin; `own` is the template's way."""
+        """Begin; `own` reads the template's format."""
         self._readers = (own, other)
         self._waiting: tuple[list[Delta], list[Delta]] = ([], [])
         self._chosen: int | None = None
 
     def feed(self, text: str, ids: Sequence[int] | None = None) -> list[Delta]:
-        """Take a piece of text; return what it adds to the message."""
+        """Read a piece of text; return the deltas that it adds."""
         if self._chosen is not None:
             return self._readers[self._chosen].feed(text, ids)
         for reader, waiting in zip(self._readers, self._waiting, strict=True):
@@ -368,7 +373,7 @@ class EitherStream:
         return self._given()
 
     def finish(self, *, complete: bool = True) -> list[Delta]:
-        """Say that no more text comes; return what is left to add, and last the finish reason."""
+        """End the text; return the remaining deltas, the last of which is the finish reason."""
         if self._chosen is not None:
             return self._readers[self._chosen].finish(complete=complete)
         for reader, waiting in zip(self._readers, self._waiting, strict=True):
@@ -378,12 +383,12 @@ class EitherStream:
 
     @property
     def reasoning_end(self) -> int | None:
-        """The position right after what closed the reasoning, as in the message."""
+        """The offset after the closer of the reasoning, as in the message."""
         return self._readers[self._chosen or 0].reasoning_end
 
     @property
     def message(self) -> ParsedMessage:
-        """The message as far as it has come."""
+        """The message so far."""
         return self._readers[self._chosen or 0].message
 
     @property
@@ -391,13 +396,13 @@ class EitherStream:
         return self._chosen is not None
 
     def _decide(self) -> int:
-        """Choose where no call was opened: the template's way, unless it alone is at fault."""
+        """Choose without an open call: the template's, unless it alone has an irregular status."""
         own, other = (reader.message for reader in self._readers)
         self._chosen = int(not own.status.regular and other.status.regular)
         return self._chosen
 
     def _given(self) -> list[Delta]:
-        """Return what both have found alike, and all that one has found who opens a call."""
+        """Return the text that both have found, and all deltas of one that opens a call."""
         given: list[Delta] = []
         own, other = self._waiting
         while own and other and own[0].kind is other[0].kind and own[0].kind in _TEXTS:
@@ -417,15 +422,15 @@ class EitherStream:
 
 
 class EitherParser(OutputParser):
-    """Reads what a model wrote in the template's way or in another one."""
+    """Parses an output in the template's format or in another one."""
 
     def __init__(self, own: OutputParser, other: OutputParser) -> None:
-        """Join two parsers of one request; what is asked of the turn, the first one answers."""
+        """Join two parsers of one request; the attributes are those of the first."""
         self.__dict__.update(own.__dict__)
         self._both = (own, other)
 
     def may_hold_call(self, text: str) -> bool:
-        """Whether there can be a call in a text, written in either way."""
+        """Return whether a text may contain a call in either format."""
         return any(parser.may_hold_call(text) for parser in self._both)
 
     def stream(self) -> StreamParser:

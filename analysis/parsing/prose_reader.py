@@ -1,4 +1,4 @@
-"""Reading free text up to what ends it: content or reasoning, passed on as it comes."""
+"""Read free text, content or reasoning, up to a stop and pass it on as it comes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .text_lookahead import FoundStop, StopTable, TextLookahead
 from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
 from .turn_request import TurnTree
 
-# Reading the fence of Markdown that models put around an answer in JSON.
+# The Markdown fence that models put around an answer in JSON.
 
 
 _OPENING = re.compile(r"\s*(`{3,}|~{3,})[ \t]*[\w.+-]{0,32}[ \t]*\r?\n\s*(?=[\[{])")
@@ -22,7 +22,7 @@ _BEGINNING = re.compile(
 
 
 def open_fence(tape: TextTape) -> Reading[str]:
-    """Take what opens a fence around an object or an array; return its mark, empty without one."""
+    """Take the opening of a fence around an object or an array; return its mark, or empty."""
     while True:
         found = _OPENING.match(tape.text, tape.at)
         if found is not None:
@@ -34,15 +34,15 @@ def open_fence(tape: TextTape) -> Reading[str]:
 
 
 def fence_mark(opening: str) -> str:
-    """Return the mark of a fence's opening; empty where the text is only whitespace."""
+    """Return the mark of a fence's opening, or empty if the text is only whitespace."""
     opening = opening.strip()
     return opening[: len(opening) - len(opening.lstrip("`"))]
 
 
 def close_fence(tape: TextTape, mark: str) -> Reading[bool]:
-    """Take what closes a fence, with the whitespace before it and the rest of its line.
+    """Take the closer of a fence, with whitespace before it and the rest of its line.
 
-    False where it is not there. An empty mark is of no fence.
+    Returns False if it is not there or the mark is empty.
     """
     if not mark:
         return False
@@ -57,16 +57,16 @@ def close_fence(tape: TextTape, mark: str) -> Reading[bool]:
     return True
 
 
-# Reading an answer that is JSON: markers inside its strings are text.
+# An answer that is JSON: markers inside its strings are text.
 
 
 class JsonContent:
     """Reads one JSON value as content, character for character."""
 
     def __init__(self, turn: TurnTree, marks: Sequence[str], *, fenced: bool) -> None:
-        """Prepare for turns of this expression; what ends the turn ends the value too.
+        """Prepare for turns of this expression; the end of the turn ends the value too.
 
-        `marks` begin with a bracket, and are not arrays. Of a `fenced` value the fence is left out.
+        `marks` begin with a bracket but are not arrays. The fence of a `fenced` value is dropped.
         """
         self._marks = tuple(marks)
         self._fenced = fenced
@@ -103,7 +103,7 @@ class JsonContent:
             yield
 
     def _begins(self, tape: TextTape) -> Reading[bool]:
-        """Whether what comes is an object or an array, and no marker in brackets."""
+        """Return whether an object or an array comes, not a marker in brackets."""
         while True:
             rest = tape.text[tape.at :].lstrip()
             if rest[0] not in "{[" or rest.startswith(self._marks):
@@ -113,7 +113,7 @@ class JsonContent:
             yield
 
     def _limit(self, tape: TextTape) -> int:
-        """Say up to where the text surely is not an end of the turn."""
+        """Return the offset up to which no end of the turn can have begun."""
         found = self._ends.find(tape.text, tape.at)
         if found is not None:
             return found.start
@@ -128,7 +128,7 @@ class _Scan:
         self.quoted = self.done = False
 
     def read(self, text: str, start: int, limit: int) -> int:
-        """Follow a text; say up to where it is the value's. A last backslash waits."""
+        """Scan a text; return the offset up to which it is the value's. A last backslash waits."""
         for match in _SPECIAL.finditer(text, start, limit):
             char = match.group()
             if char == "\\":
@@ -151,9 +151,9 @@ def read_prose(
 ) -> Reading[FoundStop[StopMark] | None]:
     """Take free text up to a stop and the whitespace that the template writes before it.
 
-    The stop is left, and given; its place holds until more text is fed. None where the text ended
-    before a stop came; then the whitespace of `tail` is left, as far as it is there, or what a cut
-    has left of a stop.
+    The stop is left and returned; its offset is valid until more text is fed. Returns None if the
+    text ended first; then the whitespace of `tail`, as far as it is there, or the front of a cut
+    stop is left.
     """
     lane = TextLane(stops.search, kind, emit, stops.passed, ends=stops.ends)
     while True:
@@ -176,7 +176,7 @@ def read_prose(
 
 
 def _may_be_other(tape: TextTape, stops: StopTable[StopMark], found: FoundStop[StopMark]) -> bool:
-    """Whether a cut has left of another stop what looks like the opening of calls."""
+    """Return whether an apparent opening of calls may be the front of another, cut stop."""
     if not tape.closed or tape.complete or found.label is not StopMark.CALLS:
         return False
     begun = stops.begun(tape.text, tape.at)
@@ -186,7 +186,7 @@ def _may_be_other(tape: TextTape, stops: StopTable[StopMark], found: FoundStop[S
 
 
 def _end(tape: TextTape, stops: StopTable[StopMark], tail: str) -> int:
-    """Say where the text ends that the end of all text closes."""
+    """Return the offset at which free text ends at the end of all text."""
     text, end = tape.text, len(tape.text)
     if not tape.complete:
         begun = stops.begun(text, tape.at)

@@ -1,4 +1,12 @@
-"""Reading raw text up to its closer: what follows a closer decides whether it is one."""
+"""Read the raw text of an argument's value up to its closer, or to the text after a lost closer.
+
+`RawReader` looks for stops: the closer, markers, openings of nested elements, beginnings of
+entries. The text after a stop decides whether it ends the value (`_Sight`). An undecided stop is
+kept as a doubt: the text from the first doubt on stays on the tape until a sure end comes or the
+doubt is too old. `json_of` then converts the text to JSON by the schema:
+
+    5</p>  ->  closer `</p>`, text `5`  ->  5, or "5" if the schema says string
+"""
 
 from __future__ import annotations
 
@@ -24,7 +32,7 @@ from .value_decoding import UnreadableValueError, decode_typed, decode_value, is
 
 
 class ArgumentsAround(Protocol):
-    """What is known of the arguments around a value."""
+    """The arguments around a value, as far as they are known."""
 
     tape: TextTape
     arguments: ArgumentFormat
@@ -41,39 +49,39 @@ class ArgumentsAround(Protocol):
 
 
 class _Stop(Enum):
-    """What a text is that is looked for in a value."""
+    """The kind of a text that is searched for in a value."""
 
     CLOSER = auto()
-    """What closes the value, or comes after it where nothing does."""
+    """The text that closes the value, or that comes after it if it has no closer."""
     MARKER = auto()
-    """What ends a value whose closer was forgotten."""
+    """A marker that ends a value whose closer is missing."""
     OPENING = auto()
-    """What opens an element in the value that closes as the value does."""
+    """The opening of an element in the value that has the same closer as the value."""
     ESCAPE = auto()
-    """What stands for a character, and holds what closes the value."""
+    """A text that stands for a character and contains the closer."""
     ENTRY = auto()
-    """What the next entry begins with where that is no marker: a separator, or a short sign."""
+    """The beginning of the next entry if it is not a marker: a separator, or a short sign."""
 
 
 class _Sight(Enum):
-    """What a text that may end a value is, seen with what follows it."""
+    """The meaning of a stop, judged by the text that follows it."""
 
     END = auto()
     """The value ends before it."""
     TEXT = auto()
-    """It is of the value."""
+    """It is part of the value."""
     QUOTED = auto()
-    """A closer in a string or an element: it ends the value if that does not become whole."""
+    """A closer in a string or an element: it ends the value if that never closes."""
     DOUBT = auto()
-    """A marker, or a closer without what parts entries, that ends the value if no other comes."""
+    """A marker, or a closer without a separator: it ends the value if no other closer comes."""
     CLOSED = auto()
-    """What closes the call, and something else after it: it ends the value if no closer comes."""
+    """A closer of the call before other text: it ends the value if no closer comes."""
     ENTRY = auto()
-    """What opens an entry of a declared key: it ends the value if no closer comes."""
+    """The opening of an entry of a declared key: it ends the value if no closer comes."""
 
 
 class _Doubt(NamedTuple):
-    """Where a value may have ended; positions in all that was fed."""
+    """A place where the value may have ended; offsets in all text that was fed."""
 
     start: int
     cut: int
@@ -81,11 +89,11 @@ class _Doubt(NamedTuple):
 
 
 class RawReader:
-    r"""Reads the text of one value, up to its closer or to what comes where that was forgotten.
+    r"""Reads the text of one value up to its closer, or to the text after a missing closer.
 
-    In `<p=a>\nUse <call> to call\n</p>` no call begins: the marker waits for the closer and is
-    text then. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before it. In
-    `<a><a>1</a></a>` the first closer is the inner element's.
+    In `<p=a>\nUse <call> to call\n</p>` no call begins: the marker is in doubt until the closer
+    comes, which makes it text. In `<p=a>\nx\n<p=b>` an entry follows, so the first one ends before
+    it. In `<a><a>1</a></a>` the first closer is the inner element's.
     """
 
     def __init__(
@@ -99,37 +107,37 @@ class RawReader:
         quoted: bool = False,
         nested: str = "",
     ) -> None:
-        """Prepare to read up to `after`; the text is emitted as it comes, or kept in `pieces`.
+        """Prepare to read up to `after`; the text goes to `emit` as it comes, or to `pieces`.
 
-        `escapes` are texts that hold what closes the value, and stand for a character of it. A
-        `quoted` value is a string, whatever it looks like. `nested` opens an element in the value
-        that closes as the value does.
+        `escapes` are texts that contain the closer and stand for a character. A `quoted` value is
+        a string, whatever it looks like. `nested` opens an element in the value that has the same
+        closer as the value.
         """
         self.around, self.key, self.after = around, key, after
         self.nests, self.quoted = bool(nested), quoted
         self.depth = 0
-        """Elements in the value that are open and close as it does."""
+        """Number of open elements in the value that have its closer."""
         self.pieces: list[str] = []
         self.buffers = emit is None and not quoted
         self.quotes = QuoteScan(around.arguments.values)
         self.doubts: deque[_Doubt] = deque()
-        """What was seen and is not yet decided; from the first on the text is left."""
+        """Undecided stops; the text from the first on stays on the tape."""
         self.take: Emit = self.pieces.append if emit is None else _escaping(emit)
         self._closes = [key + row.end.strip()[:1] for row in around.rows if row.keyed_close]
-        """What follows the closer where an entry ends with its key."""
+        """Texts that follow the closer if an entry ends with its key."""
         opens = [opening.core for opening in around.openings if opening.core]
         closers = [after.core] if after.core else [around.separator.core, *around.stops]
         stops = [("", nested, _Stop.OPENING)]
         space = after.before if after.core else around.space
         stops += [(space, text, _Stop.CLOSER) for text in closers]
         if not after.core and not around.separator.core:
-            # Nothing but the next entry's beginning ends the value.
+            # Only the beginning of the next entry ends the value.
             stops += [(around.separator.text, text, _Stop.CLOSER) for text in opens]
         self.between = after.after + around.separator.text + around.openings[0].before
         """Whitespace and separator that the template writes between a closer and an entry."""
         if after.core and not escapes:
-            # Without its closer a value ends before the next marker, and before what the
-            # template writes between the two.
+            # A value without its closer ends before the next marker, and before the text that the
+            # template writes between closer and marker.
             # A turn may end with the text that closes an argument: that is the closer here.
             closer = after.core + key if self._closes else after.core
             others = [text for text in (*around.stops, *opens) if not text.startswith(closer)]
@@ -138,7 +146,7 @@ class RawReader:
         stops += [("", text, _Stop.ENTRY) for text in self._entry_signs()]
         stops += [("", text, _Stop.ESCAPE) for text in escapes]
         self.stops = StopTable(stops)
-        # What needs no escape passes by without being looked at again.
+        # Text that needs no escape bypasses the reader.
         search = self.stops.searching("" if emit is None else _ESCAPED).search
         self.lane = TextLane(
             search,
@@ -151,10 +159,10 @@ class RawReader:
         self.looked = self.scanned = around.tape.position
 
     def _entry_signs(self) -> Iterator[str]:
-        """Return what the next entry begins with, if a value closes and no marker opens entries."""
+        """Return the beginnings of the next entry if values have a closer and entries no marker."""
         around = self.around
         self.missing = sorted(around.schema.names - around.given, key=len, reverse=True)
-        """The declared keys that were not given yet."""
+        """Declared keys that were not given yet, longest first."""
         if self.after.core and self.missing and not self.nests:
             for opening in around.openings:
                 sign = opening.core or around.separator.core
@@ -164,15 +172,15 @@ class RawReader:
                     yield from (f"{tail}{sign}" for tail in sorted(tails))
 
     def read(self) -> Reading[ReadOutcome]:
-        """Take the text; the closer is left. REPAIRED where it is not there.
+        """Take the text and leave the closer; return REPAIRED if the closer is missing.
 
-        A closer inside a string of an array or object is text, if the value is whole after it.
+        A closer inside a string of an array or object is text if the value is whole later on.
         """
         tape, stops = self.around.tape, self.stops
         while True:
             found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
-                # Another stop may have begun before it, and hold it.
+                # A longer stop may have begun before this one and contain it.
                 begun = stops.safe(tape.text, tape.at)
                 self._leave(min(begun, stops.written_before(tape.text, found, tape.at)))
                 yield
@@ -194,7 +202,7 @@ class RawReader:
                 return sight
 
     def _seen(self, found: FoundStop[_Stop]) -> Reading[ReadOutcome | None]:
-        """Decide over a text that may end the value; return the outcome where it does."""
+        """Judge a stop; return the outcome if it ends the value, or None."""
         tape = self.around.tape
         start, size = tape.offset + found.start, found.end - found.start
         cut = tape.offset + self.stops.written_before(tape.text, found, tape.at)
@@ -212,7 +220,7 @@ class RawReader:
     def _sight(
         self, label: _Stop, start: int, size: int, cut: int, *, quoted: bool
     ) -> Reading[_Sight]:
-        """Say what a text is that may end the value; `cut` is where it then ends."""
+        """Return the meaning of a stop; `cut` is the offset at which the value ends if it does."""
         tape, around = self.around.tape, self.around
         if label is _Stop.ESCAPE or (quoted and label is not _Stop.CLOSER):
             return _Sight.TEXT
@@ -238,7 +246,7 @@ class RawReader:
         return _Sight.QUOTED if quoted or nested else sight
 
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
-        """Say what a marker is before which no closer stands."""
+        """Return the meaning of a marker without a closer before it."""
         around = self.around
         ahead = TextLookahead(around.tape, start)
         for opening in around.openings:
@@ -257,10 +265,10 @@ class RawReader:
         return {None: _Sight.CLOSED, True: _Sight.END, False: _Sight.DOUBT}[after]
 
     def _declared_entry(self, ahead: TextLookahead) -> Reading[_Sight]:
-        """Say whether an entry of a declared key comes, whose value then shows that it is one.
+        """Return whether an entry of a declared key begins here, judged by its value.
 
-        In `a:<q>x,b:<q>y<q>` the quote behind `b:` closes nothing, for `y` comes after it. In
-        `a:<q>x,b:3<q>` it is a text in which a closer comes.
+        In `a:<q>x,b:<q>y<q>` the quote after `b:` is not a closer, because `y` follows it. In
+        `a:<q>x,b:3<q>` a closer comes, so `,b:3` is text.
         """
         around = self.around
         yield from ahead.space()
@@ -280,7 +288,7 @@ class RawReader:
         return _Sight.END
 
     def _close(self, end: int, outcome: ReadOutcome) -> ReadOutcome:
-        """End the value here, or where it was doubted that it ends, if it is not whole here."""
+        """End the value at `end`, or at an earlier doubt if it is not whole at `end`."""
         tape = self.around.tape
         repaired = outcome is ReadOutcome.REPAIRED
         tried = {_Sight.QUOTED, _Sight.DOUBT} if self.nests and repaired else {_Sight.QUOTED}
@@ -295,7 +303,7 @@ class RawReader:
         return outcome
 
     def _in_string(self, start: int) -> bool:
-        """Whether a place stands inside a string of an array or object."""
+        """Return whether an offset is inside a string of an array or object."""
         tape = self.around.tape
         begin = max(self.scanned, tape.position) - tape.offset
         self.quotes.read(tape.text[begin : start - tape.offset])
@@ -303,7 +311,7 @@ class RawReader:
         return self.quotes.inside("")
 
     def _too_far(self, found: FoundStop[_Stop] | None) -> bool:
-        """Whether a doubted closer ends the value, since no other comes; markers are text then."""
+        """Return whether a doubtful closer ends the value, as no other came; markers are text."""
         tape = self.around.tape
         seen = tape.offset + (len(tape.text) if found is None else found.start)
         wait = _LONGEST_DOUBT + (_LONGEST_KEY if found is None else 0)
@@ -317,7 +325,7 @@ class RawReader:
         return False
 
     def _is_whole(self, end: int) -> bool:
-        """Whether the text up to here can be read as a value."""
+        """Return whether the text up to `end` can be decoded as a value."""
         tape, notation = self.around.tape, self.around.arguments.values
         text = "".join(self.pieces) + tape.text[tape.at : end]
         try:
@@ -330,7 +338,7 @@ class RawReader:
         return True
 
     def _leave(self, end: int) -> None:
-        """Take the text up to here, unless it is not decided what stands before."""
+        """Take the text up to `end` unless there is a doubt before it."""
         if not self.doubts:
             self._pass(end)
 
@@ -344,17 +352,17 @@ class RawReader:
             self.take(tape.take(end - tape.at, SpanKind.ARGUMENTS))
 
     def _keep(self, text: str) -> None:
-        """Take a piece that passes by."""
+        """Store a piece that bypasses the reader."""
         self.take(text)
         if self.buffers:
             self.quotes.read(text)
             self.scanned = self.around.tape.position
 
     def _ended(self) -> ReadOutcome:
-        """Take all that is left: whole where the model has ended, cut where it was stopped."""
+        """Take the rest of the text: whole if the model has ended, cut if it was stopped."""
         tape = self.around.tape
         if not tape.complete:
-            # What may have begun to close the value is left, as before more text came.
+            # The front of a possible closer is left, as it was before more text could come.
             at = max(tape.at, self.looked - tape.offset)
             self._pass(max(tape.at, self.stops.safe(tape.text, at)))
             return ReadOutcome.CUT
@@ -372,7 +380,7 @@ class RawReader:
         return ReadOutcome.REPAIRED
 
     def _entry(self, ahead: TextLookahead) -> Reading[bool]:
-        """Whether what looks like the next entry is one; true where none opens so."""
+        """Return whether the next entry begins here; true if no entry opens with this text."""
         for opening in self.around.openings:
             core = opening.core
             if core and core not in self.around.stops and (yield from ahead.text(core)):
@@ -380,9 +388,9 @@ class RawReader:
         return True
 
     def _closer(self, ahead: TextLookahead) -> Reading[_Sight]:
-        """Say what a closer is by what stands after it: text, where that may not stand there.
+        """Return the meaning of a closer by the text after it: TEXT if that cannot follow a closer.
 
-        A key without the separator before it is forgiven where no other closer comes.
+        A key without the separator before it is accepted if no other closer comes.
         """
         around = self.around
         begin = [unit for opening in around.openings for unit in opening.units[:1]]
@@ -392,19 +400,19 @@ class RawReader:
         if (yield from ahead.ended()) or (yield from ahead.among(wanted)) is not None:
             return _Sight.END
         if ahead.short and not around.tape.complete:
-            # The cut has left the front of what may follow.
+            # The text was cut in the front of a text that may follow.
             return _Sight.END
         keyed = TextLookahead(around.tape, around.tape.offset + ahead.at)
         if not begin and (yield from self._keyed(keyed)) is not None:
             return _Sight.DOUBT if around.separator.core else _Sight.END
-        # Of what closes the call only the front may be there.
+        # Only the front of the call's closer may be there.
         if (yield from ahead.among(begun_stops(around.stops))) is None:
             return _Sight.TEXT
         yield from ahead.space()
         return _Sight.END if (yield from ahead.ended()) else _Sight.CLOSED
 
     def _keyed(self, ahead: TextLookahead) -> Reading[str | None]:
-        """Return the key that comes next, with what leads to its value; None where none does."""
+        """Return the next key if the text that leads to its value follows it, or None."""
         around = self.around
         yield from ahead.space()
         key = yield from ahead.word(_WORD, _LONGEST_KEY)
@@ -424,7 +432,7 @@ def begun_stops(stops: Sequence[str]) -> tuple[str, ...]:
 
 
 def _escaping(emit: Emit) -> Emit:
-    """Pass text on as the inside of a JSON string."""
+    """Return a function that emits text escaped for the inside of a JSON string."""
 
     def escape(text: str) -> None:
         emit(_in_json(text))
@@ -433,27 +441,27 @@ def _escaping(emit: Emit) -> Emit:
 
 
 def _in_json(text: str) -> str:
-    """Return a text as the inside of a JSON string."""
+    """Return a text escaped for the inside of a JSON string."""
     return encode_basestring(text)[1:-1]
 
 
 _ESCAPED = '"\\' + "".join(map(chr, range(0x20)))
 _WORD = re.compile(r"[^\s:=<>(){}\[\],;\"']+")
 _TRIED_AGAIN = (_Stop.CLOSER, _Stop.MARKER)
-"""What another stop may begin within."""
+"""Stops within which another stop may begin."""
 _DOUBTED = (_Sight.DOUBT, _Sight.ENTRY)
-"""What ends a value where nothing closes one any more."""
+"""Meanings that end a value once closers are known to be missing."""
 _UNCLOSED = (_Sight.CLOSED, _Sight.ENTRY)
-"""What ends a value that something else than its closer ends."""
+"""Meanings that end a value that no closer of its own ends."""
 _LONGEST_KEY = 4096
 _LONGEST_DOUBT = 16384
-"""Characters in which what decides has to follow what may or may not end a value."""
+"""Characters after a doubtful stop within which the text that decides has to come."""
 _SHORT = 2
-"""So short texts are not markers."""
+"""Up to this many characters a text is not a marker."""
 
 
 _NUMBERED = frozenset({"number", "array", "object"})
-"""Types whose values may be or hold a number that is not an integer."""
+"""JSON types whose values may be or contain a number that is not an integer."""
 
 
 def json_of(
@@ -464,7 +472,7 @@ def json_of(
     *,
     quoted: bool,
 ) -> str:
-    """Return the JSON text of a value that is written as this raw text."""
+    """Return the JSON text of the value that a raw text is written for."""
     string = notation.string
     if quoted or types == frozenset({"string"}):
         return json.dumps(string.read(text), ensure_ascii=False)
@@ -490,10 +498,10 @@ def json_of(
 
 
 def _of_other_type(text: str, types: frozenset[str], notation: ValueNotation) -> Json:
-    """Return the value of a text that has none of its types, where a string is not one of them.
+    """Return the value of a text that fits none of `types`, which lack "string".
 
-    No type at all is left where the schema says string alone and the text stands without the
-    quotes of one: a bare literal but null is its text.
+    `types` is empty if the schema says string only and the text is without quotes: then a bare
+    literal other than null is its text.
     """
     try:
         value = decode_value(text, notation)

@@ -1,4 +1,10 @@
-"""Reading reasoning, up to what closes it."""
+"""Read reasoning up to its end, and headers whose words differ from the template's.
+
+- `ReasoningReader` reads one block up to its closer, an opening of content, or the turn's end.
+- `CallTrial` decides what a call inside unclosed reasoning is: it reads the text from each possible
+  opening on and looks for a whole call.
+- `HeaderReader` reads `<|channel|>any words<|message|>` by the turn's `ChannelFrame`.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +36,16 @@ from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, RowCall, TurnStart, TurnTree
 
-# Reading the header of a block where its words are not those that the template writes.
+# Headers with other words than the template's.
 
 
 class HeaderReader:
-    """Reads `<|channel|>any words<|message|>` where a header may stand, by the turn's frame."""
+    """Reads `<|channel|>any words<|message|>` in place of a header, by the turn's frame."""
 
     def __init__(
         self, turn: TurnTree, section: SectionReader | None, offered: frozenset[str] | None
     ) -> None:
-        """Prepare for turns of this expression; `offered` are the tools, None: any."""
+        """Prepare for turns of this expression; `offered` are the tools, or None for any."""
         self._turn, self._offered, self._section = turn, offered, section
         self.frame = frame_of(turn)
         self._recipient = None if self.frame is None else recipient_pattern(turn, offered)
@@ -59,10 +65,10 @@ class HeaderReader:
     def read(
         self, tape: TextTape, collector: MessageCollector, stops: StopTable[StopMark]
     ) -> Reading[StopMark | None]:
-        """Read a header and, where it leads to a call, the call after it.
+        """Read a header and, if it leads to a call, the call after it; return its meaning.
 
-        None where there is no header, or one that the template writes so, which is among the
-        `stops` of content: it is left. What stands before an opener that is there again is taken.
+        Returns None if there is no header, or if it is one of the template's own, which are among
+        the `stops` of content: it is left. The text before a repeated opener is taken.
         """
         frame = self.frame
         if frame is None or not (yield from self._begins(tape)):
@@ -101,7 +107,7 @@ class HeaderReader:
         return opened
 
     def _has_other_role(self, tape: TextTape) -> Reading[bool]:
-        """Whether the marker of a header comes, but not with the template's word behind it."""
+        """Return whether the marker of a header comes without the template's word after it."""
         header = self._turn.header
         if not header.is_marked or len(header.units) == 1:
             return False
@@ -110,7 +116,7 @@ class HeaderReader:
         return (yield from ahead.among((header.core, header.units[0]))) == header.units[0]
 
     def skip_role(self, tape: TextTape) -> Reading[None]:
-        """Take words that a model wrote behind its role, if a call's header comes after them."""
+        """Take words that a model wrote after its role, if a call's header comes after them."""
         frame, recipient_ = self.frame, self._recipient
         if frame is None or recipient_ is None:
             return
@@ -126,7 +132,7 @@ class HeaderReader:
             tape.take(start - tape.position, SpanKind.JUNK)
 
     def _calls(self, header: str, tape: TextTape) -> SectionReader | None:
-        """Return the reader of the call that comes next; None where no header leads to one."""
+        """Return the reader of the call that comes next, or None if the header leads to none."""
         named = None if self._recipient is None else self._recipient.search(header)
         if named is not None and self._turn.calls is not None:
             section = _headed(self._turn.calls, header[: named.start(1)], header[named.end(1) :])
@@ -135,7 +141,7 @@ class HeaderReader:
         return self._section if leads else None
 
     def _begins(self, tape: TextTape) -> Reading[bool]:
-        """Whether a header comes; another role before that of a call is taken."""
+        """Return whether a header comes; another role before that of a call is taken."""
         if (yield from self._at_opener(tape)):
             return True
         if not (yield from self._has_other_role(tape)):
@@ -144,7 +150,7 @@ class HeaderReader:
         return (yield from self._at_opener(tape))
 
     def _at_opener(self, tape: TextTape) -> Reading[bool]:
-        """Whether a header comes: the frame's first marker, or words that lead to a name."""
+        """Return whether a header comes: the frame's first marker, or words that lead to a name."""
         while True:
             text = tape.text[tape.at :]
             bare = text.lstrip()
@@ -156,9 +162,9 @@ class HeaderReader:
             yield
 
     def _size(self, tape: TextTape, frame: ChannelFrame) -> Reading[int]:
-        """Measure the header that has begun, whitespace before it included; 0: it is none.
+        """Return the length of the header and the whitespace before it, or 0 if there is none.
 
-        Negative where it heads nothing: the turn ends in it, or another header begins.
+        Negative if it is broken off: the turn ends in it, or another header begins.
         """
         while True:
             text = tape.text[tape.at :]
@@ -180,13 +186,13 @@ _OPENED = {TurnPart.REASONING: StopMark.REASONING, TurnPart.CONTENT: StopMark.CO
 
 
 def _stops_at(stops: StopTable[StopMark], text: str, start: int) -> bool:
-    """Whether a stop stands at this very place of a text."""
+    """Return whether a stop is at this very offset of a text."""
     found = stops.find(text, start)
     return found is not None and found.start == start
 
 
 def _headed(section: CallSection, before: str, after: str) -> CallSection:
-    """Return the section whose call begins with a header just as it was written."""
+    """Return the section whose call begins with a header exactly as it was written."""
     call = section.call
     if not isinstance(call, RowCall):
         return section
@@ -196,28 +202,28 @@ def _headed(section: CallSection, before: str, after: str) -> CallSection:
     return replace(section, open=TemplateLiteral(), call=RowCall(headed))
 
 
-# Whether a text that has come to its end holds a whole call: it is read to see.
+# The trial of a possible call in reasoning.
 
 
 class CallTrial:
-    """Looks for the first whole call of an offered tool in reasoning that nothing closed."""
+    """Finds the first whole call of an offered tool in unclosed reasoning."""
 
     def __init__(
         self, turn: TurnTree, section: SectionReader, offered: frozenset[str] | None
     ) -> None:
-        """Prepare to try with the reader of a turn's calls; `offered` are the tools, None: any."""
+        """Store the reader of a turn's calls; `offered` are the tools, or None for any."""
         self._turn, self._section, self._offered = turn, section, offered
         closers: tuple[str, ...] = ()
         if turn.calls is not None:
             closers = (*section_closers(turn, turn.calls), *turn.calls.close.units)
         self._behind = ("", *closers, *(end.core for end in turn.ends))
-        """What may stand after calls, of which a cut may have left the front."""
+        """Texts that may come after calls; a cut may have left only the front of one."""
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """Say where the whitespace before the call begins, and the call itself; None: no call.
+        """Return the offsets of the whitespace before the call and of the call, or None.
 
-        Of many openings only the first few are tried, so that a text costs no more than its length
-        times their number.
+        Only the first `_MOST_TRIED` openings are tried, so the cost is at most the length of the
+        text times that number.
         """
         stops = calls_in_reasoning(self._turn, self._offered)
         at = 0
@@ -231,7 +237,7 @@ class CallTrial:
         return None
 
     def goes_on(self, text: str) -> bool:
-        """Whether a text that was cut is a call up to where it was: whole, or the front of one."""
+        """Return whether a cut text is a call so far: a whole one, or the front of one."""
         calls, cut, rest = self._tried(text.lstrip(), complete=False)
         return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
 
@@ -240,7 +246,7 @@ class CallTrial:
         return bool(calls) and calls[0].status is Status.OK
 
     def _tried(self, text: str, *, complete: bool) -> tuple[Sequence[ParsedCall], bool, str]:
-        """Read a text; return its calls, whether they were cut, and what comes after them."""
+        """Read a text; return its calls, whether they were cut, and the text after them."""
         tape = TextTape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete
@@ -249,7 +255,7 @@ class CallTrial:
         )
         cut = False
         try:
-            # On a tape that is closed no reader waits.
+            # No reader waits on a closed tape, so one step reads all.
             next(self._section.read(tape, collector))
         except StopIteration as ended:
             cut = bool(ended.value)
@@ -260,17 +266,17 @@ _MOST_TRIED = 8
 
 
 class _Stopped(NamedTuple):
-    """What ended reasoning, and how many characters it and the whitespace before it have."""
+    """The stop that ended reasoning, and its length with the whitespace before it."""
 
     mark: StopMark
     size: int
 
 
 class ReasoningReader:
-    """Reads one block of reasoning; its close, what opens content, or the turn's end can end it.
+    """Reads one block of reasoning up to its closer, an opening of content, or the turn's end.
 
-    Where nothing closes it, a whole call inside it is a call, and ends it: from what opens a call
-    on the text is held, until it shows which of the two it is.
+    If nothing closes it, a whole call inside it is a call and ends it: the text from an opening of
+    a call on is held until it is known whether that happens.
     """
 
     def __init__(
@@ -281,9 +287,9 @@ class ReasoningReader:
         *,
         keeps: bool,
     ) -> None:
-        """Prepare to read the reasoning of a turn; without a trial calls in it are text.
+        """Prepare to read the reasoning of a turn; without a trial, calls in it are text.
 
-        Where it `keeps` reasoning, what opens calls or content in it is text, too.
+        With `keeps`, openings of calls and content in it are text, too.
         """
         self.turn = turn
         self._trial = trial
@@ -292,7 +298,7 @@ class ReasoningReader:
         )
         self._closers = reasoning_stops(turn, offered, calls=False, content=not keeps)
         close = "" if turn.reasoning is None else turn.reasoning.close.core
-        # What closes reasoning before the next header may end the turn there, too.
+        # The closer of reasoning may be the text that ends the turn, too.
         self._ends = any(end.core == close for end in turn.ends)
         # The headers of other roles begin with the same marker.
         header = turn.header.units[0] if turn.header.is_marked else turn.header.mark
@@ -300,9 +306,9 @@ class ReasoningReader:
         self._behind_end = tuple(filter(None, cores))
 
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
-        """Read from after what opens the reasoning to after what closes it.
+        """Read from after the opening of the reasoning to after its closer.
 
-        What ends it otherwise is left.
+        Any other end of it is left.
         """
         block = self.turn.reasoning
         if block is None:
@@ -312,7 +318,7 @@ class ReasoningReader:
         if stopped is not None and stopped.mark is StopMark.CALLS:
             stopped = yield from self._held(tape, collector, stopped.size)
         if stopped is None:
-            # What a cut has left of a stop.
+            # The front of a stop that the text was cut in.
             tape.take(tape.left() if tape.closed and not tape.complete else 0, SpanKind.MARKUP)
             return
         if stopped.mark is not StopMark.REASONING_CLOSE:
@@ -328,9 +334,9 @@ class ReasoningReader:
         collector.reasoning_marker((yield from skip_written(tape, after)))
 
     def _until(self, tape: TextTape, emit: Emit, *, held: bool) -> Reading[_Stopped | None]:
-        """Read up to what ends the reasoning; None: the text ended.
+        """Read up to a stop that ends the reasoning; return it, or None if the text ended.
 
-        An end that stands in the middle of it is text, and so are calls where it is `held`.
+        An end of the turn in the middle of it is text, and so are calls if it is `held`.
         """
         stops = self._closers if held else self._stops
         while True:
@@ -343,8 +349,8 @@ class ReasoningReader:
             emit(tape.take(size, SpanKind.REASONING))
 
     def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
-        """Whether an end counts: nothing, another end or a header comes after it."""
-        # So few characters are looked at, however many have come.
+        """Return whether an end counts: no text, another end or a header comes after it."""
+        # Only so many characters are looked at, however many have come.
         most = size + _MOST_SPACE + max(map(len, self._behind_end), default=0) + 1
         while True:
             behind = tape.text[tape.at + size : tape.at + most]
@@ -360,7 +366,7 @@ class ReasoningReader:
     def _held(
         self, tape: TextTape, collector: MessageCollector, size: int
     ) -> Reading[_Stopped | None]:
-        """Hold what began like a call; return what ended the reasoning, CALLS where a call did."""
+        """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""
         held = [tape.take(size, SpanKind.REASONING)]
         stopped = yield from self._until(tape, held.append, held=True)
         text = "".join(held)
@@ -370,7 +376,7 @@ class ReasoningReader:
             behind = tape.text[tape.at : tape.at + (0 if stopped is None else stopped.size)]
             call = self._trial.find(text + behind)
         if call is None:
-            # A cut leaves open which of the two a call was: it is neither.
+            # In a cut text the front of a call is neither reasoning nor a call: it is markup.
             cut = stopped is None and not tape.complete
             if cut and self._trial is not None and self._trial.goes_on(text):
                 tape.put_back(text)
@@ -387,14 +393,14 @@ class ReasoningReader:
     def _opening(
         self, tape: TextTape, collector: MessageCollector, block: MarkerBlock
     ) -> Reading[int]:
-        """Take what is left of the opening; say where a block that is empty would close."""
+        """Take the rest of the opening; return the offset at which an empty block would close."""
         mark = collector.reasoning_marker
         prompted = self.turn.start is TurnStart.REASONING and not tape.position
         begun = -1 if prompted else tape.position
         after = self.turn.unwritten if prompted else block.open.after
         mark((yield from skip_written(tape, after)))
         if block.open.core:
-            # A marker that the prompt has already written, written again.
+            # The model may repeat a marker that the prompt has already written.
             text = tape.position
             mark((yield from _skip_repeated(tape, block.open)))
             mark((yield from skip_again(tape, block.open)))
@@ -404,11 +410,11 @@ class ReasoningReader:
 
 
 _MOST_SPACE = 256
-"""How much whitespace after an end is waited for, so that a wait costs no more than that."""
+"""Most whitespace after an end that is waited for; it limits the cost of a wait."""
 
 
 def _skip_repeated(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
-    """Take a literal that is there a second time, whitespace before it forgiven; return it."""
+    """Take and return a repeated literal and the whitespace before it, or return empty."""
     ahead = TextLookahead(tape, tape.position)
     yield from ahead.space()
     if not (yield from ahead.text(literal.core)):

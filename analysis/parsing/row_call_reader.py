@@ -1,4 +1,10 @@
-"""Reading a call that is a row of literals and slots."""
+"""Read a tool call that is written as a row of literals and slots (name, id, arguments).
+
+`RowReader.read` takes the items of the row in order from the tape and passes the name, the id and
+the arguments to the collector. It accepts what models get wrong: missing or repeated markers,
+other words between markers, a missing id, a name glued to its arguments, a tag that closes itself.
+The result says whether the call closed, was cut, or is not a call.
+"""
 
 from __future__ import annotations
 
@@ -34,15 +40,15 @@ from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, FreeText, FunctionName, RowCall, RowItem, SingleWord
 
-# Reading what stands after a call's name, in whatever words a model puts between its markers.
+# Literals whose words a model may write otherwise.
 
 
 def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]) -> Reading[bool]:
-    """Take a literal whose words may be others, more or none: its last marker alone has to come.
+    """Take a literal whose words may be other, more or none: only its last marker is required.
 
-    Where the template writes `<|kind|>code json<|text|>`, a model may write `<|kind|>json<|text|>`.
-    False where a stop comes before it, or too much text: then nothing was taken. A literal that
-    does not end with the second of two markers is read as it is.
+    If the template writes `<|kind|>code json<|text|>`, a model may write `<|kind|>json<|text|>`.
+    Returns False, with nothing taken, if a stop or too much text comes before the marker. A
+    literal that does not end with the last of several markers is read as it is.
     """
     markers = literal.markers
     last = markers[-1] if len(markers) > 1 else ""
@@ -71,7 +77,7 @@ def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]
 
 
 class RowReader:
-    """Reads a call that is a row."""
+    """Reads one call that is a row."""
 
     def __init__(
         self, tape: TextTape, call: RowCall, around: CallSurroundings, collector: MessageCollector
@@ -81,15 +87,15 @@ class RowReader:
         self.name = ""
         self.id = ""
         self.early: str | None = None
-        """Arguments that stand before the name."""
+        """JSON text of arguments that came before the name."""
         self.status = Status.OK
         last = call.empty_row[-1] if call.empty_row else None
         self.behind_name = last.units[:1] if isinstance(last, TemplateLiteral) else ()
         self._selves: tuple[str, ...] = ()
-        """What stands after the name of a call whose tag closes itself."""
+        """Texts after the name of a call whose tag closes itself."""
 
     def read(self) -> Reading[CallEnd]:
-        """Read from what opens the call to what closes it."""
+        """Read from the opening of the call to its close."""
         row = self.row
         skipped = 0
         for at, item in enumerate(row):
@@ -103,7 +109,7 @@ class RowReader:
         return self._close(self.status)
 
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
-        """Read one item; return how the call ends with it, None where it goes on."""
+        """Read one item; return how the call ends with it, or None if it continues."""
         rest = self.row[at + 1 :]
         if isinstance(item, TemplateLiteral):
             return (yield from self._literal(item, at))
@@ -117,7 +123,7 @@ class RowReader:
         return ended
 
     def _without_id(self, items: Sequence[RowItem]) -> Reading[bool]:
-        """Whether an id and what leads to it are missing: what follows them is there instead."""
+        """Return whether an id and its lead are missing: the text after them comes instead."""
         if len(items) < _LED_WORD or not isinstance(items[1], SingleWord):
             return False
         lead, _, following = items
@@ -130,7 +136,7 @@ class RowReader:
         return (yield from behind_space(self.tape, following.units[0]))
 
     def _closed_itself(self) -> Reading[bool]:
-        """Take a tag that closes itself after the name, and what else closes the call."""
+        """Take the close of a self-closing tag after the name, and the call's other closers."""
         tape = self.tape
         closed = yield from at_any(tape, self._selves)
         if closed is None or not self._is_offered():
@@ -146,7 +152,7 @@ class RowReader:
         return True
 
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
-        """Take whatever stands in the place of a word, up to the marker after it."""
+        """Take any text in place of a word, up to the marker after it."""
         first = following[0] if following else None
         if not isinstance(first, TemplateLiteral) or first.units[:1] != first.markers[:1]:
             there = yield from read_literal(self.tape, TemplateLiteral.of(item.default))
@@ -157,7 +163,7 @@ class RowReader:
     def _slot(
         self, item: FunctionName | SingleWord, following: Sequence[RowItem]
     ) -> Reading[CallEnd | None]:
-        """Read a name, an id or a number; return how the call ends where there is none."""
+        """Read a name, an id or a number; return how the call ends if there is none, or None."""
         kind = SpanKind.NAME if isinstance(item, FunctionName) else SpanKind.ID
         word = yield from self._word(following, kind)
         if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
@@ -178,7 +184,7 @@ class RowReader:
         return None
 
     def _unread(self) -> CallEnd:
-        """Say how a call ends of which something could not be read."""
+        """Return how a call ends that could not be read."""
         sure = not self.around.tentative or (bool(self.name) and self._is_offered())
         return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
 
@@ -187,7 +193,7 @@ class RowReader:
         return CallEnd.CLOSED
 
     def _literal(self, literal: TemplateLiteral, at: int) -> Reading[CallEnd | None]:
-        """Take a literal; return how the call ends where it is not there."""
+        """Take a literal; return how the call ends if it is missing, or None if it continues."""
         if self.collector.calling:
             return (yield from self._closing(literal))
         if not at:
@@ -208,7 +214,7 @@ class RowReader:
         return self._unread()
 
     def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
-        """Take what closes the call, or what of it is there."""
+        """Take the closers of the call that are there; return how it ends, or None if all were."""
         whole = yield from self._closers_there(literal)
         if whole is None:
             return CallEnd.CUT
@@ -218,7 +224,7 @@ class RowReader:
         return None
 
     def _closers_there(self, literal: TemplateLiteral) -> Reading[bool | None]:
-        """Take those closers that are there; whether all are, None where the text was cut."""
+        """Take the closers that are there; return whether all are, or None if the text was cut."""
         tape = self.tape
         whole = True
         for unit in literal.units:
@@ -232,7 +238,7 @@ class RowReader:
         return whole
 
     def _opening(self, literal: TemplateLiteral) -> Reading[bool]:
-        """Take what opens the call; its first markers may have been forgotten."""
+        """Take the opening of the call; its first markers may be missing."""
         units = literal.units
         for unit in units:
             if (yield from behind_space(self.tape, unit)):
@@ -252,7 +258,7 @@ class RowReader:
         return (yield from read_literal(self.tape, literal))
 
     def _at_name(self) -> Reading[bool]:
-        """Whether the words before an offered name are missing: it and what follows are there."""
+        """Return whether the words before an offered name are missing: name and next text come."""
         following = self.row[2] if len(self.row) > _PAIR else None
         if not isinstance(following, TemplateLiteral) or not following.units:
             return False
@@ -263,7 +269,7 @@ class RowReader:
         return (yield from ahead.row(following.units[:1]))
 
     def _without_word(self, rest: TemplateLiteral) -> Reading[bool]:
-        """Whether the word before an offered name is missing: what follows the word is there."""
+        """Return whether the word before an offered name is missing: the text after it comes."""
         if len(rest.units) < _PAIR or not rest.units[0].isalnum():
             return False
         ahead = TextLookahead(self.tape, self.tape.position)
@@ -274,7 +280,7 @@ class RowReader:
         return name is not None and not (yield from ahead.word(_WORD_SIGN, 1))
 
     def _up_to(self, wanted: str, kind: SpanKind) -> Reading[None]:
-        """Take what a model wrote before a text; nothing where that is not near."""
+        """Take the text before `wanted`, or nothing if that is too far or a stop comes first."""
         tape = self.tape
         stops = StopTable([("", text, text == wanted) for text in (wanted, *self.around.stops)])
         while True:
@@ -290,7 +296,7 @@ class RowReader:
             yield
 
     def _without_arguments(self, at: int) -> Reading[bool]:
-        """Try to close a call that is written otherwise where it has no arguments."""
+        """Close a call without arguments if the template writes these in another way."""
         empty = self.call.empty_row
         if empty is None or not self.name or not isinstance(empty[-1], TemplateLiteral):
             return False
@@ -311,7 +317,7 @@ class RowReader:
         return not self.around.tentative or (offered is not None and self.name in offered)
 
     def _word(self, following: Sequence[RowItem], kind: SpanKind) -> Reading[str | None]:
-        """Read a name or an id up to the literal after it."""
+        """Read a name or an id up to the literal after it, or return None if there is none."""
         stops = dict.fromkeys((*_word_stops(following), *self.behind_name))
         if kind is SpanKind.NAME:
             tags = [stop[:-1] for stop in stops if stop.endswith(">")]
@@ -339,15 +345,15 @@ class RowReader:
         return self.tape.take(size, kind) if size else None
 
     def _glued_name(self, following: Sequence[RowItem], text: str) -> int:
-        """Measure the name of an offered tool at the front of a text; 0 where there is none.
+        """Return the length of an offered tool's name at the front of a text, or 0.
 
-        What leads to the arguments may be missing behind it: a lone marker before `{`, or what
-        opens a key that the tool declares.
+        The text that leads to the arguments may be missing after it: a lone marker before `{`, or
+        the opening of a key that the tool declares.
         """
         names = sorted(self.around.offered or (), key=len, reverse=True)
         if _may_be_missing(following):
             return next((len(name) for name in names if text.startswith(f"{name}{{")), 0)
-        # Whitespace alone may be missing before the first key, too.
+        # A literal of whitespace may be missing before the first key, too.
         written = (
             each for each in following if not isinstance(each, TemplateLiteral) or each.units
         )
@@ -362,12 +368,12 @@ class RowReader:
         return 0
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
-        """Open the call and read its arguments; return how it ends where that is not the close."""
+        """Open the call and read its arguments; return how it ends early, or None."""
         unnamed = not self.name and any(isinstance(each, FunctionName) for each in rest)
         if not unnamed and (not self.name or not self._is_offered()):
             return CallEnd.NO_CALL
         closers = self._closers(rest)
-        # A sign that closes a call, such as `)`, is noticed in a text with the marker behind it.
+        # A sign that closes a call, such as `)`, is found in text by the marker after it.
         close = self.around.section_close
         signs = closers if close.markers else []
         ends = (f"{sign}{close.core}" for sign in signs if not is_unit(sign))
@@ -401,19 +407,19 @@ class RowReader:
         return None
 
     def _closers(self, rest: Sequence[RowItem]) -> list[str]:
-        """Return the texts that may stand after the arguments."""
+        """Return the texts that may follow the arguments."""
         if self.name and any(isinstance(each, FunctionName) for each in rest):
-            # A call that is closed by its name.
+            # The name comes again after the arguments, as part of the closer.
             texts = [each.text for each in rest if isinstance(each, TemplateLiteral)]
             return [TemplateLiteral.of(self.name.join(texts)).first]
         return [each.first for each in rest if isinstance(each, TemplateLiteral) and each.core]
 
 
 def calls_unopened(tape: TextTape, call: RowCall, offered: frozenset[str] | None) -> Reading[bool]:
-    """Whether a call begins with its name, since what opens it was forgotten.
+    """Return whether a call begins with its name because its opening marker is missing.
 
-    Before an offered name stand the words of its opener, or behind it a marker: content holds
-    neither there.
+    The words of the opening come before an offered name, or a marker comes after it: content has
+    neither.
     """
     row = call.row
     first, following = row[0], row[2] if len(row) > _PAIR else None
@@ -433,36 +439,36 @@ def calls_unopened(tape: TextTape, call: RowCall, offered: frozenset[str] | None
 
 
 def _may_be_missing(items: Sequence[RowItem]) -> bool:
-    """Whether a lone marker comes, and then arguments in braces: these tell what it would."""
+    """Return whether a lone marker before arguments in braces comes: the brace replaces it."""
     if len(items) < _PAIR or not isinstance(items[1], ArgumentList):
         return False
     return isinstance(items[0], TemplateLiteral) and items[0].is_marker and _is_braced(items[1])
 
 
 def _is_braced(item: ArgumentList) -> bool:
-    """Whether arguments are written as an object, and not as the text of one."""
+    """Return whether arguments are written as an object and not as a string of JSON."""
     written = item.arguments
     return (written.verbatim or written.members.open.strip() == "{") and not written.encoded
 
 
 def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
-    """Return the texts that may stand right after a word of a row."""
+    """Return the texts that may come right after a word of a row."""
     spaced = False
     for at, item in enumerate(following):
         if isinstance(item, TemplateLiteral) and item.units:
-            # The words between its markers may be left out, the first marker with them.
+            # The words between its markers may be missing together with the first marker.
             yield from (item.units[0], *item.markers[-1:])
             if any(isinstance(each, SingleWord) for each in following[at + 1 : at + 2]):
                 yield from _word_stops(following[at + 2 :])
             return
-        # A literal without units is whitespace.
+        # A literal without units is whitespace only.
         spaced = spaced or (isinstance(item, TemplateLiteral) and bool(item.text))
         if isinstance(item, ArgumentList):
             members = item.arguments.members
             first = members.entry[0]
             for text in (members.open, "" if isinstance(first, RowSlot) else first):
-                # A sign that a name may hold, as in `- key: value`, ends no name: the whitespace
-                # before it does.
+                # A sign that a name may contain, as in `- key: value`, does not end a name: the
+                # whitespace before it does.
                 spaced = spaced or text[:1].isspace()
                 within = spaced and _NAME_SIGNS.fullmatch(text.strip())
                 if text.strip() and not within:
@@ -472,7 +478,7 @@ def _word_stops(following: Sequence[RowItem]) -> Iterator[str]:
 
 
 def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
-    """Whether one of the stops may turn out to begin before `end`, once more text is there."""
+    """Return whether a stop may begin before `end` once more text is there."""
     longest = max(map(len, stops), default=0)
     begun = (text[start:] for start in range(max(at, len(text) - longest), end))
     return any(stop.startswith(rest) for rest in begun for stop in stops)
@@ -480,14 +486,14 @@ def _may_begin(stops: Sequence[str], text: str, at: int, end: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _ends_of(stops: tuple[str, ...]) -> re.Pattern[str]:
-    """Find the first of these texts, or whitespace."""
+    """Return the pattern that finds the first of `stops`, or whitespace."""
     return re.compile("|".join([*map(re.escape, stops), r"\s"]))
 
 
 _LONGEST_WORD = 256
 _PAIR = 2
 _LED_WORD = 3
-"""A literal, a word, and the literal after it."""
+"""Number of items: a literal, a word, and the literal after it."""
 _LONGEST_NOISE = 256
 _NAME_SIGNS = re.compile(r"[\w.-]+")
 _WORD_SIGN = re.compile(r"[\w-]")

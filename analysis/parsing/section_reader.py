@@ -1,4 +1,11 @@
-"""Reading a section of calls: one call or several, and what encloses them."""
+"""Read a section of tool calls: its opening and closer, and the calls in it with separators.
+
+    <calls>CALL, CALL</calls>  ->  `_opens`, then per call `_call` and `_another`, then `_close`
+
+`read_call` reads one call as a row or as a JSON object. A call that cannot be read becomes content,
+unless its arguments were already passed on. Models forget closers and openers, repeat them, put
+calls in code fences and write them as OpenAI's messages hold them: each has its method here.
+"""
 
 from __future__ import annotations
 
@@ -45,20 +52,20 @@ from .text_lookahead import StopTable, TextLookahead
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import ArgumentList, CallSection, FunctionName, JsonCall, RowCall, TurnTree
 
-# Reading one call: a row of literals and slots, or one JSON object.
+# One call.
 
 
 def read_call(
     tape: TextTape, call: RowCall | JsonCall, around: CallSurroundings, collector: MessageCollector
 ) -> Reading[CallEnd]:
-    """Read one call from its opening literal to its close."""
+    """Read one call from its opening literal to its close, as a row or as a JSON object."""
     if isinstance(call, JsonCall):
         return (yield from JsonReader(tape, call, around, collector).read())
     return (yield from RowReader(tape, call, around, collector).read())
 
 
 def message_call(call: RowCall) -> JsonCall | None:
-    """Return the call that stands as messages hold one, an object, where a row is written."""
+    """Return the JSON call that a model may write for a row, as OpenAI's messages hold it."""
     lists = [item for item in call.row if isinstance(item, ArgumentList)]
     names = [item for item in call.row if isinstance(item, FunctionName)]
     if not lists or not names:
@@ -83,7 +90,7 @@ def message_call(call: RowCall) -> JsonCall | None:
 def at_message_call(
     ahead: TextLookahead, opens: Sequence[str], names: Collection[str]
 ) -> Reading[bool]:
-    """Whether markers, of which some may be missing, lead to a call as messages hold it."""
+    """Return whether markers, some of them perhaps missing, lead to a call as messages hold it."""
     for unit in opens:
         yield from ahead.row((unit,))
     yield from ahead.row(("[",))
@@ -99,7 +106,7 @@ class SectionReader:
     def __init__(
         self, turn: TurnTree, section: CallSection, offered: frozenset[str] | None
     ) -> None:
-        """Prepare to read sections; `offered` are the tools, None: any."""
+        """Prepare to read sections; `offered` are the tools, or None if any may be called."""
         self.section = section
         self._header = turn.header
         self._around = CallSurroundings(
@@ -130,10 +137,10 @@ class SectionReader:
     def read(
         self, tape: TextTape, collector: MessageCollector, space: int = 0, fence: int = 0
     ) -> Reading[bool]:
-        """Read from what opens the section or its first call; true where the text was cut.
+        """Read from the opening of the section or its first call; return whether the text was cut.
 
-        `space` characters of the template's whitespace stand before it, and before them `fence`
-        characters, which are content unless the fence that they open closes behind the calls.
+        `space` is the length of the template's whitespace before it. Before that come `fence`
+        characters, which are content unless the fence that they open closes after the calls.
         """
         self.judge_noise(tape, collector)
         other = self._as_messages
@@ -148,10 +155,10 @@ class SectionReader:
         return cut
 
     def _may_be_object(self, tape: TextTape, space: int) -> bool:
-        """Whether an object of JSON may come behind so much space and what opens calls.
+        """Return whether a JSON object may come after `space` characters and the opening of calls.
 
-        Most calls are written as the template writes them, which one look shows, where more text is
-        there than another opener has.
+        Most calls are written as the template writes them: one regex match shows that if more text
+        is there than the longest opener has.
         """
         text = tape.text
         opened = self._before_object.match(text, tape.at + space)
@@ -162,7 +169,7 @@ class SectionReader:
     def _read(
         self, tape: TextTape, collector: MessageCollector, space: int, fence: str
     ) -> Reading[bool]:
-        """Read from the whitespace before the section to the `fence` behind it, if there is one."""
+        """Read from the whitespace before the section to the closing `fence` after it, if any."""
         begin = start = tape.position
         tape.record()
         tape.take(space, SpanKind.MARKUP)
@@ -170,7 +177,7 @@ class SectionReader:
         opened, noise = yield from self._opens(tape)
         close = self.section.close
         if opened and close.core and (yield from self._close(tape, close)):
-            # A section without calls: what stands in it may be one that cannot be read.
+            # A section without calls: the text in it may be a call that cannot be read.
             if noise:
                 self._give_up(tape, collector, start)
                 return False
@@ -179,7 +186,7 @@ class SectionReader:
             yield from self._close_fence(tape, collector, start, fence)
             return False
         if self._holds_call(noise):
-            # What opened a call was lost, and the rest of it stands before the next one.
+            # The opener of a call is missing, and the rest of it comes before the next call.
             self._give_up(tape, collector, start)
             start = tape.position
             tape.record()
@@ -207,26 +214,26 @@ class SectionReader:
     def _close_fence(
         self, tape: TextTape, collector: MessageCollector, behind: int, opening: str
     ) -> Reading[None]:
-        """Take what closes the fence whose opening stands before a place, and leave out both."""
+        """Take the closer of the fence that opened before `behind`, and leave out both."""
         if collector.defers and (yield from close_fence(tape, fence_mark(opening))):
             collector.defer("")
             tape.relabel(behind - len(opening), SpanKind.JUNK, behind)
 
     def judge_noise(self, tape: TextTape, collector: MessageCollector) -> None:
-        """Note that what stands behind calls whose section did not close holds a call's remains."""
+        """Note a malformed call if the text after an unclosed section contains remains of one."""
         left = collector.noise()
         if left is not None and self._holds_call(left[1]):
             collector.give_up_call()
             collector.attempted(left[0], tape.position, Status.MALFORMED)
 
     def _holds_call(self, noise: str) -> bool:
-        """Whether a text holds what closes a call, or stands around its arguments."""
+        """Return whether a text contains a closer of a call or a marker around its arguments."""
         return any(mark in noise for mark in self._call_marks)
 
     def _cut_or_call(
         self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
     ) -> Reading[bool | None]:
-        """Read a call, unless the text was cut in what leads to it."""
+        """Read a call, unless the text was cut before it begins."""
         if tape.cut and not tape.complete:
             return self._cut(tape, collector, start)
         return (yield from self._call(tape, collector, start, first=first))
@@ -234,7 +241,7 @@ class SectionReader:
     def _call(
         self, tape: TextTape, collector: MessageCollector, start: int, *, first: bool
     ) -> Reading[bool | None]:
-        """Read a call; None where it closed, else what the section's reading ends with."""
+        """Read a call; return None if it closed, otherwise the result of reading the section."""
         section = self.section
         surplus = section.single and collector.calls > 0
         collector.mute(surplus)
@@ -257,7 +264,7 @@ class SectionReader:
         return None
 
     def _cut(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
-        """End where the text was cut in a call or in what opens one."""
+        """End the section where the text was cut in a call or in the opening of one."""
         tape.take(tape.left(), SpanKind.MARKUP)
         tape.recorded()
         collector.end_cut_call()
@@ -268,26 +275,26 @@ class SectionReader:
     def _stray_closers(
         self, tape: TextTape, collector: MessageCollector, closers: tuple[str, ...]
     ) -> Reading[None]:
-        """Take closers of what has closed."""
+        """Take closers of calls that have already closed."""
         while (closer := (yield from behind_space_any(tape, closers))) is not None:
             yield from skip_space(tape, SpanKind.JUNK)
             tape.take(len(closer), SpanKind.JUNK)
             collector.stray()
 
     def _lead(self, tape: TextTape) -> Reading[None]:
-        """Take a marker that leads to a call; where none follows, it is given up with the rest."""
+        """Take a marker that leads to a call; if no call follows, it becomes content as well."""
         lead = yield from at_any(tape, self.section.leads if self._around.tentative else ())
         if lead is not None:
             tape.take(len(lead), SpanKind.MARKUP)
             yield from skip_space(tape)
 
     def _opens(self, tape: TextTape) -> Reading[tuple[bool, str]]:
-        """Take what opens the section and what stands before its first call; say what was there."""
+        """Take the opening and noise before the first call; return if it opened, and the noise."""
         opening = self.section.open
         begun = yield from at_any(tape, spaced_spellings(opening.trigger))
         if begun is None:
             return False, ""
-        # The marker opens calls, be the bracket after it forgotten.
+        # The marker alone opens calls, even if the bracket after it is missing.
         rest = opening.core[len(opening.trigger) :]
         opened = (yield from read_literal(tape, opening)) or not any(map(str.isalnum, rest))
         call = self.section.call
@@ -296,7 +303,7 @@ class SectionReader:
         return opened, (yield from self._skip_noise(tape))
 
     def _skip_noise(self, tape: TextTape) -> Reading[str]:
-        """Take what a model wrote between a section's opening and its first call; return it."""
+        """Take and return the text between a section's opening and its first call."""
         stops = self._noise
         noise = ""
         while stops is not None:
@@ -314,7 +321,7 @@ class SectionReader:
         return noise
 
     def _rest(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
-        """Read as content what follows where a call broke, and leave out what closes the call."""
+        """Read the text after a broken call as content, without the closers of the call."""
         emit, stops = collector.content, self._behind_broken
         found = yield from read_prose(tape, stops, SpanKind.CONTENT, emit)
         if found is not None and found.label is StopMark.CALLS_CLOSE:
@@ -322,7 +329,7 @@ class SectionReader:
             collector.drop_blank()
 
     def _give_up(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
-        """End a call that cannot be read: true where it has begun and stays one, else content."""
+        """End a call that cannot be read; return whether it was passed on, or is content."""
         text = tape.recorded()
         if not text and tape.left():
             text = tape.take(1, SpanKind.CONTENT)
@@ -338,7 +345,7 @@ class SectionReader:
         return False
 
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
-        """Look whether another call follows; take what separates it."""
+        """Return whether another call follows; take the separator before it."""
         section = self.section
         if opened:
             yield from self._stray_closers(tape, collector, self._inner_closers)
@@ -370,7 +377,7 @@ class SectionReader:
         return another
 
     def _another_object(self, tape: TextTape, call: JsonCall) -> Reading[bool]:
-        """Look whether an object that calls an offered tool follows, what opens it forgotten."""
+        """Return whether an object that calls an offered tool follows without its opener."""
         ahead = TextLookahead(tape, tape.position)
         separated = yield from ahead.row((",",))
         start = ahead.at - tape.at
@@ -385,9 +392,9 @@ class SectionReader:
         return True
 
     def _resumes(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
-        """Take the rest of a broken call in a list as content, up to the next one's beginning.
+        """Take the rest of a broken call in a list as content; return whether another call follows.
 
-        A call that cannot be read does not take its neighbours along.
+        A call that cannot be read does not spoil its neighbors.
         """
         stops = self._listed if opened else None
         if stops is None:
@@ -401,7 +408,7 @@ class SectionReader:
 
     @cached_property
     def _as_messages(self) -> SectionReader | None:
-        """What reads calls that stand as messages hold them, as objects of JSON, in a section."""
+        """The reader of a section whose calls are JSON objects as in messages, or None."""
         call = self.section.call
         other = message_call(call) if isinstance(call, RowCall) else None
         if other is None or not self._offered or self._around.tentative:
@@ -410,13 +417,13 @@ class SectionReader:
 
     @cached_property
     def _listed(self) -> StopTable[StopMark] | None:
-        """What begins the next call of a list, or ends it; None where a marker begins each."""
+        """The texts that begin the next call of a list or end it, or None if calls have markers."""
         listed = [("", text, StopMark.CALLS) for text in listed_calls(self.section, self._offered)]
         ends = [("", text, StopMark.END) for text in self._ends]
         return StopTable([*ends, *listed]) if listed else None
 
     def _named_call(self, tape: TextTape, section: CallSection) -> Reading[bool]:
-        """Look whether a call follows that begins with its name."""
+        """Return whether a call follows that begins with its name."""
         close = section.close.units[:1]
         if close and (yield from behind_space(tape, close[0])):
             return False
@@ -425,7 +432,7 @@ class SectionReader:
         return there and (tape.text[tape.at].isalnum() or tape.text[tape.at] == "_")
 
     def _close(self, tape: TextTape, literal: TemplateLiteral) -> Reading[bool]:
-        """Take what closes calls, where it is there: of `]</calls>` the marker alone is enough."""
+        """Take the closer of calls if it is there: of `]</calls>` the marker alone is enough."""
         for at, unit in enumerate(literal.units):
             if (yield from behind_space(tape, unit)):
                 rest = literal.core[literal.core.index(unit) :] if at else literal.core

@@ -1,4 +1,10 @@
-"""What may end free text in a turn, and what each such text means."""
+"""Make the stop tables of a turn: the texts that may end free text, and the meaning of each.
+
+    turn -> content_stops, reasoning_stops, ... -> StopTable of (whitespace, text, StopMark)
+
+Calls are found by the texts that begin them: markers, or an offered name with the text around it.
+A `ChannelFrame` describes openings that differ only in the words between two markers.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +29,11 @@ from .turn_request import (
     TurnTree,
 )
 
-# Openings that a model writes twice.
+# Repeated openings.
 
 
 def skip_again(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
-    """Take the last marker of what has just opened, as often as it is there again; return all.
+    """Take and return all repetitions of the last marker of a literal just read.
 
     `<|role|>assistant<|text|>` may be followed by a second `<|text|>`.
     """
@@ -38,16 +44,16 @@ def skip_again(tape: TextTape, literal: TemplateLiteral) -> Reading[str]:
     return taken
 
 
-# Openings that differ in their words alone: what a turn's channels look like.
+# Channels: openings that differ only in their words.
 
 
 LONGEST_HEADER = 160
-"""How many characters the words of a header and its markers may have: a longer text is none."""
+"""Most characters of a header with its markers; a longer text is not a header."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelFrame:
-    """Two markers, and the words that templates write between them.
+    """Two markers and the words that a template writes between them.
 
     `<|channel|>analysis<|message|>` and `<|channel|>final<|message|>` give the markers
     `<|channel|>` and `<|message|>`, and the words `analysis` and `final`.
@@ -56,18 +62,18 @@ class ChannelFrame:
     first: str
     last: str
     opened: Mapping[str, TurnPart]
-    """What the words open, but for those of calls."""
+    """The part that the words open, except those of calls."""
     lead: TemplateLiteral | None = None
-    """What stands before a call's name and is read where a header may stand, not in content.
+    """The text before a call's name that is read in place of a header, not in content.
 
-    It is words, as ` to=` before `get_weather`, or words after the first marker where every block
-    has a header. None where calls begin otherwise.
+    It is words, such as ` to=` before `get_weather`, or words after the first marker if every block
+    has a header. None if calls begin otherwise.
     """
 
     def means(self, opening: str) -> TurnPart:
-        """Say what an opening opens: what the longest known words do that its words begin with.
+        """Return the part that an opening opens, by the longest known words that begin its words.
 
-        Unknown ones open content.
+        Unknown words open content.
         """
         words = opening.removeprefix(self.first).removesuffix(self.last).strip()
         known = [each for each in self.opened if re.match(rf"{re.escape(each)}(?!\w)", words)]
@@ -75,7 +81,7 @@ class ChannelFrame:
 
 
 def frame_of(turn: TurnTree) -> ChannelFrame | None:
-    """Find the frame of a turn's openings; None where no two of them share their markers."""
+    """Return the frame of a turn's openings, or None if no two share their markers."""
     frames: dict[tuple[str, ...], dict[str, TurnPart]] = {}
     for literal, part in _openings(turn):
         core, markers = literal.core, literal.markers
@@ -111,9 +117,9 @@ def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
 
 
 def recipient_pattern(turn: TurnTree, offered: frozenset[str] | None) -> re.Pattern[str] | None:
-    """Return the pattern of the word that leads to a tool's name, and of the name, its group.
+    """Return the pattern of the word before a tool's name and of the name, group 1, or None.
 
-    Where `<|channel|>work to=` stands before names, the word is `to=`; None where it is none.
+    With `<|channel|>work to=` before names the word is `to=`. None if there is no such word.
     """
     lead = _before_name(turn)
     words = "" if lead is None else lead.core
@@ -124,7 +130,7 @@ def recipient_pattern(turn: TurnTree, offered: frozenset[str] | None) -> re.Patt
     names = sorted(offered or (), key=len, reverse=True)
     name = r"[\w.-]+" if offered is None else "|".join(map(re.escape, names))
     word, sign, space = words.split()[-1].rpartition("=")
-    # Of `to=functions.` the namespace may be missing before a tool that was offered.
+    # The namespace of `to=functions.` may be missing before an offered tool.
     optional = rf"(?:{re.escape(space)})?" if sign and names else re.escape(space)
     return re.compile(rf"(?<!\w){re.escape(word + sign)}{optional}\s*({name})(?![\w-])")
 
@@ -138,18 +144,18 @@ def _lead(turn: TurnTree, first: str) -> TemplateLiteral | None:
 
 
 def _before_name(turn: TurnTree) -> TemplateLiteral | None:
-    """Return what a call begins with, where its name comes next."""
+    """Return the literal that begins a call if the name comes next, or None."""
     call = None if turn.calls is None else turn.calls.call
     if not isinstance(call, RowCall) or not isinstance(call.row[1], FunctionName):
         return None
     return call.row[0] if isinstance(call.row[0], TemplateLiteral) else None
 
 
-# What begins calls: the texts by which a reader notices them.
+# The texts that begin calls, by which a reader finds them.
 
 
 def call_open(call: RowCall | JsonCall) -> TemplateLiteral:
-    """Return what opens one call."""
+    """Return the literal that opens one call."""
     if isinstance(call, JsonCall):
         return call.before
     first = call.row[0]
@@ -166,16 +172,16 @@ def call_literals(section: CallSection) -> Iterator[TemplateLiteral]:
 
 
 def call_opens(section: CallSection) -> Iterator[TemplateLiteral]:
-    """Give the literals that may open calls: the section's, or one call's where that is missing."""
+    """Return the literals that may open calls: the section's, and one call's if that is missing."""
     for literal in (section.open, call_open(section.call)):
         if literal.is_marked or literal.mark:
             yield literal
 
 
 def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return what begins a call by its name: the name and what stands right around it.
+    """Return the texts that begin a call by its name: the name and the text right around it.
 
-    Where markers open a call, it is the rest of its opening whose first marker was forgotten.
+    If markers open calls, it is the rest of an opening whose first marker is missing.
     """
     call = section.call
     if isinstance(call, JsonCall):
@@ -190,7 +196,7 @@ def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iter
         if not any(char.isalnum() for before in befores for char in before):
             return
     elif first.core:
-        # As it is written, and without the whitespace.
+        # As written, and without the whitespace.
         befores.append(f"{section.open.text.lstrip()}{first.before}{first.core}{first.after}")
     behind = [_begin(call.row[at + 1])]
     if call.empty_row is not None and isinstance(call.empty_row[-1], TemplateLiteral):
@@ -201,7 +207,7 @@ def named_triggers(section: CallSection, offered: frozenset[str] | None) -> Iter
 
 
 def named_openings(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return what opens one call by markers, with the names behind it: all of it, or its end."""
+    """Return the markers that open one call, or the end of them, each with an offered name."""
     call = section.call
     first = call_open(call)
     if isinstance(call, JsonCall) or not first.markers or not isinstance(call.row[1], FunctionName):
@@ -212,9 +218,9 @@ def named_openings(section: CallSection, offered: frozenset[str] | None) -> Iter
 
 
 def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return what separates two calls of a list and begins the next one, of an offered tool.
+    """Return the separators of a list with the beginning of the next call of an offered tool.
 
-    Nothing where a marker opens each call, or nothing separates two.
+    Empty if each call has an opener, or if there is no separator.
     """
     call, separator = section.call, section.separator
     if not separator.core or call_open(call).core:
@@ -231,7 +237,7 @@ def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterat
 
 
 def _begin(item: RowItem) -> tuple[str, ...]:
-    """Return what may stand right after a name: as it is written, and without the whitespace."""
+    """Return the texts that may follow a name: without the whitespace, and as written."""
     if not isinstance(item, TemplateLiteral):
         return ("",)
     if not item.units:
@@ -240,12 +246,12 @@ def _begin(item: RowItem) -> tuple[str, ...]:
 
 
 def is_marked(section: CallSection) -> bool:
-    """Whether calls are opened by something that content does not hold."""
+    """Return whether calls are opened by a text that content does not contain."""
     return any(True for _ in call_opens(section))
 
 
 class StopMark(Enum):
-    """What a stop in free text means."""
+    """The meaning of a stop in free text."""
 
     HEADER = auto()
     REASONING = auto()
@@ -260,12 +266,12 @@ class StopMark(Enum):
 def reasoning_stops(
     turn: TurnTree, offered: frozenset[str] | None, *, calls: bool, content: bool
 ) -> StopTable[StopMark]:
-    """Return what ends reasoning; with `calls` and `content` also what opens these by a marker."""
+    """Return the stops of reasoning; with `calls` and `content` also markers that open these."""
     block = turn.reasoning
     if block is None:
         return StopTable([])
     stops = [_stop(block.close, StopMark.REASONING_CLOSE)]
-    # A header before what opens content belongs to that.
+    # A header before the opening of content belongs to it.
     headers = ("", turn.header.core) if turn.header.is_marked else ("",)
     stops += [
         (literal.before, header + literal.core, StopMark.CONTENT)
@@ -278,7 +284,7 @@ def reasoning_stops(
 
 
 def calls_in_reasoning(turn: TurnTree, offered: frozenset[str] | None) -> StopTable[StopMark]:
-    """Return what opens calls inside reasoning."""
+    """Return the stops that open calls inside reasoning."""
     return StopTable(list(_calls_in_reasoning(turn, offered)))
 
 
@@ -294,27 +300,27 @@ def _calls_in_reasoning(
             texts.append((literal.before, literal.trigger))
         elif literal is section.open and literal.markers:
             texts += [(literal.before, each) for each in spaced_spellings(literal.core)]
-    # An opener with words in it means a call together with a name alone.
+    # An opener with words in it means a call only together with a name.
     before = call_open(section.call).before
     texts += [(before, text) for text in named_openings(section, offered)]
     for space, text in texts:
-        # The whitespace that stands before the calls, or that would before the close.
+        # The whitespace before the calls, or before the closer of reasoning if that is longer.
         spaces = (turn.reasoning.close.before, section.space + space)
         yield max(spaces, key=len), text, StopMark.CALLS
 
 
 def bracketed_marks(turn: TurnTree, offered: frozenset[str] | None) -> tuple[str, ...]:
-    """Return what ends content and begins as an array of JSON does."""
+    """Return the stops of content that begin like a JSON array."""
     return tuple(text for _, text, _ in _content_stops(turn, offered) if text.startswith("["))
 
 
 def content_stops(
     turn: TurnTree, offered: frozenset[str] | None, frame: ChannelFrame | None = None
 ) -> StopTable[StopMark]:
-    """Return what ends content; `offered` are the tools, None: any.
+    """Return the stops of content; `offered` are the tools, or None if any may be called.
 
-    With a frame the words that lead to a call do so only where a header may stand, and are text in
-    content; and its first marker alone opens no call.
+    With a frame, the words that lead to a call do so only in place of a header and are text in
+    content, and its first marker alone does not open a call.
     """
     return StopTable(list(_content_stops(turn, offered, frame)), turn.tail, StopMark.CALLS)
 
@@ -322,13 +328,13 @@ def content_stops(
 def broken_call_stops(
     turn: TurnTree, offered: frozenset[str] | None, closers: Sequence[str]
 ) -> StopTable[StopMark]:
-    """Return what ends the rest of a call that broke: what closes calls, or what ends content."""
+    """Return the stops of the rest of a broken call: closers of calls, and stops of content."""
     closes = [("\n", text, StopMark.CALLS_CLOSE) for text in closers]
     return StopTable([*_content_stops(turn, offered), *closes], turn.tail, StopMark.CALLS)
 
 
 def call_stops(turn: TurnTree, offered: frozenset[str] | None) -> Iterator[str]:
-    """Return the texts in content of which one begins every call."""
+    """Return the stops of content that begin calls; every call begins with one of them."""
     return (text for _, text, mark in _content_stops(turn, offered) if mark is StopMark.CALLS)
 
 
@@ -373,9 +379,9 @@ def _call_stops(
 
 
 def _wordless(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
-    """Return the markers that open a part without its usual word, where nothing shares them.
+    """Return the markers that open a part without its usual word, if no other text has them.
 
-    Only what closes again is a part of its own: a marker that opens every turn is none.
+    Only a part with a closer counts: a marker that opens every turn does not open a part.
     """
     blocks = [(turn.content, StopMark.CONTENT)]
     blocks += [(turn.reasoning, StopMark.REASONING)] if turn.reasoning is not None else []
@@ -386,7 +392,7 @@ def _wordless(turn: TurnTree) -> Iterator[tuple[str, str, StopMark]]:
 
 
 def _is_only(turn: TurnTree, marker: str, literal: TemplateLiteral) -> bool:
-    """Whether nothing else of a turn holds a marker."""
+    """Return whether no other text of a turn contains a marker."""
     blocks = [turn.content] + ([turn.reasoning] if turn.reasoning is not None else [])
     texts = [turn.header.core, *(end.core for end in turn.ends)]
     for block in blocks:
@@ -399,7 +405,7 @@ def _is_only(turn: TurnTree, marker: str, literal: TemplateLiteral) -> bool:
 
 
 def is_tagged(header: TemplateLiteral) -> bool:
-    """Whether a header is noticed anywhere in a text, since a part of it would be mere words."""
+    """Return whether a header can be found in text: it has markers, not only words."""
     return bool(header.markers)
 
 
@@ -415,7 +421,7 @@ def behind_calls(turn: TurnTree) -> Iterator[str]:
 
 
 def _spaced(literal: TemplateLiteral, mark: StopMark) -> Iterator[tuple[str, str, StopMark]]:
-    """Return an opening, whitespace inside it forgiven."""
+    """Return the spellings of an opening with other whitespace inside it."""
     return ((literal.before, text, mark) for text in spaced_spellings(literal.core))
 
 

@@ -1,4 +1,9 @@
-"""The texts that end a free text, found as it comes: nothing is held back without need."""
+"""Find stops in a text that comes in pieces, and look ahead on the tape without taking text.
+
+`StopTable` finds the first of many texts and says how much of a text can be passed on before more
+of it comes: only the front of a possible stop is held back. `TextLookahead` is a cursor that a
+reader moves over the text after a stop; text that it has passed is not looked at again.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ class FoundStop(NamedTuple, Generic[Label]):
 
 
 class StopTable(Generic[Label]):
-    """Texts to look for, each with what it means; the longest that fits is the one."""
+    """Texts to search for, each with a label; at one offset the longest match wins."""
 
     __slots__ = (
         "_fenced",
@@ -45,11 +50,11 @@ class StopTable(Generic[Label]):
         tail: str = "",
         loose: Label | None = None,
     ) -> None:
-        """Take stops as (whitespace that may stand before, text, label).
+        """Compile stops, which are (whitespace that may come before, text, label).
 
-        `tail` is whitespace that may end the whole text. Before stops of the label `loose` other
-        whitespace, as long at most, may stand for the template's, where it writes any; and what
-        opens a fence of Markdown, which a model put around what begins there.
+        `tail` is whitespace that may end the whole text. Before stops with the label `loose`, other
+        whitespace, at most as long, may replace the template's, if it writes any; and so may the
+        opening of a Markdown fence that a model put around the calls.
         """
         known: dict[str, Label] = {}
         self.spaces: dict[str, str] = {}
@@ -74,43 +79,43 @@ class StopTable(Generic[Label]):
         longest = max((len(text) for text in texts), default=0)
         self._reach = (longest, max(map(len, spaces)))
         self.ends = "".join(sorted(self._held)) + "`" if self._fenced else ""
-        """What stays back at the end of a text, where that is so common that none looks for it."""
+        """Characters held back at the end of a text; they are too common to search for."""
         self.search: Callable[[str], object] = self.searching("").search
-        """Finds what may belong to a stop; None where a text holds nothing of one but `ends`."""
+        """Searches for text that may belong to a stop, other than a lone character of `ends`."""
 
     def searching(self, also: str) -> re.Pattern[str]:
-        """Return a pattern for what may belong to a stop, and for the characters of `also`."""
+        """Return the pattern of texts that may belong to a stop, and of characters in `also`."""
         parts = [*map(re.escape, also), *_beginnings(self._ordered, _LOOKED_AT)]
         parts += ["``"] if self.ends else [rf"{re.escape(space)}\Z" for space in self._held]
         return re.compile("|".join(parts) or "(?!)")
 
     def passed(self, text: str) -> int | None:
-        """Say up to where a text can be passed on before more of it has come; None: a stop came."""
+        """Return the length of a text that can be passed on already, or None if a stop came."""
         if self._pattern is not None and self._pattern.search(text) is not None:
             return None
         return self.safe(text, 0)
 
     def find(self, text: str, at: int) -> FoundStop[Label] | None:
-        """Find the first stop from `at` on."""
+        """Return the first stop from `at` on, or None."""
         match = self._pattern.search(text, at) if self._pattern else None
         if match is None:
             return None
         return FoundStop(match.start(), match.end(), self._labels[match.group()])
 
     def unsure(self, text: str, found: FoundStop[Label], at: int) -> bool:
-        """Whether more text could show that an earlier stop or a longer one stands there."""
+        """Return whether more text could show an earlier or a longer stop there."""
         start = max(at, len(text) - self._reach[0])
         begun = range(start, found.start + 1) if start <= found.start else ()
         return any(self._begins(text[at:]) for at in begun)
 
     def _begins(self, rest: str) -> bool:
-        """Whether a stop begins with all of `rest`, and goes on."""
+        """Return whether `rest` is a proper prefix of a stop."""
         texts = self._ordered
         next_ = bisect_right(texts, rest)
         return next_ < len(texts) and texts[next_].startswith(rest)
 
     def safe(self, text: str, at: int) -> int:
-        """Say up to where no stop can have begun; whitespace before a stop is held with it."""
+        """Return the offset up to which no stop can have begun; whitespace before one is held."""
         longest, widest = self._reach
         end = len(text)
         match = self._firsts.search(text, max(at, end - longest))
@@ -128,9 +133,9 @@ class StopTable(Generic[Label]):
         return end
 
     def begun(self, text: str, at: int) -> FoundStop[Label] | None:
-        """Return the stop that the text's end cuts, with the whitespace that is written before it.
+        """Return the stop that the end of the text cuts, with the whitespace before it, or None.
 
-        A word alone may be text: only what begins with another sign begins a stop.
+        A word alone may be text: only a front that begins with another sign counts.
         """
         first = max(at, len(text) - self._reach[0])
         for match in self._firsts.finditer(text, first):
@@ -145,9 +150,9 @@ class StopTable(Generic[Label]):
     def written_before(
         self, text: str, found: FoundStop[Label], at: int, *, fence: bool = True
     ) -> int:
-        """Say where the whitespace begins that the template writes before a stop.
+        """Return the offset of the whitespace that the template writes before a stop.
 
-        Where a `fence` may open before it, the fence begins there, and the whitespace before that.
+        If a `fence` may open before the stop, it is the offset of the whitespace before the fence.
         """
         stop = text[found.start : found.end]
         return self._before(text, found.start, stop, at, fence=fence)
@@ -169,7 +174,7 @@ class StopTable(Generic[Label]):
 
 
 def _beginnings(texts: Iterable[str], most: int) -> list[str]:
-    """Return patterns for how sorted texts begin, up to so many signs or where a text ends so."""
+    """Return patterns of the beginnings of sorted texts, up to `most` characters."""
     patterns: list[str] = []
     for first, group in groupby(texts, key=lambda text: text[0]):
         rests = [text[1:] for text in group]
@@ -180,45 +185,45 @@ def _beginnings(texts: Iterable[str], most: int) -> list[str]:
 
 
 _LOOKED_AT = 4
-"""Characters by which most text is told from the beginning of a stop."""
+"""Characters that distinguish most text from the beginning of a stop."""
 _OPEN_FENCE = re.compile(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
-"""All of the opening of a fence of Markdown, or the beginning of one, at the end of a text."""
+"""The opening of a Markdown fence, or the front of one, at the end of a text."""
 _FENCE = re.compile(r"`{3,8}[\w.+-]{0,32}[ \t]*\r?\n\s{0,16}\Z")
 _LONGEST_FENCE = 64
 
 
 def _fence_start(fence: re.Pattern[str], text: str, at: int, end: int) -> int:
-    """Say where a fence begins that ends here; here, if none does."""
+    """Return the offset of a fence that ends at `end`, or `end` if none does."""
     match = fence.search(text, max(at, end - _LONGEST_FENCE), end)
     return end if match is None else match.start()
 
 
-# Looking at what comes before it is taken: nothing that was seen is looked at again.
+# The lookahead.
 
 
 class TextLookahead:
-    """A place in the text from which a reader looks on, and which moves past what is there.
+    """A cursor in the text that a reader moves past the texts that it finds.
 
-    A reader that must wait for more text goes on where it stopped. So what decides over a marker
-    costs as much as there is to see, however the text is cut, and however much stands after it.
+    A reader that waits for more text resumes at the cursor. So the decision about a marker costs as
+    much as the text that it needs, however the text is cut, and however much comes after it.
     """
 
     __slots__ = ("_at", "short", "tape")
 
     def __init__(self, tape: TextTape, at: int) -> None:
-        """Look from a position in all that was fed."""
+        """Start at an offset in all text that was fed."""
         self.tape = tape
         self._at = at
         self.short = False
-        """Whether the text ended where a text that was looked for had begun."""
+        """Whether the text ended inside a wanted text."""
 
     @property
     def at(self) -> int:
-        """The place in the tape's text."""
+        """The offset in the tape's text."""
         return self._at - self.tape.offset
 
     def space(self) -> Reading[None]:
-        """Move past whitespace; so much of it that no template writes it is not waited for."""
+        """Move past whitespace, but wait only for as much as a template may write."""
         tape, limit = self.tape, self._at + _LONGEST_SPACE
         while True:
             match = _SPACE.match(tape.text, self.at, limit - tape.offset)
@@ -229,13 +234,13 @@ class TextLookahead:
             yield
 
     def ended(self) -> Reading[bool]:
-        """Look whether the text ends here."""
+        """Return whether the text ends here."""
         while self.at >= len(self.tape.text) and not self.tape.closed:
             yield
         return self.at >= len(self.tape.text)
 
     def text(self, wanted: str) -> Reading[bool]:
-        """Move past a text, where it is there."""
+        """Move past a text if it is there; return whether it was."""
         tape = self.tape
         while True:
             text, at = tape.text, self.at
@@ -251,7 +256,7 @@ class TextLookahead:
             yield
 
     def row(self, units: Iterable[str]) -> Reading[bool]:
-        """Move past texts in order, whitespace before each aside, where all of them are there."""
+        """Move past texts in order, with whitespace before each; return whether all were there."""
         start = self._at
         for unit in units:
             yield from self.space()
@@ -261,16 +266,16 @@ class TextLookahead:
         return True
 
     def among(self, wanted: Iterable[str]) -> Reading[str | None]:
-        """Move past the longest of these texts that is there."""
+        """Move past the longest of these texts that is there, and return it, or None."""
         for text in sorted(filter(None, wanted), key=len, reverse=True):
             if (yield from self.text(text)):
                 return text
         return None
 
     def first_of(self, stops: StopTable[bool], most: int) -> Reading[bool]:
-        """Move up to the first of these texts within so many characters; return its label.
+        """Move up to the first of these texts within `most` characters; return its label.
 
-        False where none comes so soon.
+        Returns False if none comes so soon.
         """
         tape, limit = self.tape, self._at + most
         while True:
@@ -285,7 +290,7 @@ class TextLookahead:
             yield
 
     def word(self, pattern: re.Pattern[str], longest: int) -> Reading[str]:
-        """Move past a word and give it; empty where none is there, or one beyond this length."""
+        """Move past a word and return it, or empty if there is none or it is too long."""
         tape = self.tape
         while True:
             text, at = tape.text, self.at
@@ -300,21 +305,21 @@ class TextLookahead:
 
 
 GoesOn: TypeAlias = Callable[[TextLookahead], Reading[bool | None]]
-"""Whether a call goes on here, after its arguments: what closes it and then what may follow a call.
+"""Decides whether the closers of a call come here and then a text that may follow a call.
 
-None where all of its closers stand there, and something else follows them.
+Its result is None if all closers come and another text follows them.
 """
 
 
 def ends_anywhere(ahead: TextLookahead) -> Reading[bool | None]:
-    """Say that what may follow arguments ends them wherever it stands."""
+    """Return True: any text that may follow arguments ends them."""
     del ahead
     yield from ()
     return True
 
 
 def ends_nowhere(ahead: TextLookahead) -> Reading[bool | None]:
-    """Say that nothing is known to follow arguments."""
+    """Return False: no text is known to follow arguments."""
     del ahead
     yield from ()
     return False

@@ -1,7 +1,8 @@
-"""The text as it arrives: what has been fed, how far it was read, and what each part of it was.
+"""Hold the text as it arrives: the text that was fed, the offset read so far, and labeled spans.
 
-Readers are generators. A reader that needs more text than there is yields; whoever feeds the
-tape resumes it. Nothing is read twice, and each character goes to exactly one span.
+Readers are generators. A reader that needs more text yields; the caller that feeds the tape resumes
+it. No text is read twice, and each character goes to exactly one span. A `TextLane` lets plain text
+bypass its reader: the tape counts the passed text when the lane is left.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 Result = TypeVar("Result")
 
 Reading: TypeAlias = Generator[None, None, Result]
-"""A reader: yields where it needs more text, returns what it read."""
+"""A reader: yields when it needs more text, returns its result."""
 
 
 class SpanKind(StrEnum):
@@ -30,7 +31,7 @@ class SpanKind(StrEnum):
 
 
 class Span(NamedTuple):
-    """A part of the text, by character positions; `end` is exclusive."""
+    """A part of the text, by character offsets; `end` is exclusive."""
 
     start: int
     end: int
@@ -47,23 +48,23 @@ class _Growing:
 
 
 class LaneSink(NamedTuple):
-    """Where text goes that passes by its reader."""
+    """The target of text that bypasses its reader."""
 
     pieces: list[str]
-    """All that was passed on so."""
+    """All pieces that were passed on."""
     append: Callable[[str], object]
-    """Adds a piece to them."""
+    """Adds a piece to `pieces`."""
     kind: Any = None
-    """The kind of the delta that each piece is, whole; None where others make deltas of them."""
+    """The kind of delta that each piece becomes, or None if deltas are made elsewhere."""
     number: int = 0
     """The index of the delta."""
 
 
 class TextLane:
-    """Where text passes by its reader, in pieces in which nothing is found.
+    """A bypass of the reader for pieces of text in which a search finds nothing.
 
-    Such a piece costs one search and one append; what follows from them is made up for when the
-    lane is left. One that may begin something passes but for what may be of it, which is held.
+    Such a piece costs one search and one append; offset and spans are updated when the lane is
+    left. If a stop may begin in a piece, the part that may belong to it is held.
     """
 
     __slots__ = (
@@ -91,25 +92,25 @@ class TextLane:
         ends: str = "",
         write: Callable[[str], str] | None = None,
     ) -> None:
-        """Take what finds the texts that may matter, and where all others go.
+        """Store the search for texts that may matter, and the target of all others.
 
-        `passed` says how much of a text with such passes all the same, and goes on as `write`
-        writes it; None where the reader has to see it. Of the signs in `ends` the last of any text
-        may matter.
+        For a text with a match, `passed` returns the length that may still pass, as `write` encodes
+        it, or None if the reader has to see it. A character in `ends` may matter only as the last
+        of a text.
         """
         self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
         self.ends, self.write = ends, write
         self.held = ""
-        """What stays back."""
+        """The text that is held back."""
 
     def open(self, sink: LaneSink, held: str) -> None:
-        """Let text pass from here on."""
+        """Let text pass from now on."""
         self.sink, self.held = sink, held
         self.start = len(sink.pieces)
         self.append, self.delta, self.index = sink.append, sink.kind, sink.number
 
     def passing(self, text: str) -> str | None:
-        """Return what may pass of a text and hold the rest; None if the reader must see it."""
+        """Return the prefix that may pass and hold the rest, or None if the reader must see it."""
         end = None if self.passed is None else self.passed(text)
         if end is None:
             return None
@@ -118,7 +119,7 @@ class TextLane:
 
 
 WHITESPACE = " \t\r\n"
-"""What may stand for the whitespace that a template writes."""
+"""Characters that may replace the whitespace that a template writes."""
 
 
 class TextTape:
@@ -140,26 +141,26 @@ class TextTape:
     def __init__(self) -> None:
         """Begin with no text."""
         self.text = ""
-        """What has been fed and not yet dropped; readers look at it from `at` on."""
+        """The text that was fed and not yet dropped; readers look at it from `at` on."""
         self.at = 0
         self.offset = 0
-        """The position of `text[0]` in all that was fed."""
+        """The offset of `text[0]` in all text that was fed."""
         self.closed = False
-        """No more text will come."""
+        """Whether no more text will come."""
         self.complete = False
-        """It has come to its own end; otherwise it was cut."""
+        """Whether the closed text came to its own end; otherwise it was cut."""
         self._spans: list[_Growing] = []
         self._recorded: list[str] | None = None
         self._short_at = -1
         self.lane: TextLane | None = None
-        """Where the next piece may pass by its reader."""
+        """The lane in which the next piece may bypass its reader, or None."""
         self.sink_of: Callable[[Callable[[str], None]], LaneSink | None] = plain_sink
-        """Where text goes that a reader emits so; None: it cannot pass by yet."""
+        """Returns the sink of an emit function, or None if its text cannot bypass yet."""
 
     def pass_by(self, lane: TextLane) -> None:
-        """Let the pieces that come next pass by, while all before them is taken, or held.
+        """Let the next pieces bypass the reader, if all text before them is taken or can be held.
 
-        A reader says so right before it yields, when the last that it took was of the lane's kind.
+        A reader calls it right before it yields, after it took text of the lane's kind.
         """
         at, text = self.at, self.text
         spans = self._spans
@@ -175,7 +176,7 @@ class TextTape:
             self.lane = lane
 
     def leave_lane(self) -> None:
-        """Let the reader see what comes next, with what was held."""
+        """Let the reader see the next text, with the held text before it."""
         lane = self.lane
         if lane is not None:
             self._count_passed(lane)
@@ -183,7 +184,7 @@ class TextTape:
             self.lane = None
 
     def _count_passed(self, lane: TextLane) -> None:
-        """Make up for what has passed by since it was last counted."""
+        """Update offset and spans for the pieces that have passed since the last count."""
         passed = lane.sink.pieces[lane.start :]
         if not passed:
             return
@@ -195,7 +196,7 @@ class TextTape:
             self._recorded += passed
 
     def pass_written(self, lane: TextLane, text: str, written: str) -> None:
-        """Let a text pass in other words; what has passed is counted up to its end."""
+        """Let `text` pass as `written`, and count all text up to its end as passed."""
         self._count_passed(lane)
         lane.append(written)
         lane.start = len(lane.sink.pieces)
@@ -205,7 +206,7 @@ class TextTape:
             self._recorded.append(text)
 
     def feed(self, text: str) -> None:
-        """Add text at the end; what has been taken is dropped."""
+        """Add text at the end; text that was taken is dropped."""
         at = self.at
         if not at:
             self.text += text
@@ -216,15 +217,15 @@ class TextTape:
 
     @property
     def position(self) -> int:
-        """How many characters have been taken in all."""
+        """Number of characters taken in all."""
         return self.offset + self.at
 
     def left(self) -> int:
-        """How many characters are there to look at."""
+        """Return the number of characters left."""
         return len(self.text) - self.at
 
     def take(self, count: int, kind: SpanKind) -> str:
-        """Take so many characters from the front, as a part of this kind."""
+        """Take `count` characters from the front as a part of this kind."""
         if not count:
             return ""
         at = self.at
@@ -241,7 +242,7 @@ class TextTape:
         return taken
 
     def put_back(self, text: str) -> None:
-        """Put back what was taken last, to be read another way; it is not being recorded."""
+        """Put back the text taken last, to be read in another way; nothing may be recorded then."""
         start = self.position - len(text)
         self.text = text + self.text[self.at :]
         self.offset, self.at = start, 0
@@ -252,17 +253,17 @@ class TextTape:
             spans[-1].end = min(spans[-1].end, start)
 
     def record(self) -> None:
-        """Keep what is taken from here on, in case it turns out to be something else."""
+        """Record the text taken from here on, in case it has to be read as something else."""
         self._recorded = []
 
     def recorded(self) -> str:
-        """Stop recording; return what was taken meanwhile."""
+        """Stop recording; return the text taken meanwhile."""
         text = "".join(self._recorded or ())
         self._recorded = None
         return text
 
     def relabel(self, start: int, kind: SpanKind, end: int | None = None) -> None:
-        """Say that all taken from the position `start` on, or up to `end`, is of this kind."""
+        """Set the kind of all text taken from the offset `start` on, or up to `end`."""
         spans = self._spans
         later: list[_Growing] = []
         if end is None:
@@ -285,34 +286,34 @@ class TextTape:
         spans += reversed(later)
 
     def follows(self, kind: SpanKind) -> bool:
-        """Whether what was taken last is of this kind."""
+        """Return whether the text taken last is of this kind."""
         return bool(self._spans) and self._spans[-1].kind is kind
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """What has been taken, in order, without gaps."""
+        """The spans of the text taken so far, in order and without gaps."""
         if self.lane is not None:
             self._count_passed(self.lane)
         return tuple(Span(span.start, span.end, span.kind) for span in self._spans)
 
     def wait(self, count: int) -> Reading[bool]:
-        """Wait until so many characters are there; False where the text ends before."""
+        """Wait until `count` characters are there; return False if the text ends before."""
         while len(self.text) - self.at < count and not self.closed:
             yield
         return len(self.text) - self.at >= count
 
     def fell_short(self) -> None:
-        """Note that what is left could have been what was looked for, had it gone on."""
+        """Note that the rest is the front of the wanted text, which the end has cut."""
         self._short_at = self.position
 
     @property
     def cut(self) -> bool:
-        """Whether the end came before what was looked for, and nothing else stands there."""
+        """Whether the text ended before or inside the wanted text."""
         return self.closed and (not self.left() or self._short_at == self.position)
 
 
 def plain_sink(emit: Callable[[str], None]) -> LaneSink:
-    """Return a sink of which nothing more is known than what takes its text."""
+    """Return a sink that passes each piece to `emit`."""
     pieces: list[str] = []
 
     def append(text: str) -> None:

@@ -1,4 +1,13 @@
-"""From a format and a request to the expression of the turn that the model may write."""
+"""Build the expression of a turn: the tree of all that a model may write for a request.
+
+    formats + request  ->  formats_of_request (which setting wrote the prompt)
+                       ->  read_prompt, written_of (how much of the turn the prompt wrote)
+                       ->  TurnTree: calls from `section_of`, rows from `strict_rows`
+
+The parser reads by the tree's markers, which forgives much. A grammar writes by `TurnTree.strict`:
+each layout of the format as a row of texts and parts, cut at the end of the prompt.
+`build_expression` is the entry; parts that depend only on the format are cached by its identity.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +46,15 @@ from .turn_request import (
     read_prompt,
 )
 
-# How a turn's calls are written: the section around them, and one call.
+# The section of tool calls.
 
 
 def section_of(
     format_: TurnFormat, request: ParserRequest, opening: TemplateLiteral
 ) -> CallSection | None:
-    """Build the section; None where the format or the request has no calls.
+    """Return the section of calls, or None if the format or the request has no calls.
 
-    `opening` is what `opening_of_calls` gives for the format.
+    `opening` is the result of `opening_of_calls` for the format.
     """
     calls = format_.calls
     if calls is None or not request.calls:
@@ -70,7 +79,7 @@ def section_of(
 
 
 def opening_of_calls(format_: TurnFormat) -> TemplateLiteral:
-    """Return what opens the calls of a turn, whatever is offered; empty where nothing does."""
+    """Return the text that opens the calls of a turn, whichever tools are offered, or empty."""
     calls, reasoning = format_.calls, format_.reasoning
     if calls is None:
         return TemplateLiteral()
@@ -79,7 +88,7 @@ def opening_of_calls(format_: TurnFormat) -> TemplateLiteral:
 
 
 def _calls_marker(format_: TurnFormat) -> str:
-    """Return the marker that stands before the calls of every turn, where the end closes it."""
+    """Return the suffix shared by the texts before calls, or empty if it marks no calls."""
     befores = [
         layout.literals[layout.parts.index(TurnPart.CALLS)].removeprefix(format_.header)
         for layout in format_.layouts.values()
@@ -90,14 +99,14 @@ def _calls_marker(format_: TurnFormat) -> str:
 
 
 def _without_close(opening: TemplateLiteral, close: str) -> TemplateLiteral:
-    """Leave what closes the reasoning out of what opens the calls."""
+    """Return the opening of the calls without the closer of the reasoning at its front."""
     if not close or not opening.core.startswith(close):
         return opening
     return TemplateLiteral.of(opening.core[len(close) :] + opening.after)
 
 
 def _space(format_: TurnFormat, presence: Presence, part: TurnPart) -> str:
-    """Return the whitespace right before the second of two parts, where this one is the second."""
+    """Return the whitespace right before `part` if it is the second of two, or empty."""
     layout = format_.layouts.get(presence)
     if layout is None or len(layout.parts) != 2 or layout.parts[1] is not part:  # noqa: PLR2004
         return ""
@@ -156,13 +165,13 @@ def _row(
 
 @lru_cache(maxsize=256)
 def _framed(text: str) -> bool:
-    """Whether two markers frame a literal: whatever the words in it, its last marker ends it."""
+    """Return whether a literal has several markers and ends with one, whatever its words."""
     literal = TemplateLiteral.of(text)
     return len(literal.markers) > 1 and literal.core.endswith(literal.markers[-1])
 
 
 def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
-    """Cut a literal where it has words that a model may write otherwise."""
+    """Split a literal at the words that a model may replace by others."""
     begun = 0
     for word in free:
         if word.start > begun:
@@ -173,15 +182,15 @@ def _literals(text: str, free: Sequence[FreeWord]) -> Iterator[RowItem]:
         yield TemplateLiteral.of(text[begun:])
 
 
-# What a strict writer may write of a turn: every layout as a row, cut where the prompt ended.
+# Strict rows: every layout of a turn as a row, cut at the end of the prompt.
 
 
 def strict_rows(
     format_: TurnFormat, request: ParserRequest, written: str, start: TurnStart
 ) -> StrictTurn:
-    """Return the rows that a model may write after what the prompt has `written` of the turn.
+    """Return the rows that a model may write after the text that the prompt has `written`.
 
-    Of the request, only whether calls may and have to be written counts.
+    Of the request only `calls` and `required` count.
     """
     found: dict[StrictRow, None] = {}
     ends = _ends(format_)
@@ -193,14 +202,14 @@ def strict_rows(
         if layout.refusal or (presence.calls and TurnPart.CALLS not in layout.parts):
             continue
         if goes_on and not layout.parts and _behind(layout.literals[0], written) is None:
-            # An empty turn, and the prompt has begun another one.
+            # The layout is an empty turn, and the prompt has begun another layout.
             continue
         shown = format_.layouts.get(presence._replace(reasoning=True))
-        # What the template refuses to render with reasoning it does not render without it either.
+        # If the template refuses to render reasoning here, it does not drop it.
         refuses = shown is not None and shown.refusal
         drops = not refuses and (shown is None or TurnPart.REASONING not in shown.parts)
-        # Where other settings keep reasoning, models write none under these, but for a prompt that
-        # opens it: then it is only the history that has none.
+        # If other settings keep reasoning, models write none under these, unless the prompt opens
+        # it: then only the history has none.
         drops = drops and (
             start is TurnStart.REASONING or TurnPart.REASONING not in format_.elsewhere
         )
@@ -215,7 +224,7 @@ def strict_rows(
 
 
 def either_expression(ways: Sequence[StrictTurn]) -> StrictTurn:
-    """Return all that may be written in one way or another; calls are written as in the first."""
+    """Return the union of the rows of `ways`; calls are written as in the first that has any."""
     rows = dict.fromkeys(row for way in ways for row in way.rows)
     calls = next((way.calls for way in ways if way.calls is not None), None)
     return StrictTurn(tuple(rows), calls)
@@ -224,7 +233,7 @@ def either_expression(ways: Sequence[StrictTurn]) -> StrictTurn:
 def written_of(format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest) -> str:
     """Return the beginning of the turn that the prompt has already written.
 
-    `opening` is the one that the prompt ends with, None where it ends with none.
+    `opening` is the generation prompt that the prompt ends with, or None if it ends with none.
     """
     header = format_.header
     if request.start is TurnStart.TURN:
@@ -253,7 +262,7 @@ def written_of(format_: TurnFormat, opening: TurnOpening | None, request: Parser
 
 
 def _turn_before_reasoning(format_: TurnFormat) -> str:
-    """Return a turn up to where its reasoning begins."""
+    """Return the text of a turn up to its reasoning."""
     firsts = (
         layout.literals[0]
         for layout in format_.layouts.values()
@@ -270,9 +279,9 @@ def _cut(
     start: TurnStart,
     dropped: MarkerBlock | None,
 ) -> Iterator[tuple[StrictItem, ...]]:
-    """Return what is left of a layout after the prompt.
+    """Return the rest of a layout after the prompt.
 
-    `dropped` is the reasoning that models write there and the template keeps out of its history.
+    `dropped` is the block of reasoning that models write and the template drops from its history.
     """
     first = layout.literals[0]
     rest = _behind(first, written)
@@ -302,13 +311,13 @@ def _cut(
 
 
 def _thought(layout: TurnLayout, lost: MarkerBlock, bare: str) -> tuple[StrictItem, ...]:
-    """Return a layout after reasoning that the template drops."""
+    """Return reasoning that the template drops, and the layout after it."""
     rest = bare.rpartition(lost.close.core)[2].lstrip()
     return PartBody(TurnPart.REASONING), lost.close.text, *_items(layout, rest)
 
 
 def _begun(layout: TurnLayout, over: str | None, bare: str) -> tuple[StrictItem, ...]:
-    """Return a layout of which the prompt wrote more than its first text, or something else."""
+    """Return a layout after a prompt that wrote more than its first text, or another text."""
     items = _items(layout, bare if over is None else "")
     if over and layout.parts[:1] == (TurnPart.CALLS,):
         return PartBody(TurnPart.CALLS, begun=over), *items[2:]
@@ -318,12 +327,12 @@ def _begun(layout: TurnLayout, over: str | None, bare: str) -> tuple[StrictItem,
 def _after_reasoning(
     reasoning: MarkerBlock | None, bare: str, layout: TurnLayout, written: str
 ) -> str:
-    """Return what opens a layout's first part once the reasoning is closed."""
+    """Return the text that opens a layout's first part after the reasoning is closed."""
     text = bare
     if reasoning is not None and reasoning.close.core:
         _, closed, text = bare.rpartition(reasoning.close.core)
-        # After `<think></think>` a call still wants the blank line of `</think>\n\n<call>`. Content
-        # wants none: nothing there would tell it from the content's own.
+        # After `<think></think>` a call still needs the blank line of `</think>\n\n<call>`. Before
+        # content it is left out: it could not be told from the content's own whitespace.
         if closed and text.isspace() and layout.parts[:1] == (TurnPart.CALLS,):
             return text.removeprefix(written[len(written.rstrip()) :])
     if reasoning is not None and reasoning.open.core and reasoning.open.core in text:
@@ -332,16 +341,16 @@ def _after_reasoning(
 
 
 def _section_begun(format_: TurnFormat, over: str) -> str:
-    """Return what a prompt wrote after a layout's first text if calls begin with it.
+    """Return `over`, the prompt's text after a layout's first, if it begins the calls, or empty.
 
-    So it does where each turn closes the reasoning, and with calls first of all.
+    That happens where every turn closes the reasoning, and the calls come first in the turn.
     """
     calls = format_.calls
     return over if calls is not None and calls.section_open.startswith(over) else ""
 
 
 def _behind(first: str, written: str) -> str | None:
-    """Return what a literal holds after what was written; whitespace alone makes no difference."""
+    """Return the rest of a literal after `written`, whitespace aside, or None if it differs."""
     if first.startswith(written):
         return first[len(written) :]
     bare = written.rstrip()
@@ -359,14 +368,14 @@ def _items(layout: TurnLayout, first: str) -> tuple[StrictItem, ...]:
 
 
 def _ends(format_: TurnFormat) -> list[str]:
-    """Return the texts that end a turn, with whitespace around them, the longest first."""
+    """Return the texts that end a turn, with the whitespace around them, longest first."""
     texts = {text for end in format_.ends for text in (end.text, end.historic or "")}
     texts |= {f"{stop}{space}" for stop in format_.stop_strings for space in ("", "\n")}
     return sorted(filter(str.strip, texts), key=len, reverse=True)
 
 
 def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
-    """Take the end off a row's last text, and put neighbouring texts together."""
+    """Merge neighboring texts of a row, and move the end of the turn off its last text."""
     merged: list[StrictItem] = []
     for item in items:
         if isinstance(item, str) and merged and isinstance(merged[-1], str):
@@ -379,7 +388,7 @@ def _ended(items: tuple[StrictItem, ...], ends: Sequence[str]) -> StrictRow:
     for text in ends:
         if last.endswith(text):
             rest = last[: len(last) - len(text)]
-            # Whitespace alone closes no text: a model may stop before it.
+            # Whitespace alone does not close a text: a model may stop before it.
             space = rest if rest.isspace() else ""
             merged[-1] = rest[len(space) :]
             return StrictRow(_filled(merged), TemplateLiteral.of(space + text))
@@ -394,13 +403,13 @@ def _filled(items: list[StrictItem]) -> tuple[StrictItem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _ExpressionFrame:
-    """What a format says of every turn, whatever the request."""
+    """The parts of an expression that depend on the format only."""
 
     format: TurnFormat
-    """With its whole header."""
+    """The format with its whole header."""
     header: TemplateLiteral
     content: MarkerBlock
-    """Closed by what does not end the turn as well."""
+    """The content, its closer without the text that ends the turn."""
     opening_of_calls: TemplateLiteral
     goes_on: bool
     lead: str
@@ -414,8 +423,8 @@ _ROWS: IdentityCache[StrictTurn] = IdentityCache(256)
 def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
     """Build the expression of a turn, in the format that the request's prompt belongs to.
 
-    Where the prompt may belong to several settings, what any of them writes may be written, and
-    any of their ends ends the turn; all else is read as under the first.
+    If the prompt may belong to several settings, the rows and the ends of all of them are allowed;
+    everything else is as under the first.
     """
     turns = [_turn(begun, request) for begun in formats_of_request(formats, request)]
     first = turns[0]
@@ -428,9 +437,9 @@ def build_expression(formats: Formats, request: ParserRequest) -> TurnTree:
 
 
 def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun, ...]:
-    """Say which formats a request may be about; more than one where its prompt does not tell.
+    """Return the formats that a request may be about: several if its prompt is ambiguous.
 
-    An opening comes with a format where the prompt ends with it.
+    A format comes with its opening if the prompt ends with that.
     """
     tools = request.tools != {}
     prompt = request.prompt
@@ -451,10 +460,10 @@ def formats_of_request(formats: Formats, request: ParserRequest) -> tuple[Begun,
 
 
 def _after(begun: Begun, prompt: str) -> Begun:
-    """Say which of a format's openings a prompt ends with, where its setting is known."""
+    """Return a format whose setting is known with the opening that the prompt ends with."""
     opening = opening_at_end(begun.format, prompt)
     if opening is None and begun.opening is not None and not begun.opening.text.strip():
-        # The template writes no generation prompt, and that is what the prompt ends with.
+        # The template writes an empty generation prompt, and every prompt ends with it.
         opening = begun.opening
     return Begun(begun.format, opening)
 
@@ -500,7 +509,7 @@ def _frame(format_: TurnFormat) -> _ExpressionFrame:
 
 
 def _goes_on(format_: TurnFormat) -> bool:
-    """Whether what ends a turn also stands between its parts."""
+    """Return whether an end of the turn, with a header after it, also occurs between its parts."""
     header = format_.header_mark
     inner = [text for layout in format_.layouts.values() for text in layout.literals[1:-1]]
     calls = format_.calls

@@ -1,4 +1,8 @@
-"""Reading a whole turn: which text is reasoning, content or a call, and where the turn ends."""
+"""Read a whole turn: decide which text is reasoning, content or a call, and where the turn ends.
+
+`TurnReader.read` reads headers, then content up to the next stop; the stop decides whether
+reasoning, calls or content follow, and the readers of these pass their text to the collector.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from .turn_request import TurnStart, TurnTree
 
 
 class TurnReader:
-    """Walks the expression of a turn along a tape."""
+    """Reads a tape by the expression of a turn."""
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class TurnReader:
             self._json = JsonContent(turn, bracketed_marks(turn, offered), fenced=fenced)
         self._headers = HeaderReader(turn, self._section, offered)
         self._stops = content_stops(turn, offered, self._headers.frame)
-        # A model may forget the header, but not what it heads.
+        # A model may omit the header, but not the part after it.
         frame = self._headers.frame
         self._goes_on = (turn.header.core, *(() if frame is None else (frame.first,)))
         self._behind_end = {end.core: end.after for end in turn.ends}
@@ -69,7 +73,7 @@ class TurnReader:
             if self.turn.start is TurnStart.HEADER:
                 yield from skip_again(tape, self.turn.header)
             yield from skip_written(tape, self.turn.unwritten)
-        # Where calls have no marker of their own, an object may be one.
+        # If calls have no marker of their own, an object may be one.
         json_read = self._json is None
         opened = OpenParts(self.turn)
         while mark is not StopMark.END and not (tape.closed and not tape.left()):
@@ -85,7 +89,7 @@ class TurnReader:
             yield
 
     def _header(self, tape: TextTape) -> Reading[None]:
-        """Read a header of mere words: one at the very beginning, for in a text it may be text."""
+        """Read a header without markers at the very beginning; elsewhere it may be text."""
         core = self.turn.header.mark
         while not tape.closed and tape.left() < len(core) and core.startswith(tape.text[tape.at :]):
             yield
@@ -94,7 +98,7 @@ class TurnReader:
             yield from skip_written(tape, self._written_behind[StopMark.HEADER])
 
     def _begins_reasoning(self) -> bool:
-        """Whether the text begins in the reasoning: the prompt opened it, or nothing ever does."""
+        """Return whether the text begins in reasoning: opened by the prompt, or never opened."""
         reasoning = self.turn.reasoning
         if self.turn.start in (TurnStart.REASONING, TurnStart.CONTENT):
             return self.turn.start is TurnStart.REASONING
@@ -116,7 +120,7 @@ class TurnReader:
     def _headed(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts
     ) -> Reading[StopMark | None]:
-        """Read the headers that stand where one may, in other words than the template's."""
+        """Read headers in other words than the template's, where a header may come."""
         while True:
             mark: StopMark | None = yield from self._headers.read(tape, collector, self._stops)
             if mark is StopMark.REASONING:
@@ -139,7 +143,7 @@ class TurnReader:
             return StopMark.END
         offset = tape.offset
         is_text = yield from self._is_text(tape, collector, opened, found)
-        # Text that was fed meanwhile has moved the place of the stop.
+        # Text that was fed meanwhile has moved the offset of the stop.
         moved = tape.offset - offset
         found = FoundStop(found.start - moved, found.end - moved, found.label)
         if is_text:
@@ -184,11 +188,11 @@ class TurnReader:
             yield from self._headers.skip_role(tape)
         if found.label is StopMark.REASONING_CLOSE:
             collector.reasoning_marker(space)
-        # After a stray closer the content goes on, and no header stands.
+        # After a stray closer the content continues without a header.
         return StopMark.CONTENT if stray else found.label
 
     def _behind(self, label: StopMark, text: str) -> str:
-        """Return the whitespace that is written behind a stop; content opens in several ways."""
+        """Return the whitespace written after a stop; content may have several openings."""
         opener = self._opens.get(text) if label is StopMark.CONTENT else None
         return self._written_behind[label] if opener is None else opener.after
 
@@ -199,7 +203,7 @@ class TurnReader:
         opened: OpenParts,
         found: FoundStop[StopMark],
     ) -> Reading[bool]:
-        """Whether a marker of reasoning in the middle of content only speaks of reasoning.
+        """Return whether a marker of reasoning inside content is only mentioned.
 
         So does an opener inside a line, or one that stands there otherwise than the template writes
         it, and a closer where reasoning has closed before, what would have opened it was text, or a
@@ -236,7 +240,7 @@ class TurnReader:
         *,
         stray: bool,
     ) -> None:
-        """Take a stop, and the whitespace that is written before it."""
+        """Take a stop and the whitespace that is written before it."""
         taken = tape.take(found.end - tape.at, SpanKind.JUNK if stray else SpanKind.MARKUP)
         closes = found.label is StopMark.REASONING_CLOSE
         if closes or found.label is StopMark.REASONING:
@@ -250,4 +254,4 @@ class TurnReader:
 
 
 _BEFORE_QUOTED = tuple(" \t`'\"(")
-"""What stands before a marker that a sentence speaks of."""
+"""Characters before a marker that a sentence mentions."""

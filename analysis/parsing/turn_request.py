@@ -1,4 +1,12 @@
-"""What a caller asks for: the tools offered, the choice among them, the prompt."""
+"""Define a parser's request, the tree of a turn's expression, and the state of a prompt.
+
+    request_of(tools, tool_choice, ...)   ->  ParserRequest: schemas by function name, flags
+    read_prompt(format, opening, request) ->  PromptedTurn: where in the turn the prompt ended
+    build_expression (turn_expression.py) ->  TurnTree, made of the node types defined here
+
+Parser, grammar and printout walk the same tree. `IdentityCache` keeps the values that are made of
+a format, since engines ask for the same format again and again.
+"""
 
 from __future__ import annotations
 
@@ -18,29 +26,29 @@ from autoparser.analysis.core.text_format import StrippedEdges, TurnPart
 from autoparser.analysis.core.turn_format import Begun, TurnFormat
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 
-# What was made of a format is cached for the requests that follow: engines ask again and again.
+# The cache of values made of formats.
 
 
 Made = TypeVar("Made")
 
 
 class IdentityCache(Generic[Made]):
-    """Keeps the latest of what was made of objects that do not change; threads may share it.
+    """LRU cache of values made of immutable objects; threads may share it.
 
-    Objects are told apart by their identity, since formats hold mappings and cannot be hashed. Each
-    is held as long as what was made of it, so that no other takes its place in memory.
+    The keys are the identities of the objects, since formats hold mappings and cannot be hashed. An
+    object is kept as long as its value, so that its identity is not reused.
     """
 
     def __init__(self, most: int) -> None:
-        """Keep so many."""
+        """Keep at most `most` values."""
         self._most = most
         self._known: OrderedDict[Hashable, tuple[Made, tuple[object, ...]]] = OrderedDict()
         self._lock = Lock()
 
     def of(self, owners: tuple[object, ...], key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made of these objects under this key; `make` makes it where it is new.
+        """Return the cached value of these objects and this key, or call `make` for it.
 
-        Two threads may make the same thing at once: then the first one is kept.
+        Two threads may make the same value at once: the first one is kept.
         """
         case = (tuple(map(id, owners)), key)
         with self._lock:
@@ -56,12 +64,12 @@ class IdentityCache(Generic[Made]):
         return made
 
 
-# The expression of a turn: a tree of few node types that parser, grammar and printout walk.
+# The node types of a turn's expression.
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionName:
-    """The name of a function; one of those offered, where any are."""
+    """The name of a function: one of those offered, if any are."""
 
     offered: tuple[str, ...] = ()
 
@@ -86,7 +94,7 @@ class ArgumentList:
 
     arguments: ArgumentFormat
     schemas: Mapping[str, Json]
-    """Parameters' JSON schema by function name."""
+    """JSON schema of the parameters by function name."""
 
 
 RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | ArgumentList
@@ -94,14 +102,14 @@ RowItem: TypeAlias = TemplateLiteral | FreeText | FunctionName | SingleWord | Ar
 
 @dataclass(frozen=True, slots=True)
 class RowCall:
-    """A call that is literals and slots in a row."""
+    """A call that is a row of literals and slots."""
 
     row: tuple[RowItem, ...]
     empty_row: tuple[RowItem, ...] | None = None
     naming: NamingId | None = None
-    """How an id carries the name; None where the name is written apart."""
+    """How an id contains the name, or None if the name is written apart."""
     loose_row: tuple[RowItem, ...] = ()
-    """The row for a reader, where a model may write words in its literals otherwise; else empty."""
+    """The row for a reader if a model may change words in its literals; otherwise empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ class CallSection:
     close: TemplateLiteral
     limit: CallLimit
     later_close: TemplateLiteral = field(default_factory=TemplateLiteral)
-    """What closes every call but the first, in templates that do so."""
+    """The text that closes every call but the first, in templates that have one."""
     space: str = ""
     """Whitespace that the template writes between content and calls."""
     behind: str = ""
@@ -137,7 +145,7 @@ class CallSection:
     leads: tuple[str, ...] = ()
     """Markers that are markup where they stand right before a call."""
     single: bool = False
-    """The request allows one call; more are junk."""
+    """Whether the request allows one call only; others are junk."""
 
 
 class TurnStart(StrEnum):
@@ -151,12 +159,12 @@ class TurnStart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartBody:
-    """A part of the message in its place in a row, and what the template strips from it."""
+    """A part of the message in a row, and the edges that the template strips from it."""
 
     part: TurnPart
     edges: StrippedEdges = field(default_factory=StrippedEdges)
     begun: str = ""
-    """What of it the prompt has already written."""
+    """The beginning of it that the prompt has already written."""
 
 
 StrictItem: TypeAlias = str | PartBody
@@ -164,14 +172,14 @@ StrictItem: TypeAlias = str | PartBody
 
 @dataclass(frozen=True, slots=True)
 class StrictRow:
-    """One way to write a turn: texts and parts in order, and what ends it."""
+    """One way to write a turn: texts and parts in order, and the end."""
 
     items: tuple[StrictItem, ...]
     end: TemplateLiteral = field(default_factory=TemplateLiteral)
     """The end that the template writes; a model may stop before it."""
 
     def has(self, part: TurnPart) -> bool:
-        """Whether the row writes this part."""
+        """Return whether the row writes this part."""
         return any(isinstance(item, PartBody) and item.part is part for item in self.items)
 
 
@@ -181,7 +189,7 @@ class StrictTurn:
 
     rows: tuple[StrictRow, ...] = ()
     calls: CallFormat | None = None
-    """How calls are written, if a row has any; None: the format has none."""
+    """How calls are written if a row has any, or None if the format has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,23 +203,23 @@ class TurnTree:
     calls: CallSection | None
     ends: tuple[TemplateLiteral, ...]
     unwritten: str = ""
-    """Whitespace after what the prompt has opened, which it has left to the model."""
+    """Whitespace after the opening in the prompt, which the prompt leaves to the model."""
     lead: str = ""
     """Whitespace that the template writes between the header and content."""
     goes_on: bool = False
-    """What ends a turn may also stand inside it, with another header after it."""
+    """Whether an end of the turn may also occur inside it, with another header after it."""
     tail: str = ""
-    """Whitespace that ends the turn, where nothing else does."""
+    """Whitespace that ends the turn if nothing else does."""
     json: bool = False
-    """The answer is JSON."""
+    """Whether the answer is JSON."""
     prefill: str = ""
-    """What the prompt has already written of the message itself."""
+    """The beginning of the message that the prompt has already written."""
     strict: StrictTurn = field(default_factory=StrictTurn)
-    """What a strict writer may write."""
+    """The rows that a strict writer may write."""
 
 
 class RequestError(AutoparserError):
-    """The tools, the tool choice or the prompt of a request are not what they should be."""
+    """The tools, the tool choice or the prompt of a request are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +227,7 @@ class ParserRequest:
     """A request, its tools reduced to names and schemas."""
 
     tools: Mapping[str, Json] | None = None
-    """Parameters' JSON schema by function name; None: any function may be called."""
+    """JSON schema of the parameters by function name, or None if any function may be called."""
     calls: bool = True
     """Whether calls may be written at all."""
     parallel: bool = True
@@ -227,24 +235,24 @@ class ParserRequest:
     """Whether the answer is JSON."""
     prompt: str | None = None
     begun: Begun | None = None
-    """What the prompt belongs to, where the caller said what was set; None: the prompt tells."""
+    """The format and opening if the caller named the settings, or None to infer them."""
     start: TurnStart | None = field(default=None)
     required: bool = False
     """Whether a call has to be written."""
 
 
 class RequestOptions(TypedDict, total=False):
-    """What a request says beside its tools; what is left out is as in `request_of`."""
+    """The options of a request beside its tools; the defaults are those of `request_of`."""
 
     prompt: str | None
-    """The rendered prompt, or any tail of it that holds the generation prompt; None stands for the
-    template's default one."""
+    """The rendered prompt, or any suffix of it that contains the generation prompt; None stands for
+    the template's default one."""
     tool_choice: object
-    """OpenAI's: "auto", "none", "required", a tool's name, or an object that names it."""
+    """As in OpenAI's API: "auto", "none", "required", a tool's name, or an object that names it."""
     parallel_tool_calls: bool
     """Whether more than one call counts."""
     json_schema: Mapping[str, Any] | None
-    """What the answer has to be, where it is JSON."""
+    """The schema of the answer if it is JSON."""
 
 
 def request_of(
@@ -256,9 +264,9 @@ def request_of(
     parallel_tool_calls: bool = True,
     json_schema: Mapping[str, object] | None = None,
 ) -> ParserRequest:
-    """Read a request in OpenAI's words. Raises RequestError for tools that are not valid tools.
+    """Read a request in OpenAI's form. Raises RequestError if a tool or the choice is not valid.
 
-    Where a schema for the answer is given and no tools are, nothing in the answer is a call.
+    With a schema for the answer and without tools, nothing in the answer is a call.
     """
     offered = None if tools is None else dict(map(_tool, range(len(tools)), tools))
     chosen = _chosen(tool_choice, offered)
@@ -301,7 +309,7 @@ _CHOICES = ("auto", "none", "required")
 
 
 def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | None:
-    """Name the one tool that is chosen; None where the model chooses."""
+    """Return the name of the chosen tool, or None if the model chooses."""
     function = function_of(tool_choice)
     if function is not None:
         tool_choice = function.get("name", tool_choice)
@@ -316,18 +324,18 @@ def _chosen(tool_choice: object, offered: Mapping[str, Json] | None) -> str | No
     return tool_choice
 
 
-# Where in the turn a prompt has ended, and what of the turn's beginning it has left to write.
+# The state of the turn at the end of a prompt.
 
 
 @dataclass(frozen=True, slots=True)
 class PromptedTurn:
-    """What the prompt has done of the turn."""
+    """The part of the turn that the prompt has written."""
 
     start: TurnStart
     unwritten: str = ""
-    """Whitespace after what the prompt has opened, which it has not written."""
+    """Whitespace after the opening in the prompt, which the prompt has not written."""
     prefill: str = ""
-    """What it has already written of the message itself."""
+    """The beginning of the message that the prompt has already written."""
 
 
 _STARTS = {
@@ -343,9 +351,9 @@ _STARTS = {
 def read_prompt(
     format_: TurnFormat, opening: TurnOpening | None, request: ParserRequest
 ) -> PromptedTurn:
-    """Say where the prompt has ended, what of its whitespace is missing, and what it prefilled.
+    """Return where in the turn the prompt ended, its missing whitespace, and its prefill.
 
-    `opening` is the one that the prompt ends with, None where it ends with none.
+    `opening` is the generation prompt that the prompt ends with, or None if it ends with none.
     """
     if request.start is not None:
         return PromptedTurn(
@@ -372,9 +380,9 @@ def read_prompt(
 
 
 def prefilled_text(format_: TurnFormat, prompt: str) -> str:
-    """Return what a prompt has written of the message itself, after the header of its last turn.
+    """Return the beginning of the message that a prompt wrote after the header of its last turn.
 
-    Where turns have no header, it is what stands after the last opener that was left open.
+    If turns have no header, it begins with the last opener that was left open.
     """
     mark = format_.header_mark
     if not format_.header.strip():
@@ -382,17 +390,17 @@ def prefilled_text(format_: TurnFormat, prompt: str) -> str:
     if not mark or mark not in prompt:
         return ""
     written = prompt.rpartition(mark)[2]
-    # After a stop comes what is not the message: the results of its calls, in one turn.
+    # Text after a stop is not of the message: it is the results of its calls in the same turn.
     ended = any(stop in written for stop in format_.stop_strings)
     return "" if ended or written.isspace() else written
 
 
 def _left_open(format_: TurnFormat, prompt: str) -> str:
-    """Return the end of a prompt, from the last opener on, where nothing closes what it opened.
+    """Return the suffix of a prompt from the last opener that is still open, or empty.
 
-    No marker stands after it but those of a call: `[THINK]Let me` begins a message, and in
-    `What does [THINK] mean?[/INST]` somebody else has written the opener. In open reasoning calls
-    and content are text.
+    Only markers of a call may come after it: `[THINK]Let me` begins a message, and in
+    `What does [THINK] mean?[/INST]` the user wrote the opener. In open reasoning, calls and content
+    are text.
     """
     reasoning, calls = format_.reasoning, format_.calls
     row = () if calls is None else (calls.section_open, *calls.row)
@@ -413,7 +421,7 @@ def _left_open(format_: TurnFormat, prompt: str) -> str:
 
 
 def _behind(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedTurn:
-    """Say what is left to write after a prompt that ends with this opening."""
+    """Return the state of the turn after a prompt that ends with this opening."""
     core = opening.text.rstrip()
     space = prompt[len(prompt.rstrip()) :]
     missing = opening.text[len(core) :].removeprefix(space)
@@ -432,10 +440,10 @@ def _behind(format_: TurnFormat, opening: TurnOpening, prompt: str) -> PromptedT
 
 
 def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
-    """Whether a prompt has opened a turn in its own words, where only a closer tells reasoning.
+    """Return whether a prompt of its own words opened reasoning that only a closer marks.
 
-    After `{bot}My steps:` comes reasoning where turns are `{bot}REASONING{answer}CONTENT` or
-    `{bot}CONTENT`: what comes before `{answer}`, unless the prompt has written that.
+    After `{bot}My steps:` comes reasoning if turns are `{bot}REASONING{answer}CONTENT` or
+    `{bot}CONTENT`: it is the text before `{answer}`, unless the prompt has written that.
     """
     block = format_.reasoning
     if block is None or not block.close.mark or block.close.mark in text:
@@ -445,7 +453,7 @@ def _begins_to_reason(format_: TurnFormat, text: str) -> bool:
 
 
 def _prefill(format_: TurnFormat, text: str, written: PromptProgress) -> str:
-    """Give what a generation prompt has written after the header, where that is no whole part."""
+    """Return the text after the header in a generation prompt if it is not a whole part."""
     mark = format_.header_mark
     if written is not PromptProgress.OTHER or not mark or mark not in text:
         return ""
@@ -453,7 +461,7 @@ def _prefill(format_: TurnFormat, text: str, written: PromptProgress) -> str:
 
 
 def leading_whitespace(format_: TurnFormat, written: str, start: TurnStart) -> str:
-    """Return the whitespace that the template writes between what is `written` and content."""
+    """Return the whitespace that the template writes between the `written` text and content."""
     layout = format_.layouts.get(Presence(content=True))
     if layout is None or layout.parts[:1] != (TurnPart.CONTENT,):
         return ""
@@ -465,7 +473,7 @@ def leading_whitespace(format_: TurnFormat, written: str, start: TurnStart) -> s
     if text.isspace():
         return text
     reasoning, mark = format_.reasoning, format_.header_mark
-    # What an empty reasoning block leaves after itself is skipped where that block is read.
+    # Whitespace after an empty reasoning block is skipped where that block is read.
     if start is TurnStart.CONTENT or (reasoning is not None and reasoning.close.core in text):
         return ""
     text = text.rpartition(mark)[2] if mark else text

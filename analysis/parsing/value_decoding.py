@@ -1,4 +1,8 @@
-"""From the written text of a value back to the value."""
+"""Decode the text of a value, in a format's notation, as JSON, or as a Python literal.
+
+`decode_value` tries the notation first, then JSON, then Python, and raises UnreadableValueError.
+`decode_typed` decodes raw text by the types of a schema; text of no such type is a string.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,14 @@ class UnreadableValueError(Exception):
 
 
 class ValueDecoder:
-    """Reads a value from a whole text, by a notation."""
+    """Decodes a value from a whole text in a notation."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def value(self, notation: ValueNotation) -> Json:
-        """Read a value at the front; raises Unreadable."""
+        """Decode the next value. Raises UnreadableValueError."""
         self._space()
         found = self._string(notation.string)
         if found is not None:
@@ -57,7 +61,7 @@ class ValueDecoder:
         return require_finite(json.loads(match.group()))
 
     def end(self) -> bool:
-        """Whether nothing but whitespace is left."""
+        """Return whether only whitespace is left."""
         self._space()
         return self.at == len(self.text)
 
@@ -85,7 +89,7 @@ class ValueDecoder:
         return text.read(inside)
 
     def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
-        """Find the close of a string; one that an escape holds is none."""
+        """Return the offset of a string's closer that is not inside an escape."""
         words = sorted({close, *escapes}, key=len, reverse=True)
         for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
             if match.group() == close:
@@ -102,7 +106,7 @@ class ValueDecoder:
             try:
                 return str(json.loads(whole, strict=False))
             except ValueError:
-                # Python writes this quote too, with escapes that JSON does not know.
+                # Python uses this quote too, with escapes that JSON does not have.
                 read = from_python(whole)
                 return whole[1:-1] if read == whole else read
         return from_python(whole)
@@ -161,11 +165,14 @@ _QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', re.DOTALL)
 
 
 _PYTHON = tuple("'\"[({")
-"""What Python's literals begin with, the numbers aside, which are JSON's."""
+"""First characters of Python literals, except numbers, which JSON covers."""
 
 
 def decode_value(text: str, notation: ValueNotation) -> Json:
-    """Read a whole text as one value of the notation, of JSON or of Python; raises Unreadable."""
+    """Decode a whole text as one value of the notation, JSON or Python.
+
+    Raises UnreadableValueError if it is none of these.
+    """
     decoder = ValueDecoder(text)
     try:
         value = decoder.value(notation)
@@ -184,7 +191,7 @@ def decode_value(text: str, notation: ValueNotation) -> Json:
         raise UnreadableValueError
     try:
         with warnings.catch_warnings():
-            # Such as a number that a letter follows: not this reader's to complain of.
+            # Such as a number before a letter: output of a model causes no warnings.
             warnings.simplefilter("ignore", SyntaxWarning)
             return _plain(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
@@ -202,13 +209,13 @@ def _plain(value: object) -> Json:
 
 
 def json_value(text: str) -> Json:
-    """Read a text that is JSON in the strict sense; raises ValueError."""
+    """Decode strict JSON, without NaN and Infinity. Raises ValueError."""
     value: Json = json.loads(text, parse_constant=_no_number)
     return value
 
 
 def is_huge(text: str) -> bool:
-    """Whether a text is JSON in which a number stands that no float can hold."""
+    """Return whether a text is JSON with a number beyond the range of floats."""
     try:
         value = json_value(text)
     except (ValueError, RecursionError):
@@ -225,7 +232,7 @@ def _no_number(text: str) -> float:
 
 
 def require_finite(value: Json) -> Json:
-    """Raise ValueError for a number that JSON cannot write, such as one beyond all floats."""
+    """Return the value. Raises ValueError for a number that JSON cannot express, such as inf."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
     if isinstance(value, list):
@@ -235,7 +242,7 @@ def require_finite(value: Json) -> Json:
     return value
 
 
-# The value of raw text, by the types that its schema allows.
+# Raw text decoded by the types of its schema.
 
 
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -249,7 +256,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotation) -> Json:
-    """Read the raw text of a value whose notation does not quote strings.
+    """Decode the raw text of a value whose notation does not quote strings.
 
     By the schema's types: a string stays as it is; of several types, the first that the text
     reads as, in the order null, boolean, integer, number, array, object, string. Without types,
@@ -275,7 +282,7 @@ def decode_typed(text: str, types: frozenset[str] | None, notation: ValueNotatio
 
 
 def _number(text: str, types: frozenset[str] | None) -> Json:
-    """Read a number that JSON would not write so, such as one with leading zeros."""
+    """Decode a number that JSON does not allow, such as `007`, or return the text."""
     for name, read in (("integer", int), ("number", float)):
         if types is not None and name in types:
             try:

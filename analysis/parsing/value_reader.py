@@ -1,4 +1,9 @@
-"""Reading the value of one argument, up to where it ends in its notation."""
+"""Read the value of one argument up to its end, and emit it as JSON after its key.
+
+`ValueReader` chooses by notation, row and type: quoted strings and their containers are copied by
+`read_json`, raw text is read up to its closer by `RawReader`, and a value without a closer ends by
+its own brackets and quotes (`BracketScan`).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,7 @@ class ValueReader:
     ) -> None:
         self.tape, self.arguments, self._emit = tape, arguments, emit
         self._lead = ""
-        """The key, with what stands around it in JSON: it is emitted with its value alone."""
+        """The key with its JSON punctuation; it is emitted only with its value."""
         self.schema = SchemaPart.of(None if schema is None else dict(schema))
         open_ = self.schema.invites_other_names
         self.names: frozenset[str] = frozenset() if open_ else self.schema.names
@@ -60,13 +65,13 @@ class ValueReader:
         self.openings = openings_of(rows)
         self.space, self.goes_on = space, goes_on
         self.given: set[str] = set()
-        """The keys so far."""
+        """The keys read so far."""
         self.unclosed = False
         """Whether the text was seen to its end, and no value closes in it any more."""
         self.repaired = False
 
     def read(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
-        """Read a value and what closes it; the outcome where the arguments cannot go on.
+        """Read a value and its closer; return the outcome if the arguments cannot go on, or None.
 
         `key` is the name as it is written.
         """
@@ -77,14 +82,14 @@ class ValueReader:
         return outcome
 
     def emit(self, text: str) -> None:
-        """Pass on a piece of the value, with its key before the first."""
+        """Emit a piece of the value, with the key before the first piece."""
         if self._lead:
             text = self._lead + text
             self._lead = ""
         self._emit(text)
 
     def _value(self, name: str, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
-        """Read a value and what closes it, by its row and its type."""
+        """Read a value and its closer by its row and its type."""
         self.given.add(name)
         schema = self.schema.member(name)
         types: frozenset[str] | None = schema.kinds
@@ -128,7 +133,7 @@ class ValueReader:
         return found
 
     def _ends(self) -> tuple[str, ...]:
-        """Return what ends a value that nothing closes."""
+        """Return the texts that end a value without a closer."""
         opens = [] if self.separator.core else [opening.core for opening in self.openings]
         opens += self._next_keys()
         return tuple(text for text in (self.separator.core, *opens, *self.stops) if text)
@@ -169,7 +174,7 @@ class ValueReader:
         *,
         quoted: bool,
     ) -> Reading[ReadOutcome | None]:
-        """Read the text of a value up to what closes it."""
+        """Read the raw text of a value up to its closer."""
         string = self.arguments.values.string
         after = TemplateLiteral.of((string.close if quoted else "") + row.after)
         streams = (
@@ -235,7 +240,7 @@ class ValueReader:
         return (yield from self._closed(row))
 
     def _is_whole(self, size: int) -> bool:
-        """Whether so much of the text can be read as a value."""
+        """Return whether the next `size` characters can be decoded as a value."""
         try:
             decode_value(
                 self.tape.text[self.tape.at : self.tape.at + size].strip(), self.arguments.values
@@ -265,7 +270,7 @@ class ValueReader:
     def _ended(
         self, schema: SchemaPart, types: frozenset[str] | None, ends: Sequence[str]
     ) -> ReadOutcome | None:
-        """Take the value that the end of the text closes, if it is a whole one."""
+        """Take the value that the end of the text closes, if it is whole."""
         tape = self.tape
         rest = tape.text[tape.at :]
         # What is there of a closer whose end is missing is not part of the value.
@@ -293,7 +298,7 @@ class ValueReader:
         return None
 
     def _closed_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
-        """Take the key and what follows it, where the entry ends with its key."""
+        """Take the key and the text after it if the entry ends with its key."""
         if not row.keyed_close:
             return None
         for text in (key, *TemplateLiteral.of(row.end).units):
@@ -304,5 +309,5 @@ class ValueReader:
 
 
 def _by_itself(text: StringText) -> bool:
-    """Whether a quote in a string is escaped without a backslash, such as by doubling it."""
+    """Return whether a quote in a string is escaped without a backslash, such as doubled."""
     return bool(text.escapes) and not any("\\" in written for written in text.escapes)
