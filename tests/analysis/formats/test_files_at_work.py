@@ -30,6 +30,6 @@ def test_some_files_do_what_the_analyses_do(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES))
 def test_files_do_what_the_analyses_do(share: int, tmp_path: Path) -> None:
-    wrong, texts = _asked(TEMPLATES[share :: 2 * SHARES], tmp_path)
+    wrong, texts = _asked(TEMPLATES[share :: 4 * SHARES], tmp_path)
     assert not wrong
     assert texts
